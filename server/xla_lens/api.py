@@ -20,15 +20,15 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
-from xla_lens.model.memory.allocation_history import Arena, Biography, arenas, biography
+from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
 
 __all__ = [
+    "AllocationHistory",
     "Analysis",
     "Arena",
-    "Biography",
     "BudgetPlan",
     "BytesByLine",
     "BytesByOp",
@@ -47,8 +47,8 @@ __all__ = [
     "PrintedPeak",
     "Reason",
     "StackFrame",
+    "allocation_history",
     "arenas",
-    "biography",
     "bytes_by_line",
     "bytes_by_op",
     "explain_printed_peak",

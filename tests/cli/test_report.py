@@ -162,7 +162,7 @@ def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
     assert "dimension " in text
 
 
-def test_arenas_and_their_biographies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arenas_and_their_histories(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "arenas,history")
         == """\

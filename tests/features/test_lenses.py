@@ -46,13 +46,13 @@ def test_allocations() -> None:
         """
 [HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 BufferAssignment:
-[98.9 % used at once, 5 values] BiographyPage(allocation=2)
+[98.9 % used at once, 5 values] HistoryPage(allocation=2)
 allocation 2: size 4243456, page 0, preallocated-temp:
-[100.0 % used at once, 1 value] BiographyPage(allocation=3)
+[100.0 % used at once, 1 value] HistoryPage(allocation=3)
 allocation 3: size 4194304, color 1, page 0, preallocated-temp:
-[100.0 % used at once, 3 values] BiographyPage(allocation=4)
+[100.0 % used at once, 3 values] HistoryPage(allocation=4)
 allocation 4: size 8, color 2, page 0, preallocated-temp:
-[100.0 % used at once, 1 value] BiographyPage(allocation=5)
+[100.0 % used at once, 1 value] HistoryPage(allocation=5)
 allocation 5: size 4194304, color 5, page 0, preallocated-temp:
 """,  # noqa: E501
     )
@@ -63,11 +63,11 @@ allocation 5: size 4194304, color 5, page 0, preallocated-temp:
 [host memory: peak 4.21 MiB, reserved 4.22 MiB] SummaryPage()
 [lenses on the 3 biggest only] None
 BufferAssignment:
-[2 values] BiographyPage(allocation=0)
+[2 values] HistoryPage(allocation=0)
 allocation 0: size 1605632, page 0, parameter 0, shape |f32[784,512]| at ShapeIndex {}, maybe-live-out:
-[4 values] BiographyPage(allocation=1)
+[4 values] HistoryPage(allocation=1)
 allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:
-[100.0 % used at once, 19 values] BiographyPage(allocation=29)
+[100.0 % used at once, 19 values] HistoryPage(allocation=29)
 allocation 29: size 1869824, page 0, preallocated-temp:
 """,
         limit=3,
@@ -125,9 +125,9 @@ def test_a_dump_in_one_file() -> None:
         """
 [HBM: peak 580.0 KiB, reserved 580.0 KiB] SummaryPage()
 BufferAssignment:
-[2 values] BiographyPage(allocation=2)
+[2 values] HistoryPage(allocation=2)
 allocation 2: 0x399bf70, size 4096, maybe-live-out:
-[100.0 % used at once, 1 value] BiographyPage(allocation=4)
+[100.0 % used at once, 1 value] HistoryPage(allocation=4)
 allocation 4: 0x399c0d0, size 262144, preallocated-temp:
 [1 use in 1 instruction] Value(row=0)
 [44.1 % of the peak of HBM] LiveSetPage(step=4)

@@ -60,7 +60,7 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.EXPLAIN: commands.test_every_code_is_explained,
     Command.SHOW_SUMMARY: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
     Command.SHOW_LIVE_SET: commands.test_the_live_set_at_a_place,
-    Command.SHOW_BIOGRAPHY: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
+    Command.SHOW_ALLOCATION_HISTORY: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
     Command.SHOW_REPORT: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
     Command.SHOW_REFERENCES: commands.test_references_are_shown,
     Command.GO_TO: suggestions.test_each_lens_leads_somewhere,

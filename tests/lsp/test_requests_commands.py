@@ -146,8 +146,12 @@ _NO_DUMP = " is neither open nor a dump"
         ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
         ("showLiveSet", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
         ("showLiveSet", [{"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}}], "file:///etc/passwd"),
-        ("showBiography", [{"uri": "{uri}"}], "allocation is missing"),
-        ("showBiography", [{"uri": "{uri}", "allocation": -1}], "allocation: a number from 0 to 9007199254740991"),
+        ("showAllocationHistory", [{"uri": "{uri}"}], "allocation is missing"),
+        (
+            "showAllocationHistory",
+            [{"uri": "{uri}", "allocation": -1}],
+            "allocation: a number from 0 to 9007199254740991",
+        ),
         ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
         ("showReferences", [{"uri": "{uri}"}], "position is missing"),
         ("goTo", [{}], "a location wanted: uri and range"),
@@ -179,7 +183,7 @@ async def test_a_step_and_an_allocation_that_there_are_not(reader: Reader) -> No
     uri = reader.open(SEED)
     found = await reader.run("showLiveSet", {"uri": uri, "step": 99})
     assert found["text"] == "The dump has no step 99: the steps are 0–7.\n"
-    found = await reader.run("showBiography", {"uri": uri, "allocation": 99})
+    found = await reader.run("showAllocationHistory", {"uri": uri, "allocation": 99})
     assert found["text"] == "The dump has no allocation 99.\n"
 
 

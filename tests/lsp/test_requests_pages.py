@@ -14,7 +14,7 @@ from samples import GLUED, SEED, SPLIT, TPU
 _PAGES: list[tuple[str, dict[str, int]]] = [
     ("showSummary", {}),
     ("showLiveSet", {"step": 5}),
-    ("showBiography", {"allocation": 2}),
+    ("showAllocationHistory", {"allocation": 2}),
 ]
 
 
@@ -52,7 +52,7 @@ async def test_where_the_memory_goes_and_who_holds_which_bytes(reader: Reader) -
     assert "HBM peak by source line: " in text
     assert "  HBM           12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
     assert "  lists      the first 20 rows of each\n" in text
-    text = reader.text(await show_page(reader, "showBiography", uri=dump, allocation=2))
+    text = reader.text(await show_page(reader, "showAllocationHistory", uri=dump, allocation=2))
     assert text.endswith("""
 Values by offset, then by time
   start offset  end offset      size  live  value

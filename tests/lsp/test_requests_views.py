@@ -286,7 +286,11 @@ async def test_what_is_at_a_place_of_a_page(reader: Reader) -> None:
     maps = await reader.run("memoryMap", {"uri": dump})
     labels = [maps["strings"][label] for label in maps["values"]["label"]]
     told = set()
-    for command, more in (("showLiveSet", {"step": 5}), ("showBiography", {"allocation": 2}), ("showSummary", {})):
+    for command, more in (
+        ("showLiveSet", {"step": 5}),
+        ("showAllocationHistory", {"allocation": 2}),
+        ("showSummary", {}),
+    ):
         uri = await show_page(reader, command, uri=dump, **more)
         for link in await reader.ask("documentLink", uri):
             found = await reader.run("whatIsAt", {"uri": uri, "position": link["range"]["start"]})

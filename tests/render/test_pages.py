@@ -10,15 +10,15 @@ import pytest
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
 from xla_lens.features.report.pages import HistoryFacts, LiveSetFacts, page_facts
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
+from xla_lens.model.places.entities import Entity, EntityKind, entity_place
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
-from xla_lens.model.places.subjects import Subject, SubjectKind, subject_place
 from xla_lens.render.numbers import human
 from xla_lens.render.pages import PageText, page_text
 
 
 def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
-    return page_text(page_facts(analysis, page, limit), partial(subject_place, analysis.dump))
+    return page_text(page_facts(analysis, page, limit), partial(entity_place, analysis.dump))
 
 
 def _target_text(place: Place) -> str:
@@ -127,10 +127,10 @@ Live in HBM: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
     )
 
 
-def test_a_biography() -> None:
+def test_a_allocation_history() -> None:
     check(
         analysis_of(TPU),
-        BiographyPage(2),
+        HistoryPage(2),
         """
 History of allocation 2
            ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
@@ -159,10 +159,10 @@ Values by offset, then by time
     )
 
 
-def test_a_biography_that_is_cut_has_the_biggest() -> None:
+def test_a_truncated_allocation_history_keeps_the_biggest_values() -> None:
     check(
         analysis_of(TPU),
-        BiographyPage(2),
+        HistoryPage(2),
         """
 History of allocation 2
            ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
@@ -188,7 +188,7 @@ Values by offset, then by time
 
 def test_what_the_set_does_not_have_is_said() -> None:
     check(analysis_of(TPU), LiveSetPage(10), "The dump has no step 10: the steps are 0–9.")
-    check(analysis_of(TPU), BiographyPage(6), "The dump has no allocation 6.")
+    check(analysis_of(TPU), HistoryPage(6), "The dump has no allocation 6.")
     without_schedule = SEED.read_text().partition("HloLiveRange")[0]
     check(analysis_of_text(without_schedule), LiveSetPage(0), "The dump has no step 0: its schedule is missing.")
 
@@ -208,9 +208,7 @@ def test_the_summary_says_what_the_report_says() -> None:
         assert link in texts
 
 
-@pytest.mark.parametrize(
-    "page", [SummaryPage(), LiveSetPage(0), LiveSetPage(120), BiographyPage(0), BiographyPage(10**17)]
-)
+@pytest.mark.parametrize("page", [SummaryPage(), LiveSetPage(0), LiveSetPage(120), HistoryPage(0), HistoryPage(10**17)])
 def test_a_name_tells_its_page(page: Page) -> None:
     assert page_of_name(page_name(page)) == page
 
@@ -232,19 +230,19 @@ def test_a_name_tells_its_page(page: Page) -> None:
         f"live-set-at-{10**18}.txt",
         "live-set-at-4.txt/summary.txt",
         "../live-set-at-4.txt",
-        "biography-of-allocation-.txt",
-        "biography-of-allocation-4",
+        "history-of-allocation-.txt",
+        "history-of-allocation-4",
     ],
 )
 def test_any_other_name_is_no_page(name: str) -> None:
     assert page_of_name(name) is None
 
 
-def test_subjects_that_the_set_does_not_have_have_no_place() -> None:
+def test_entities_that_the_set_does_not_have_have_no_place() -> None:
     dump = analysis_of(SEED).dump
-    for kind in SubjectKind:
+    for kind in EntityKind:
         for number in (-1, 99, 10**18, -(10**30), 10**30):
-            assert subject_place(dump, Subject(kind, number)) is None, (kind, number)
+            assert entity_place(dump, Entity(kind, number)) is None, (kind, number)
 
 
 def test_characters_that_take_several_bytes() -> None:
@@ -276,7 +274,7 @@ def _pages(analysis: Analysis) -> list[Page]:
     counts = dump.allocations.slice_count
     indices = [int(dump.allocations.index[counts.argmax()])] if len(counts) else []
     steps = {0, (dump.last_step or 0) // 2, *(space.peak_step or 0 for space in analysis.memory.spaces)}
-    return [SummaryPage(), *map(LiveSetPage, sorted(steps)), *map(BiographyPage, indices)]
+    return [SummaryPage(), *map(LiveSetPage, sorted(steps)), *map(HistoryPage, indices)]
 
 
 def _check_links(analysis: Analysis, page: Page) -> int:
@@ -290,7 +288,7 @@ def _check_links(analysis: Analysis, page: Page) -> int:
         assert end <= link.start < link.end
         end = link.end
         if step := re.fullmatch(r"(?:step )?(\d+)", text):
-            place = subject_place(dump, Subject(SubjectKind.STEP, int(step[1])))
+            place = entity_place(dump, Entity(EntityKind.STEP, int(step[1])))
             assert place == link.target
             row = link.target.file.document.row(link.target.start)
             start, stop = link.target.file.document.line_span(row)

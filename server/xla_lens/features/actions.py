@@ -27,7 +27,7 @@ from xla_lens.model.places.mentions import (
     mention_at,
     step_of,
 )
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
@@ -149,9 +149,9 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
     yield from islice(_peaks(analysis, mention, step), _MOST)
     match mention.target:
         case Value(row) if dump.values.allocation[row] != NONE:
-            yield from _biography(analysis, int(dump.values.allocation[row]))
+            yield from _allocation_history(analysis, int(dump.values.allocation[row]))
         case Allocation(row):
-            yield from _biography(analysis, row)
+            yield from _allocation_history(analysis, row)
 
 
 def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
@@ -182,7 +182,7 @@ def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
             yield GoToPeak(space.id, space.peak_step, space.peak_live_bytes, place)
 
 
-def _biography(analysis: Analysis, allocation: int) -> Iterator[Action]:
+def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:
     index = int(analysis.dump.allocations.index[allocation])
     if index != NONE:
-        yield ShowPage(BiographyPage(index))
+        yield ShowPage(HistoryPage(index))

@@ -16,7 +16,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
@@ -282,7 +282,7 @@ def _fill(analysis: Analysis, allocation: int) -> FillLens:
         size_bytes=int(table.size_bytes[allocation]),
         peak_bytes=live.peak_bytes if is_filled else None,
         values=int(table.slice_count[allocation]),
-        click=BiographyPage(int(table.index[allocation])),
+        click=HistoryPage(int(table.index[allocation])),
     )
 
 

@@ -22,7 +22,7 @@ from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.serve import create_server
 from xla_lens.lsp.strict import strict_converter
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.positions import to_offset, to_position
@@ -223,7 +223,7 @@ def _pages(context: Context) -> Iterator[Page]:
             yield LiveSetPage(space.peak_step)
     for index in context.analysis.dump.allocations.index[:3].tolist():
         if index >= 0:
-            yield BiographyPage(index)
+            yield HistoryPage(index)
 
 
 def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -234,7 +234,7 @@ def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
     yield Command.SHOW_SUMMARY, here
     yield Command.SHOW_REPORT, here
     yield Command.SHOW_LIVE_SET, {**here, "step": 0}
-    yield Command.SHOW_BIOGRAPHY, {**here, "allocation": 0}
+    yield Command.SHOW_ALLOCATION_HISTORY, {**here, "allocation": 0}
     yield Command.SHOW_REFERENCES, {**here, "position": {"line": 1, "character": 0}}
     yield Command.EXPLAIN, {"code": Code.SYNTAX.value}
     yield Command.MEMORY_MAP, here

@@ -24,7 +24,7 @@ class Command(StrEnum):
     EXPLAIN = "xla-lens.explain"
     SHOW_SUMMARY = "xla-lens.showSummary"
     SHOW_LIVE_SET = "xla-lens.showLiveSet"
-    SHOW_BIOGRAPHY = "xla-lens.showBiography"
+    SHOW_ALLOCATION_HISTORY = "xla-lens.showAllocationHistory"
     SHOW_REPORT = "xla-lens.showReport"
     SHOW_REFERENCES = "xla-lens.showReferences"
     GO_TO = "xla-lens.goTo"

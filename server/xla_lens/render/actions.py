@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import human, shortened
@@ -40,7 +40,7 @@ def _page(page: Page) -> str:
             return "where the memory goes"
         case LiveSetPage(step):
             return f"what is live at step {step}"
-        case BiographyPage(allocation):
+        case HistoryPage(allocation):
             return f"who holds which bytes of allocation {allocation} when"
         case ReportPage():
             return "the report as Markdown"

@@ -14,8 +14,8 @@ from xla_lens.features.report.pages import (
     SummaryFacts,
     UnknownAllocation,
 )
+from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.places.places import Place
-from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
@@ -34,11 +34,11 @@ _LAYOUT: Final = Layout(width=320, stretch=3)
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """Bytes `start` to `end` of a page, as UTF-8, speak of a subject, of which the dump tells at a place."""
+    """Bytes `start` to `end` of a page, as UTF-8, speak of a entity, of which the dump tells at a place."""
 
     start: int
     end: int
-    subject: Subject
+    entity: Entity
     target: Place
 
 
@@ -50,19 +50,19 @@ class PageText:
     links: tuple[PageLink, ...]
 
 
-def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> PageText:
-    """A page; `place_of` knows where the dump tells of a subject, see `model.subjects.subject_place`."""
+def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> PageText:
+    """A page; `place_of` knows where the dump tells of a entity, see `model.places.entities.entity_place`."""
     if isinstance(facts, ReportFacts):
         return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
     place_of = cache(place_of)
     data = bytearray()
     links: list[PageLink] = []
     for line in text_lines(_outline(facts), _LAYOUT):
-        for start, end, subject in line.spans:
-            target = place_of(subject)
+        for start, end, entity in line.spans:
+            target = place_of(entity)
             if target:
                 before = len(data) + len(_encoded(line.text[:start]))
-                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), subject, target))
+                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), entity, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
 
@@ -105,12 +105,12 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
     yield from _module(report.module)
     instruction = report.dump.instruction_at(step)
     if instruction:
-        yield "runs", Name(instruction, Subject(SubjectKind.STEP, step))
+        yield "runs", Name(instruction, Entity(EntityKind.STEP, step))
     else:
         yield "runs", "nothing; the program ends here"
     if report.printed:
         where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
-        yield "peak", Linked(f"XLA prints the peak {where}", Subject(SubjectKind.PRINTED_PEAK, 0))
+        yield "peak", Linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
 
 
 def _sums(report: Report) -> Sections:

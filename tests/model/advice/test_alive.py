@@ -28,7 +28,7 @@ def _text(analysis: Analysis, ending: Ending) -> str:
         text += f", as {dump.label(int(dump.positions.name[row]), int(dump.positions.index[row]))}"
     if ending.later_step is not None:
         text += f", later by {dump.instruction_at(ending.later_step)}"
-    return text + (f", then {dump.value_label(ending.heir)}" if ending.heir != NONE else "")
+    return text + (f", then {dump.value_label(ending.successor)}" if ending.successor != NONE else "")
 
 
 def test_reasons() -> None:
@@ -67,14 +67,14 @@ def test_reasons_are_what_they_say(path: Path) -> None:
         for row in ending.positions:
             assert dump.schedule.step[dump.schedule_row_of_name[dump.positions.name[row]]] == end
             assert dump.value_of_used_value[dump.positions.value[row]] == value
-        if ending.heir != NONE:
-            assert ending.heir in neighbours(dump, value)
-            assert values.start_step[ending.heir] in (end, end + 1)
+        if ending.successor != NONE:
+            assert ending.successor in neighbours(dump, value)
+            assert values.start_step[ending.successor] in (end, end + 1)
         assert ending.reason is not Reason.UNKNOWN
         assert ending.reason is not Reason.READ or ending.uses
         assert ending.reason is not Reason.PASSED_ON or (ending.positions and not ending.uses)
         assert ending.reason is not Reason.UNUSED or (len(ending.positions) == 1 and not ending.uses)
-        assert ending.reason is not Reason.REPLACED or (ending.heir != NONE and not ending.uses)
+        assert ending.reason is not Reason.REPLACED or (ending.successor != NONE and not ending.uses)
         assert ending.reason is not Reason.CALLED or (ending.later_step is not None and not ending.uses)
         assert ending.reason is not Reason.PARAMETER or end == dump.live_range_headers.maximum[0]
 

@@ -1,4 +1,4 @@
-"""The smallest sets of values without which a budget holds: against all sets there are, and on real dumps."""
+"""Sets of values to remove for a budget: compared with all sets of small dumps, and on real dumps."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -23,7 +23,7 @@ _SLOTS = st.lists(
 
 
 def _check(analysis: Analysis, plan: BudgetPlan, may_go: list[int] | None = None) -> None:
-    """What a plan says, measured again."""
+    """Compare a plan with the live bytes without its values."""
     without = live_without(analysis.dump, plan.color, plan.values)
     assert (plan.peak_bytes, plan.peak_step) == (without.peak_bytes, without.peak_step)
     if plan.is_reached:
@@ -40,7 +40,7 @@ def _check(analysis: Analysis, plan: BudgetPlan, may_go: list[int] | None = None
 
 
 @given(_SLOTS, st.integers(-1, 40), st.one_of(st.none(), st.sets(st.integers(0, 8))))
-def test_against_all_sets(slots: list[_Slot], budget: int, wanted: set[int] | None) -> None:
+def test_bounds_enclose_the_smallest_of_all_sets(slots: list[_Slot], budget: int, wanted: set[int] | None) -> None:
     analysis = analysis_of_text(slots_text(slots))
     may_go = [row for row in range(len(slots)) if wanted is None or row in wanted]
     plan = smallest_set(
@@ -59,13 +59,12 @@ def test_against_all_sets(slots: list[_Slot], budget: int, wanted: set[int] | No
     )
     assert plan.is_reached == (smallest is not None)
     if smallest is not None:
-        assert len(plan.values) == smallest
-        assert plan.is_proven_smallest
+        assert plan.at_least <= smallest <= len(plan.values)
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 @pytest.mark.parametrize("share", [0.95, 0.7, 0.3, 0.0])
-def test_plans_hold(path: Path, share: float) -> None:
+def test_plans_reach_the_budget(path: Path, share: float) -> None:
     analysis = analysis_of(path)
     for space in analysis.memory.spaces:
         plan = smallest_set(analysis.dump, analysis.memory, space.color, int(space.peak_live_bytes * share))
@@ -83,11 +82,11 @@ def _check_plans(analysis: Analysis) -> None:
 
 
 @on_all_dumps(_check_plans)
-def test_plans_hold_for_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+def test_plans_reach_the_budget_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
 
 
-def test_within_the_budget_already() -> None:
+def test_nothing_is_removed_if_the_peak_is_within_the_budget() -> None:
     analysis = analysis_of(SPLIT)
     (space,) = analysis.memory.spaces
     plan = smallest_set(analysis.dump, analysis.memory, 0, space.peak_live_bytes)

@@ -22,7 +22,7 @@ def _check(dump: DumpSet) -> Donation:
     for donated in donation.donated:
         kind = Kind(int(kinds[values.allocation[donated.parameter]]))
         assert Kind.PARAMETER | Kind.MAYBE_LIVE_OUT in kind
-        assert all(values.allocation[heir] == values.allocation[donated.parameter] for heir in donated.heirs)
+        assert all(values.allocation[value] == values.allocation[donated.parameter] for value in donated.reused_by)
     for row in donation.missed:
         assert dump.shape(row.parameter) == dump.shape(row.output)
         assert values.color[row.parameter] == values.color[row.output]
@@ -107,14 +107,17 @@ def test_copies_that_keep_apart() -> None:
     ]
     assert labels == [("copy", "a.1", False), ("copy.1", "b.1", False)]
     assert donation.kept_apart_bytes == 800
-    assert [[dump.value_label(heir) for heir in row.heirs] for row in donation.donated] == [["copy.2"], ["copy.3"]]
+    assert [[dump.value_label(value) for value in row.reused_by] for row in donation.donated] == [
+        ["copy.2"],
+        ["copy.3"],
+    ]
     # One parameter is returned three times.
     dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_same*-buffer-assignment.txt")
     labels = [
         (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
     ]
     assert labels == [("copy.2", "a.1", True), ("copy.3", "a.1", True)]
-    assert [row.heirs for row in donation.donated] == [()]
+    assert [row.reused_by for row in donation.donated] == [()]
     # On a TPU they go through vector memory.
     dump, donation = _named("tpu-v5e2x2*/donation/*jit_same*-buffer-assignment.txt")
     labels = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.memory.allocation_history import Intervals, arenas, biography, union
+from xla_lens.model.memory.allocation_history import Intervals, allocation_history, arenas, union
 from xla_lens.syntax.columns import NONE
 
 
@@ -18,7 +18,7 @@ def _check(analysis: Analysis) -> None:
     dump, memory = analysis.dump, analysis.memory
     told = 0
     for row in range(len(dump.allocations)):
-        life, size = biography(dump, memory, row), int(dump.allocations.size_bytes[row])
+        life, size = allocation_history(dump, memory, row), int(dump.allocations.size_bytes[row])
         live = memory.allocation(row)
         told += len(life.value)
         order = list(zip(life.offset.tolist(), life.start_step.tolist(), life.value.tolist(), strict=True))
@@ -91,7 +91,7 @@ HloLiveRange (max 9):
 
 def test_an_arena() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = biography(analysis.dump, analysis.memory, 0)
+    life = allocation_history(analysis.dump, analysis.memory, 0)
     assert analysis.dump.values.id[life.value].tolist() == [1, 4, 2, 3, 5]
     assert life.end_offset.tolist() == [20, 10, 60, 90, 90]
     assert (life.peak_step, life.peak_bytes, life.space_peak_step) == (2, 70, 2)
@@ -107,7 +107,7 @@ def test_an_arena() -> None:
 
 def test_values_without_a_live_range() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = biography(analysis.dump, analysis.memory, 1)
+    life = allocation_history(analysis.dump, analysis.memory, 1)
     assert (life.start_step.tolist(), life.end_step.tolist()) == ([NONE], [NONE])
     assert (life.peak_step, life.peak_bytes, life.free_at_peak, life.idle_bytes) == (None, 0, None, None)
     assert _text(life.free_at_space_peak) == [(0, 8)]
@@ -116,13 +116,13 @@ def test_values_without_a_live_range() -> None:
 
 def test_an_allocation_without_values() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = biography(analysis.dump, analysis.memory, 2)
+    life = allocation_history(analysis.dump, analysis.memory, 2)
     assert (life.never_used_bytes, life.idle_bytes, life.free_at_peak) == (7, 7, None)
 
 
 def test_slices_out_of_bounds() -> None:
     analysis = analysis_of_text(_DUMP.replace("size 100", "size 70"))
-    life = biography(analysis.dump, analysis.memory, 0)
+    life = allocation_history(analysis.dump, analysis.memory, 0)
     assert _text(life.free_at_peak) == [(20, 40)]
     assert life.idle_bytes == 0
 

@@ -91,8 +91,8 @@ test("odd name: inlay hints", async () => {
 test("odd name: code lenses", async () => {
   assert.deepEqual((await ask.lenses(await document())).slice(0, 3), [
     "1: HBM: peak 580.0 KiB, reserved 580.0 KiB (xla-lens.showSummary)",
-    "6: 2 values (xla-lens.showBiography)",
-    "11: 100.0 % used at once, 1 value (xla-lens.showBiography)",
+    "6: 2 values (xla-lens.showAllocationHistory)",
+    "11: 100.0 % used at once, 1 value (xla-lens.showAllocationHistory)",
   ]);
 });
 

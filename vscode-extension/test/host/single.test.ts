@@ -80,8 +80,8 @@ test("one file: code lenses", async () => {
   const lenses = await ask.lenses(await document());
   assert.deepEqual(lenses.slice(0, 4), [
     "1: HBM: peak 5.00 MiB, reserved 5.00 MiB (xla-lens.showSummary)",
-    "2: 2 values (xla-lens.showBiography)",
-    "11: 100.0 % used at once, 2 values (xla-lens.showBiography)",
+    "2: 2 values (xla-lens.showAllocationHistory)",
+    "11: 100.0 % used at once, 2 values (xla-lens.showAllocationHistory)",
     "18: 1 use in 1 instruction (xla-lens.showReferences)",
   ]);
 });

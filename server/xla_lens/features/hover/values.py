@@ -58,8 +58,8 @@ def _live_range(dump: DumpSet, ending: Ending) -> LiveRangeFacts:
 def _end(dump: DumpSet, ending: Ending) -> tuple[End, str | None]:
     if ending.reason is Reason.READ:
         return End.LAST_USE, dump.instruction_at(ending.later_step) if ending.later_step is not None else None
-    if ending.reason in (Reason.CALLED, Reason.REPLACED) and ending.heir != NONE:
-        return End.PASSED_ON, dump.value_label(ending.heir)
+    if ending.reason in (Reason.CALLED, Reason.REPLACED) and ending.successor != NONE:
+        return End.PASSED_ON, dump.value_label(ending.successor)
     return _ENDS[ending.reason], None
 
 

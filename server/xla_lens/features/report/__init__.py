@@ -24,7 +24,7 @@ from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.allocation_history import Arena, Biography, arenas, biography
+from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -156,7 +156,7 @@ class ArenaReport:
     """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
 
     arena: Arena
-    history: Biography
+    history: AllocationHistory
     history_rows: Column | None
 
 
@@ -338,7 +338,7 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
     found: list[ArenaReport] = []
     for arena in arenas(analysis.dump, analysis.memory):
         if arena.color == space.color:
-            history = biography(analysis.dump, analysis.memory, arena.allocation)
+            history = allocation_history(analysis.dump, analysis.memory, arena.allocation)
             rows = np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None
             found.append(ArenaReport(arena, history, rows))
     return tuple(found)

@@ -8,8 +8,8 @@ import numpy as np
 from xla_lens.features.report import DEFAULT_TOP, Report, ReportOptions, report
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.allocation_history import Biography, biography
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.syntax.columns import NONE, Column
 
 PAGE_LIMIT: Final = 1000
@@ -43,7 +43,7 @@ class HistoryFacts:
     """Which values occupy which bytes of an allocation over time. `rows` are the rows of the history to show."""
 
     analysis: Analysis
-    history: Biography
+    history: AllocationHistory
     rows: Column
 
 
@@ -70,11 +70,11 @@ def page_facts(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, module: 
             return ReportFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP)))
         case LiveSetPage(step):
             return LiveSetFacts(_report(analysis, None, ReportOptions(limit, step, frozenset())), step)
-        case BiographyPage(index):
+        case HistoryPage(index):
             row = analysis.dump.allocation_row(index)
             if row == NONE:
                 return UnknownAllocation(index)
-            history = biography(analysis.dump, analysis.memory, row)
+            history = allocation_history(analysis.dump, analysis.memory, row)
             biggest = np.argsort(history.offset - history.end_offset, kind="stable")[:limit]
             return HistoryFacts(analysis, history, np.sort(biggest))
 

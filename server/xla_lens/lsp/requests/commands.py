@@ -25,7 +25,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import parse_size, shortened
@@ -127,8 +127,8 @@ async def _show_live_set(arguments: Arguments) -> Any:
     return await _show(arguments, LiveSetPage(step))
 
 
-async def _show_biography(arguments: Arguments) -> Any:
-    return await _show(arguments, BiographyPage(arguments.need_number("allocation")))
+async def _show_allocation_history(arguments: Arguments) -> Any:
+    return await _show(arguments, HistoryPage(arguments.need_number("allocation")))
 
 
 async def _show(arguments: Arguments, page: Page) -> Any:
@@ -181,7 +181,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_SUMMARY: _show_summary,
     Command.SHOW_REPORT: _show_report,
     Command.SHOW_LIVE_SET: _show_live_set,
-    Command.SHOW_BIOGRAPHY: _show_biography,
+    Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
     Command.MEMORY_MAP: views.read_memory_map,

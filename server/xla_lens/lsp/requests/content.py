@@ -21,8 +21,8 @@ from xla_lens.lsp.reach import state_in_reach
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.pages import Page, ReportPage, SummaryPage, page_name, page_of_name
-from xla_lens.model.places.subjects import subject_place
 from xla_lens.render.pages import PageLink, PageText, page_text
 from xla_lens.syntax.file_names import SUFFIXES
 from xla_lens.text.document import Document
@@ -126,7 +126,7 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
 
 
 def _make(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
-    return page_text(page_facts(analysis, page, module=module), lambda subject: subject_place(analysis.dump, subject))
+    return page_text(page_facts(analysis, page, module=module), lambda entity: entity_place(analysis.dump, entity))
 
 
 def state_of_page(server: "XlaLensServer", uri: str) -> "DumpSetState | None":

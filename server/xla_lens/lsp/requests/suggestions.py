@@ -11,7 +11,7 @@ from xla_lens.lsp.methods import ACTION_KIND, Command
 from xla_lens.lsp.requests.context import Context
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.actions import action_title
 from xla_lens.render.lenses import lens_title
@@ -73,9 +73,9 @@ def _show(context: Context, title: str, page: Page) -> lsp.Command:
             return lsp.Command(title, Command.SHOW_REPORT, arguments=[{"uri": context.uri}])
         case LiveSetPage(step):
             return lsp.Command(title, Command.SHOW_LIVE_SET, arguments=[{"uri": context.uri, "step": step}])
-        case BiographyPage(allocation):
+        case HistoryPage(allocation):
             arguments = [{"uri": context.uri, "allocation": allocation}]
-            return lsp.Command(title, Command.SHOW_BIOGRAPHY, arguments=arguments)
+            return lsp.Command(title, Command.SHOW_ALLOCATION_HISTORY, arguments=arguments)
 
 
 # ---------------------------------------------------------------- actions

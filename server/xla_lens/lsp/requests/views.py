@@ -25,6 +25,7 @@ from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.entities import entity_target
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
 from xla_lens.model.places.places import (
     Place,
@@ -35,7 +36,6 @@ from xla_lens.model.places.places import (
     used_value_place,
     value_place,
 )
-from xla_lens.model.places.subjects import subject_target
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
 from xla_lens.render.hover import hover_markdown
@@ -236,7 +236,7 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
         return context.analysis.dump, *_target(context, position)
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.server.client.encoding)
-    target = subject_target(analysis.dump, link.subject) if link else None
+    target = entity_target(analysis.dump, link.entity) if link else None
     return analysis.dump, target, target.step if isinstance(target, Step) else None
 
 

@@ -1,1 +1,3 @@
-"""What would lower the peak: donation, padding, budgets, and why values stay live."""
+"""Where memory can be saved: why a value is live (`alive`), the peak without some values (`without`, `next_peak`,
+`budget`), padding and donation.
+"""

@@ -1,4 +1,4 @@
-"""Why a value is live until it is, and no longer (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
+"""Why a live range ends where it does (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -15,33 +15,33 @@ class Reason(Enum):
     """Why a live range ends where it does."""
 
     PARAMETER = auto()
-    """A parameter that nothing is written over: its bytes are the caller's to the end."""
+    """A parameter that nothing overwrites. Its bytes belong to the caller, so it is live to the end."""
     LIVE_OUT = auto()
-    """It may be part of the result, or stays past the last instruction: it is kept to the end."""
+    """Part of the result (maybe-live-out), or live past the last instruction."""
     READ = auto()
-    """It is read at its last step."""
+    """The instruction at the last step reads the value."""
     CALLED = auto()
-    """Its last reader calls a computation, which runs before that: inside of it the value goes by another name."""
+    """The last reader calls a computation, which runs first and in which the value has another name."""
     REPLACED = auto()
-    """It would be seen later, but another value of the same buffer takes over its bytes."""
+    """Another value of the same buffer takes over the bytes before the last use."""
     PASSED_ON = auto()
-    """Nothing reads it at its last step, but the instruction there shows its bytes under another name."""
+    """Nothing reads the value at its last step, but the instruction there is an alias of it."""
     UNUSED = auto()
-    """Nothing reads it after the step that makes it."""
+    """Nothing reads the value after the step that defines it."""
     COMPUTATION_END = auto()
-    """None of these: the end of its computation."""
+    """The end of its computation; no other reason applies."""
     UNKNOWN = auto()
-    """The set does not tell what reads it."""
+    """The dump set lacks the uses of the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The end of a value's live range.
 
-    `uses` are the rows of `DumpSet.uses`, and `positions` those of `DumpSet.positions`, whose instructions run at the
-    last step. `later_step` is the step of the first instruction after it that still reads the value, by its uses: the
-    one around the computation in which it ends; None if there is none. `heir` is the value that takes over exactly its
-    bytes at the last step or at the one after, NONE if none does.
+    `uses` are the rows of `DumpSet.uses`, and `positions` the rows of `DumpSet.positions`, whose instructions run at
+    the last step. `later_step` is the step of the first later instruction among the uses, the one that calls the
+    computation in which the range ends; None if there is none. `successor` is the value that takes over exactly the
+    same bytes at the last step or one step later, NONE if there is none.
     """
 
     value: int
@@ -50,11 +50,11 @@ class Ending:
     uses: tuple[int, ...]
     positions: tuple[int, ...]
     later_step: int | None
-    heir: int
+    successor: int
 
 
 def last_uses(dump: DumpSet, value: int) -> Ending | None:
-    """Why a value, a row of `DumpSet.values`, is live until it is. None if it has no live range."""
+    """Return why the live range of a value, a row of `DumpSet.values`, ends. None if it has no live range."""
     values = dump.values
     if values.live_range[value] == NONE:
         return None
@@ -71,7 +71,7 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
         uses=tuple(uses[place] for place in np.flatnonzero(use_steps == end).tolist()),
         positions=tuple(positions[place] for place in np.flatnonzero(position_steps == end).tolist()),
         later_step=int(later.min()) if len(later) else None,
-        heir=_heir(dump, value),
+        successor=_successor(dump, value),
     )
     last_reader = int(dump.uses.name[uses[int(use_steps.argmax())]]) if len(later) else NONE
     is_cut = len(later) > 0 or bool(np.any(position_steps > end))
@@ -79,8 +79,8 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
 
 
 def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) -> Reason:
-    """The reason for an end, of which all else is known. `last_reader` is the name of what reads the value last, if
-    that is after the end; `is_cut` tells that the value would be seen after it.
+    """Return the reason for an ending. `last_reader` is the name of the last instruction that reads the value after the
+    end, or NONE. `is_cut` is whether a use or an alias comes after the end.
     """
     values, value, end = dump.values, ending.value, ending.end_step
     if ending.uses:
@@ -96,7 +96,7 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
         return Reason.UNKNOWN
     if last_reader != NONE and _is_call(dump, last_reader):
         return Reason.CALLED
-    if is_cut and ending.heir != NONE:
+    if is_cut and ending.successor != NONE:
         return Reason.REPLACED
     if ending.positions:
         is_own = ending.positions == (int(dump.used_values.first_position[values.used_value[value]]),)
@@ -107,7 +107,7 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
 
 
 def neighbours(dump: DumpSet, value: int) -> Column:
-    """The other values on any of its bytes that have a live range, in the order of time."""
+    """Return the other values with a live range that share bytes with a value, in the order of their starts."""
     values, allocation = dump.values, int(dump.values.allocation[value])
     if allocation == NONE or values.size_bytes[value] <= 0:
         return np.zeros(0, np.int64)
@@ -120,15 +120,15 @@ def neighbours(dump: DumpSet, value: int) -> Column:
 
 
 CALLING: Final = ("call", "conditional", "while")
-"""The opcodes that run a computation of the schedule."""
+"""Opcodes that run another computation of the schedule."""
 
 
 def _steps(dump: DumpSet, names: Column) -> Column:
-    """The steps at which the instructions of some names run, NONE for those that are not scheduled."""
+    """The steps of the instructions with some names, NONE for those that are not scheduled."""
     return taken(dump.schedule.step, dump.schedule_row_of_name[names])
 
 
-def _heir(dump: DumpSet, value: int) -> int:
+def _successor(dump: DumpSet, value: int) -> int:
     values, end = dump.values, int(dump.values.end_step[value])
     if values.allocation[value] == NONE or values.size_bytes[value] <= 0:
         return NONE
@@ -141,7 +141,7 @@ def _heir(dump: DumpSet, value: int) -> int:
 
 
 def _is_call(dump: DumpSet, name: int) -> bool:
-    """Instructions that define no value are not quoted, so that only their names tell."""
+    """Whether an instruction runs a computation. One that defines no value is not quoted and is judged by its name."""
     instruction = dump.instruction(name)
     opcode = instruction.opcode.decode() if instruction else dump.label(name, NONE).split(".")[0]
     return opcode in CALLING

@@ -1,12 +1,13 @@
-"""Donation: parameters whose buffer holds an output, those whose buffer could have, and copies that keep the two apart.
+"""Donation: parameters whose buffer holds an output, parameters that could have been donated, and copies that keep
+parameters and outputs apart.
 
-A caller that donates an argument lets the program write an output into its buffer. XLA then gives both one allocation,
-a parameter's that is maybe-live-out. An argument that is not donated is live to the end, and the output has an
-allocation of its own, which donation would have saved.
+A caller that donates an argument lets the program write an output into its buffer. XLA then gives both the same
+allocation, which is a parameter and maybe-live-out. An argument that is not donated is live to the end, and the output
+has its own allocation, which donation would save.
 
-A parameter could have been an output's buffer if both have the same shape, layout, memory space and size, and all that
-reads the parameter, its aliases included, has run before the buffer is taken. How sure that is, `Fit` tells. It is
-careful: XLA also honours a donation that it has to add copies for, and those are not found.
+A parameter could hold an output if both have the same shape, layout, memory space and size, and if everything that
+reads the parameter or an alias of it runs before its buffer is overwritten. `Fit` grades how certain that is. The
+result is conservative: donations that XLA would honor by adding copies are not found.
 """
 
 from collections.abc import Iterator
@@ -23,22 +24,23 @@ from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 @dataclass(frozen=True, slots=True)
 class Donated:
-    """A parameter whose buffer holds an output; all are rows of `DumpSet.values`. `heirs` are the other values in the
-    allocation, in the order of their births; a parameter that is returned as it is may have none.
+    """A donated parameter. `parameter` and `reused_by`, the other values in its allocation by their start, are rows of
+    `DumpSet.values`. A parameter that is returned unchanged may have no other values.
     """
 
     parameter: int
-    heirs: tuple[int, ...]
+    reused_by: tuple[int, ...]
     size_bytes: int
 
 
 class Fit(StrEnum):
-    """What stands between a parameter and an output's buffer.
+    """How well a parameter fits the buffer of an output.
 
-    `FREE`: nothing, the parameter is dead before anything is in that buffer. `IN_PLACE`: what reads it last makes the
-    first value in the buffer and may write over what it reads; whether it can is not in the dump. `SHARED`: the
-    parameter is dead, or may be written over, when the output is made, but earlier values are in the same buffer, which
-    would need another place: less may be saved.
+    - `FREE`: the last use of the parameter is before the first value in the output's buffer starts.
+    - `IN_PLACE`: the last reader of the parameter defines the first value in the output's buffer, with an opcode that
+      may run in place. The dump does not show whether it can here.
+    - `SHARED`: as above, but for the output itself: earlier values in the output's buffer would need another place, so
+      donation may save less.
     """
 
     FREE = "free"
@@ -48,10 +50,10 @@ class Fit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A parameter whose buffer could have been an output's; both are rows of `DumpSet.values`, as is `first`, the value
-    that is in the output's buffer first. `last_read` is the step that reads the parameter for the last time, None if
-    nothing does; `birth` the one at which the first value, or with `Fit.SHARED` the output, is made. `size_bytes` are
-    those of the output's allocation.
+    """A parameter that could have been donated to an output. `parameter`, `output` and `first`, the first value in the
+    output's buffer, are rows of `DumpSet.values`. `last_read` is the last step that reads the parameter, None if
+    nothing does. `birth` is the step that defines `first`, or the output for `Fit.SHARED`. `size_bytes` is the size of
+    the output's allocation.
     """
 
     parameter: int
@@ -65,9 +67,9 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class KeptApart:
-    """A copy of a parameter's content that has bytes of its own; both are rows of `DumpSet.values`. It is an output
-    (`is_output`), which may not lie in the parameter's buffer; or the parameter is donated, and its content is needed
-    after an output has been written over it.
+    """A copy of a parameter in bytes of its own; both are rows of `DumpSet.values`. Either the copy is an output
+    (`is_output`), which must not share the parameter's buffer, or the parameter is donated and its content is needed
+    after an output has overwritten it.
     """
 
     copy: int
@@ -78,8 +80,8 @@ class KeptApart:
 
 @dataclass(frozen=True, slots=True)
 class Donation:
-    """What is known of donation in a dump set, the most bytes first. `is_known` tells whether the set says what reads a
-    value and when; else nothing is missed or kept apart as far as can be told.
+    """Donation in a dump set, the most bytes first. `is_known` is whether the dump set has uses, a schedule and live
+    ranges; without them `missed` and `kept_apart` are empty.
     """
 
     donated: tuple[Donated, ...]
@@ -89,21 +91,21 @@ class Donation:
 
     @property
     def donated_bytes(self) -> int:
-        """The bytes of the buffers that are used twice."""
+        """The bytes of donated buffers."""
         return sum(row.size_bytes for row in self.donated)
 
     def missed_bytes(self, fit: Fit) -> int:
-        """The bytes at stake where parameters and outputs fit like this."""
+        """Return the bytes of missed donations with a fit."""
         return sum(row.size_bytes for row in self.missed if row.fit is fit)
 
     @property
     def kept_apart_bytes(self) -> int:
-        """The bytes of the copies."""
+        """The bytes of copies that keep parameters and outputs apart."""
         return sum(row.size_bytes for row in self.kept_apart)
 
 
 def find_donation(dump: DumpSet) -> Donation:
-    """Who is donated, who could have been, and what is copied to keep parameters and outputs apart."""
+    """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
     buffers = _Buffers(dump)
     is_known = dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
     return Donation(
@@ -122,8 +124,8 @@ _ELEMENTWISE: Final = frozenset(
 )
 _UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
 _LOOP_FUSION: Final = b", kind=kLoop"
-"""What may write over an operand of its own shape, as HloDataflowAnalysis::CanShareOperandBufferWithUser has it; a copy
-would not be needed at all. Of fusions only loops may: others read an operand more than once.
+"""Instructions that may overwrite an operand of their own shape (HloDataflowAnalysis::CanShareOperandBufferWithUser). A
+copy would not be needed at all. Only loop fusions qualify, because other fusions read an operand more than once.
 """
 
 
@@ -150,21 +152,21 @@ class _Buffers:
         return by_birth
 
     def donated(self) -> Iterator[Donated]:
-        """The parameters whose allocation may be live out."""
+        """The parameters in maybe-live-out allocations."""
         for allocation in self._allocations(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT, Kind(0)):
             values = self._by_birth(allocation).tolist()
             parameter = next((value for value in values if self.is_parameter(value)), None)
             if parameter is not None:
-                heirs = tuple(value for value in values if value != parameter)
-                yield Donated(parameter, heirs, int(self.dump.allocations.size_bytes[allocation]))
+                reused_by = tuple(value for value in values if value != parameter)
+                yield Donated(parameter, reused_by, int(self.dump.allocations.size_bytes[allocation]))
 
     def apart(self) -> Iterator[int]:
-        """The parameters that have their buffer alone: those of the caller."""
+        """The parameters in allocations without outputs: those that are not donated."""
         for allocation in self._allocations(Kind.PARAMETER, Kind.MAYBE_LIVE_OUT):
             yield from (value for value in self._by_birth(allocation).tolist() if self.is_parameter(value))
 
     def outputs(self) -> Iterator[_Output]:
-        """The outputs with allocations of their own, but for tables of pointers."""
+        """The outputs in allocations without a parameter. Tuples, which are tables of pointers, are left out."""
         values = self.dump.values
         for allocation in self._allocations(Kind.MAYBE_LIVE_OUT, Kind.PARAMETER):
             by_birth = self._by_birth(allocation)
@@ -174,18 +176,18 @@ class _Buffers:
                 yield _Output(last, first, allocation)
 
     def array_shape(self, value: int) -> ArrayShape | None:
-        """The shape of a value that is an array."""
+        """Return the shape of an array, None for a tuple or an unknown shape."""
         text = self.dump.shape(value)
         shape = parse_shape(text) if text is not None else None
         return shape if isinstance(shape, ArrayShape) else None
 
     def is_parameter(self, value: int) -> bool:
-        """Whether a value is made by a parameter. Releases that quote no instructions tell by what is born first."""
+        """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
         opcode = self.opcode(int(self.dump.values.name[value]))
         return opcode == b"parameter" or (opcode is None and self.dump.values.start_step[value] <= 0)
 
     def opcode(self, name: int) -> bytes | None:
-        """What the instruction of a name does, None if the set does not quote it. A fusion that is a loop is one."""
+        """Return the opcode of an instruction, `_LOOP_FUSION` for a loop fusion, None if not quoted."""
         instruction = self.dump.instruction(name)
         if instruction is None:
             return None
@@ -193,8 +195,8 @@ class _Buffers:
         return _LOOP_FUSION if is_loop else instruction.opcode
 
     def last_read(self, value: int) -> int | None:
-        """The last step at which a value is read or shown by an alias, NONE if nothing reads it; None if that cannot
-        be told.
+        """Return the last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads
+        it, None if that is unknown.
         """
         row = int(self.dump.values.used_value[value])
         if row == NONE:
@@ -207,11 +209,11 @@ class _Buffers:
         return None if np.any(rows == NONE) else int(self.dump.schedule.step[rows].max())
 
 
-# ---------------------------------------------------------------- what is missed
+# ---------------------------------------------------------------- missed donations
 
 
 def _missed(buffers: _Buffers) -> Iterator[Missed]:
-    """Matches outputs with parameters that are alike, each with one at most; what fits surely comes first."""
+    """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
     dump, sizes = buffers.dump, buffers.dump.allocations.size_bytes
     parameters: dict[tuple[bytes, int], list[tuple[int, int]]] = {}
     for value in buffers.apart():
@@ -222,14 +224,14 @@ def _missed(buffers: _Buffers) -> Iterator[Missed]:
     outputs = list(buffers.outputs())
     for is_shared in (False, True):
         left = []
-        # Who is dead before one output is dead before all later ones, too: so this matches as many as there can be.
+        # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
         maker = {output: output.value if is_shared else output.first for output in outputs}
         for output in sorted(outputs, key=lambda output: (dump.values.start_step[maker[output]], output.value)):
             key = dump.shape(output.value) or b"", int(sizes[output.allocation])
             here, birth = parameters.get(key, []), int(dump.values.start_step[maker[output]])
             in_place = [row for row in here if row[1] == birth and _may_write_over(buffers, *row, maker[output])]
             dead = [row for row in here if row[1] < birth]
-            # The one that is read to make the output is most likely its older self.
+            # A parameter that is read to make the output is most likely its previous version.
             chosen = next(iter(in_place or dead), None)
             if chosen is None or (is_shared and not _may_move(buffers, output.value)):
                 left.append(output)
@@ -243,7 +245,7 @@ def _missed(buffers: _Buffers) -> Iterator[Missed]:
 
 
 def _may_write_over(buffers: _Buffers, parameter: int, last_read: int, made: int) -> bool:
-    """Whether the last that reads a parameter makes a value, and may do so in place."""
+    """Whether the last reader of a parameter defines a value and may do so in place."""
     dump = buffers.dump
     row, name = dump.schedule_row(last_read), int(dump.values.name[made])
     uses = dump.uses_of(int(dump.values.used_value[parameter]))
@@ -252,7 +254,7 @@ def _may_write_over(buffers: _Buffers, parameter: int, last_read: int, made: int
 
 
 def _may_move(buffers: _Buffers, value: int) -> bool:
-    """Whether a value may be in another buffer than those before it: not what a loop or an update has to go on in."""
+    """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
     opcode = buffers.opcode(int(buffers.dump.values.name[value]))
     return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
 
@@ -264,7 +266,7 @@ _COPIES: Final = (b"copy", b"copy-start")
 
 
 def _kept_apart(buffers: _Buffers) -> Iterator[KeptApart]:
-    """Follows each parameter through its copies, also through those to another memory space and back."""
+    """Follow each parameter through its copies, including those to another memory space and back."""
     dump = buffers.dump
     kinds = dump.allocations.kind
     donated = dict.fromkeys(row.parameter for row in buffers.donated())
@@ -286,12 +288,12 @@ def _kept_apart(buffers: _Buffers) -> Iterator[KeptApart]:
 
 
 def _anywhere(shape: ArrayShape | None) -> ArrayShape | None:
-    """A shape without its memory space."""
+    """The shape without its memory space."""
     return replace(shape, memory_space=0) if shape else None
 
 
 def _copies(buffers: _Buffers, value: int) -> Iterator[int]:
-    """The values that copies of a value make, also copies of its aliases."""
+    """The copies of a value and of its aliases."""
     dump = buffers.dump
     row = int(dump.values.used_value[value])
     if row == NONE:
@@ -300,7 +302,7 @@ def _copies(buffers: _Buffers, value: int) -> Iterator[int]:
     for name in dict.fromkeys(dump.uses.name[uses].tolist()):
         opcode = buffers.opcode(name)
         if opcode in _COPIES:
-            # The first element of what starts a copy is where it goes.
+            # Element 0 of a copy-start is the destination.
             index = dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX
             copy = dump.value_at(name, index)
             if copy != NONE and dump.values.name[copy] == name:

@@ -1,8 +1,8 @@
-"""The peak of a memory space if one value did not exist, for each value that is live at it.
+"""The peak of a memory space without one value, for each value that is live at the peak.
 
-A value takes away only the bytes that it alone covers. How many those are changes only where another value on its bytes
-begins or ends, so that the live bytes without it are the live bytes less a few constants, each over some steps: the
-greatest of them is found in a table of the greatest live bytes over all ranges of a power of two.
+Removing a value frees the bytes that only it covers. Their number changes only where another value on these bytes
+starts or ends. So the live bytes without the value are the live bytes minus a constant over each of a few ranges of
+steps, and the peak is the maximum over these ranges, looked up in a sparse table of range maxima.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from xla_lens.syntax.columns import NONE, Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NextPeaks:
-    """A row for each of some values. Without it the peak of its memory space would be `next_peak_bytes`, first at
-    `next_peak_step`, NONE if nothing were live any more. `freed_bytes` are those that it alone covers at the peak: so
-    many fewer would be live there, which may well be more than the peak would be lower.
+    """One row for each value. Without the value the peak is `next_peak_bytes`, first at `next_peak_step`, NONE if
+    nothing is live any more. `freed_bytes` are the bytes at the peak step that only this value covers. The peak can
+    drop by less, because another step becomes the peak.
     """
 
     value: Column
@@ -32,8 +32,8 @@ class NextPeaks:
 
 
 def next_peaks(dump: DumpSet, memory: Memory, color: int, values: Column | None = None) -> NextPeaks:
-    """What the peak of a memory space would be without each of some values, in their order; without `values`, of those
-    that cover bytes at the peak, by id. Values that never cover bytes of this memory space are left out.
+    """Return the peak of a memory space without each of `values`, in their order. None stands for the values that cover
+    bytes at the peak, by id. Values that never cover bytes of the memory space are left out.
     """
     space = memory.space(color)
     if space is None or space.peak_step is None:
@@ -66,11 +66,11 @@ _FIRST = np.array([NONE])
 
 
 def _most_between(live: LiveBytes, first: Column, last: Column) -> tuple[Column, Column]:
-    """The most live bytes between two steps, both included, and the first step there that has as many, for columns of
-    steps. Where the last is before the first: -1, and any step.
+    """Return for each range of steps, both ends included, the maximum of the live bytes and the first step that reaches
+    it. For an empty range: -1 and any step.
     """
     steps, live_bytes = np.append(_FIRST, live.steps), np.append(0, live.live_bytes)
-    # For each power of two, where the most are among as many places from each on: the first of them.
+    # table[k][i] is the first place of the maximum among the 2**k places from i on.
     table = [np.arange(len(steps))]
     while 2 << len(table) - 1 <= len(steps):
         before, width = table[-1], 1 << len(table) - 1

@@ -1,12 +1,12 @@
-"""Padding: the bytes of a value's slice that its elements do not take, and which part of its layout asks for them.
+"""Padding: the bytes of a value's slice that hold no elements, and the part of the layout that causes them.
 
-The rule is ShapeUtil::ArraySize of XLA: the minor-most dimensions are rounded up to the first tile, whose missing
-dimensions count as 1; the tiles inside of it add nothing; then the number of elements is rounded up to a multiple of
-the tail alignment. What the slice has beyond that is the backend's: libtpu rounds arrays that have no tile up to
-1,024 elements in the memory spaces 0, 4 and 6.
+XLA computes the size in ShapeUtil::ArraySize. It rounds the minor-most dimensions up to the first tile, where missing
+dimensions count as 1. Inner tiles add nothing. Then it rounds the number of elements up to a multiple of the tail
+alignment. Further bytes of the slice come from the backend: libtpu rounds arrays without a tile up to 1,024 elements in
+memory spaces 0, 4 and 6.
 
-An element of less than a byte takes a whole one unless the layout packs it. That is no padding: the bytes of the
-logical shape are counted so, too.
+An element of less than a byte takes a whole byte unless the layout packs it. That is not padding, because the bytes of
+the logical shape count it the same way.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, parse_shap
 
 
 class Cause(StrEnum):
-    """What asks for bytes beyond the elements: a dimension that is rounded up to the tile, a dimension of the tile that
-    the array has not, the tail alignment, or whoever made the slice.
+    """The cause of padding: a dimension rounded up to the tile, a tile dimension that the array lacks, the tail
+    alignment, or a slice that the backend made bigger.
     """
 
     DIMENSION = "dimension"
@@ -34,9 +34,11 @@ class Cause(StrEnum):
 class Unexplained(StrEnum):
     """Why padding cannot be divided into parts.
 
-    A tuple is a table of pointers whose width is the backend's; a dynamic array has its lengths in front; a layout that
-    is split between cores takes a part of the array on each; `COMBINED` are tiles with `*`; and `SMALLER` is a slice
-    that is smaller than its layout asks for.
+    - `TUPLE`: a table of pointers, whose width depends on the backend.
+    - `DYNAMIC`: a dynamic array, which stores its lengths first.
+    - `SPLIT`: a layout split between cores, each of which holds a part of the array.
+    - `COMBINED`: a tile with `*`.
+    - `SMALLER`: a slice smaller than its layout requires.
     """
 
     UNKNOWN_SHAPE = "unknown shape"
@@ -49,9 +51,9 @@ class Unexplained(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PaddingPart:
-    """What one cause adds to what those before it have left. `dimension` is the number of the array's dimension, whose
-    `length` is rounded up to `padded_length`; a missing one has no number and the length 1. The lengths of a tail are
-    numbers of elements, those of a slice bytes.
+    """The bytes that one cause adds to the result of the causes before it. It rounds `length` up to `padded_length`:
+    the length of array dimension `dimension`, 1 for a missing dimension (`dimension` is None), elements for a tail,
+    bytes for a slice.
     """
 
     cause: Cause
@@ -63,9 +65,9 @@ class PaddingPart:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """The padding of a slice. `logical_bytes` and all `parts` add up to `assigned_bytes` if nothing is `unexplained`;
-    else there are no parts, and `size_bytes` is None where the padding itself cannot be told either. Parts of no bytes
-    are left out; dimensions stand from minor to major.
+    """The padding of a slice. `logical_bytes` and the `parts` add up to `assigned_bytes`, unless the padding is
+    `unexplained`: then there are no parts, and `size_bytes` may be None. Parts of 0 bytes are left out. Dimensions
+    are in minor-to-major order.
     """
 
     assigned_bytes: int
@@ -76,7 +78,7 @@ class Padding:
 
 
 def explain_padding(shape: Shape | None, assigned_bytes: int) -> Padding:
-    """The padding of a value of a shape in a slice of a size. None stands for a shape that is not known."""
+    """Return the padding of a shape in a slice of `assigned_bytes`. A shape of None is unknown."""
     if shape is None:
         return Padding(assigned_bytes, None, None, (), Unexplained.UNKNOWN_SHAPE)
     if isinstance(shape, TupleShape):
@@ -92,7 +94,7 @@ def explain_padding(shape: Shape | None, assigned_bytes: int) -> Padding:
 
 
 def _unexplained(shape: ArrayShape) -> Unexplained | None:
-    """Why the rule does not hold for a shape."""
+    """Return why `ArraySize` does not explain a shape, None if it does."""
     if shape.is_dynamic:
         return Unexplained.DYNAMIC
     if shape.is_split:
@@ -107,7 +109,7 @@ def _unexplained(shape: ArrayShape) -> Unexplained | None:
 
 
 def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
-    """What each cause adds, one after another, down to nothing and below."""
+    """The bytes that each cause adds, in order. Values of 0 and below are included."""
     bits = shape.bits or 0
     lengths = [length for length in shape.dimensions if length is not None]
     tile = [length for length in shape.tiles[0] if length is not None] if shape.tiles else []
@@ -126,7 +128,7 @@ def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
         length = lengths[dimension] if dimension is not None else 1
         padded = _round_up(length, tile_length)
         cause = Cause.DIMENSION if dimension is not None else Cause.MISSING_DIMENSION
-        # A length of 0 leaves no elements, and is a multiple of all tiles.
+        # A length of 0 is a multiple of every tile.
         elements = grow(cause, dimension, length, padded, elements // length * padded if length else 0)
     if tile and shape.tail_alignment:
         padded = _round_up(elements, shape.tail_alignment)
@@ -145,12 +147,12 @@ def _bytes(elements: int, bits: int) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def padding_of_text(shape: bytes | None, assigned_bytes: int) -> Padding:
-    """`explain_padding` of the text of a shape. Few shapes and sizes make up a dump."""
+    """Return `explain_padding` of the text of a shape. Cached, because a dump has few different shapes and sizes."""
     return explain_padding(parse_shape(shape) if shape is not None else None, assigned_bytes)
 
 
 def padding_of(dump: DumpSet, value: int) -> Padding | None:
-    """The padding of a row of `DumpSet.values`, None if it is in no allocation."""
+    """Return the padding of a row of `DumpSet.values`, None if it is in no allocation."""
     if dump.values.slice[value] == NONE:
         return None
     return padding_of_text(dump.shape(value), int(dump.values.size_bytes[value]))
@@ -158,8 +160,8 @@ def padding_of(dump: DumpSet, value: int) -> Padding | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddingAtStep:
-    """The padding among bytes that values own. `padding_bytes` is NONE for values of which it cannot be told; those own
-    `unknown_bytes`. The others' padding adds up to `total_bytes`.
+    """The padding among the bytes that values own. `padding_bytes` is NONE where it is unknown; those values own
+    `unknown_bytes`. The padding of the others adds up to `total_bytes`.
     """
 
     values: Column
@@ -169,10 +171,10 @@ class PaddingAtStep:
 
 
 def padding_at(dump: DumpSet, values: Column, owned_bytes: Column) -> PaddingAtStep:
-    """The padding among the bytes that values own at a step (`owned_bytes` in `model/attribution/owned.py`).
+    """Return the padding among the bytes that values own at a step (see `model/attribution/owned.py`).
 
-    A value that owns all of its bytes has all of its padding. Where padding lies in a slice is not told for each byte,
-    so one that owns a part of its slice has at most what it owns.
+    A value that owns its whole slice has all of its padding. Dumps do not show where in a slice the padding lies, so
+    the padding of a value that owns a part of its slice is limited to that part.
     """
     known = [padding.size_bytes if (padding := padding_of(dump, row)) else None for row in values.tolist()]
     padding_bytes = np.array([NONE if size is None else size for size in known], np.int64)

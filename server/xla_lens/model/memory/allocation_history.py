@@ -32,7 +32,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Biography:
+class AllocationHistory:
     """An allocation, a row of `DumpSet.allocations`.
 
     `value` to `end_step` are columns, a row for each value, by offset and then in the order of time; a value without
@@ -90,8 +90,8 @@ class Arena:
         return 1 - self.peak_bytes / self.size_bytes if self.size_bytes > 0 else None
 
 
-def biography(dump: DumpSet, memory: Memory, allocation: int) -> Biography:
-    """The biography of a row of `DumpSet.allocations`."""
+def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> AllocationHistory:
+    """The allocation_history of a row of `DumpSet.allocations`."""
     values = dump.values
     rows = np.flatnonzero(values.allocation == allocation)
     rows = rows[np.lexsort((rows, values.start_step[rows], values.offset[rows]))]
@@ -107,7 +107,7 @@ def biography(dump: DumpSet, memory: Memory, allocation: int) -> Biography:
         return _free(offset[is_live], end_offset[is_live], size) if step is not None else None
 
     space_peak_step = space.peak_step if space else None
-    return Biography(
+    return AllocationHistory(
         allocation=allocation,
         size_bytes=size,
         value=rows,

@@ -18,7 +18,7 @@ class LiveSetPage:
 
 
 @dataclass(frozen=True, slots=True)
-class BiographyPage:
+class HistoryPage:
     """Who holds which bytes of an allocation when. The allocation is told by its index in the dump."""
 
     allocation: int
@@ -29,7 +29,7 @@ class ReportPage:
     """The report of the set as Markdown, to be pasted elsewhere."""
 
 
-Page: TypeAlias = SummaryPage | LiveSetPage | BiographyPage | ReportPage
+Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage
 
 
 def page_name(page: Page) -> str:
@@ -39,8 +39,8 @@ def page_name(page: Page) -> str:
             return "summary.txt"
         case LiveSetPage(step):
             return f"live-set-at-{step}.txt"
-        case BiographyPage(allocation):
-            return f"biography-of-allocation-{allocation}.txt"
+        case HistoryPage(allocation):
+            return f"history-of-allocation-{allocation}.txt"
         case ReportPage():
             return "report.md"
 
@@ -54,7 +54,7 @@ def page_of_name(name: str) -> Page | None:
     if match is None:
         return None
     number = int(match[2])
-    return LiveSetPage(number) if match[1] == "live-set-at" else BiographyPage(number)
+    return LiveSetPage(number) if match[1] == "live-set-at" else HistoryPage(number)
 
 
-_NUMBERED: Final = re.compile(r"(live-set-at|biography-of-allocation)-(0|[1-9][0-9]{0,17})\.txt")
+_NUMBERED: Final = re.compile(r"(live-set-at|history-of-allocation)-(0|[1-9][0-9]{0,17})\.txt")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.features.report import ArenaReport, Report, SpaceReport
-from xla_lens.model.memory.allocation_history import Biography
+from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.blocks import Linked, Section, Sections, Table, Text, headers
@@ -61,7 +61,7 @@ def _full_size_steps(one: ArenaReport) -> Iterator[str]:
         yield "..."
 
 
-def history_section(dump: DumpSet, history: Biography, rows: Column, level: int = 0) -> Section:
+def history_section(dump: DumpSet, history: AllocationHistory, rows: Column, level: int = 0) -> Section:
     """Which values occupy which bytes of an allocation, and when. `rows` are the rows of the history to show."""
     columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
     table = Table(

@@ -1,7 +1,7 @@
 """The blocks that reports are built from, before they become text, Markdown or a page.
 
 A report is an outline of sections; a section has a title and below it sentences and tables. Whatever comes from a dump
-is a `Name`, so that Markdown can quote it. Whatever has a place in the dump carries its subject, so that a page can
+is a `Name`, so that Markdown can quote it. Whatever has a place in the dump carries its entity, so that a page can
 link there. Everything else is our own wording and contains no markup.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from xla_lens.model.places.subjects import Subject
+from xla_lens.model.places.entities import Entity
 
 WIDEST_NAME: Final = 40
 WIDEST_SHAPE: Final = 44
@@ -22,7 +22,7 @@ class Name:
     """A name from the dump, truncated to `widest` characters; None for a path, which is never truncated."""
 
     text: str
-    subject: Subject | None = None
+    entity: Entity | None = None
     widest: int | None = WIDEST_NAME
 
 
@@ -31,7 +31,7 @@ class Linked:
     """Our own words about something that has a place in the dump."""
 
     text: str
-    subject: Subject
+    entity: Entity
 
 
 @dataclass(frozen=True, slots=True)

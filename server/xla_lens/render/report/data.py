@@ -11,7 +11,7 @@ from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
-from xla_lens.model.memory.allocation_history import Biography, Intervals
+from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.report.values import op_name, reader_names, shape_text
@@ -220,7 +220,7 @@ def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
     }
 
 
-def _history(dump: DumpSet, history: Biography, rows: Column) -> list[dict[str, Any]]:
+def _history(dump: DumpSet, history: AllocationHistory, rows: Column) -> list[dict[str, Any]]:
     columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
     return [
         {
@@ -263,7 +263,7 @@ def _donation(report: Report, donation: Donation) -> dict[str, Any]:
         "donated": [
             {
                 "parameter": _name(dump, row.parameter),
-                "reused_by": _names(dump, row.heirs),
+                "reused_by": _names(dump, row.reused_by),
                 "size_bytes": row.size_bytes,
             }
             for row in donation.donated[:top]

@@ -8,7 +8,7 @@ import numpy as np
 
 from xla_lens.features.report import LiveSet, Part, Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
-from xla_lens.model.places.subjects import Subject, SubjectKind
+from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.render.numbers import capitalized, counted, human, percent
 from xla_lens.render.report.blocks import (
@@ -65,7 +65,7 @@ def peak_sections(report: Report) -> Sections:
     if report.printed:
         step, size_bytes = report.printed
         printed = f"XLA prints a peak of {human(size_bytes)} at step {step}"
-        blocks.append((Linked(printed, Subject(SubjectKind.PRINTED_PEAK, 0)), "."))
+        blocks.append((Linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
     return (Section("Peak", tuple(blocks)),) if blocks else ()
 
 

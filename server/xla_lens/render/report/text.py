@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xla_lens.model.places.subjects import Subject
+from xla_lens.model.places.entities import Entity
 from xla_lens.render.numbers import shortened
 from xla_lens.render.report.blocks import Command, Header, Linked, Name, Outline, Section, Table, Text, inlines
 
-Span: TypeAlias = tuple[int, int, Subject]
+Span: TypeAlias = tuple[int, int, Entity]
 """The first character, the one after the last, and what they are about."""
 
 
@@ -73,7 +73,7 @@ def _aligned(cells: Sequence[Line], widths: Sequence[int], header: Sequence[Head
     for column, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         is_text, blank = header[column].is_text, " " * (width - len(cell.text))
         text += "  " * bool(column) + blank * (not is_text)
-        spans += ((len(text) + start, len(text) + end, subject) for start, end, subject in cell.spans)
+        spans += ((len(text) + start, len(text) + end, entity) for start, end, entity in cell.spans)
         text += cell.text + blank * is_text
     return Line(text.rstrip(), tuple(spans))
 
@@ -86,25 +86,25 @@ def _line(indent: int, content: Text, layout: Layout) -> Line:
         match inline:
             case str():
                 text += inline
-            case Name(name, subject, widest):
+            case Name(name, entity, widest):
                 text += shortened(name, widest * layout.stretch if widest else len(name))
-                if subject:
-                    spans.append((start, len(text), subject))
-            case Linked(name, subject):
+                if entity:
+                    spans.append((start, len(text), entity))
+            case Linked(name, entity):
                 text += name
-                spans.append((start, len(text), subject))
+                spans.append((start, len(text), entity))
             case Command(command):
                 text += f"`{shortened(command, len(command))}`"
     return Line(text, tuple(spans))
 
 
 def _shifted(line: Line, margin: str) -> Line:
-    spans = ((len(margin) + start, len(margin) + end, subject) for start, end, subject in line.spans)
+    spans = ((len(margin) + start, len(margin) + end, entity) for start, end, entity in line.spans)
     return Line(margin + line.text, tuple(spans))
 
 
 def _truncated(line: Line, width: int) -> Line:
     if len(line.text) <= width:
         return line
-    spans = ((start, min(end, width), subject) for start, end, subject in line.spans if start < width)
+    spans = ((start, min(end, width), entity) for start, end, entity in line.spans if start < width)
     return Line(line.text[: width - 1] + "…", tuple(spans))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from xla_lens.features.report import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
-from xla_lens.model.places.subjects import Subject, SubjectKind
+from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, joined
@@ -13,17 +13,17 @@ from xla_lens.syntax.columns import NONE, Column
 
 def step_link(step: int | None, text: str | None = None) -> Inline:
     """A step, empty for None."""
-    return Linked(text or f"{step}", Subject(SubjectKind.STEP, step)) if step is not None else ""
+    return Linked(text or f"{step}", Entity(EntityKind.STEP, step)) if step is not None else ""
 
 
 def allocation_link(index: int) -> Linked:
     """An allocation by its index."""
-    return Linked(f"allocation {index}", Subject(SubjectKind.ALLOCATION, index))
+    return Linked(f"allocation {index}", Entity(EntityKind.ALLOCATION, index))
 
 
 def value_link(dump: DumpSet, value: int) -> Name:
     """A value, a row of `DumpSet.values`."""
-    return Name(dump.value_label(value), Subject(SubjectKind.VALUE, int(dump.values.id[value])))
+    return Name(dump.value_label(value), Entity(EntityKind.VALUE, int(dump.values.id[value])))
 
 
 def op_name_text(dump: DumpSet, value: int) -> Inline:

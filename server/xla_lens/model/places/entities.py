@@ -1,7 +1,7 @@
 """What is spoken of outside of a dump, by the numbers that the dump itself gives it.
 
 Rows change when a file is read again; ids, indices and steps do not. So what an editor keeps and sends back names its
-subject this way.
+entity this way.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-class SubjectKind(StrEnum):
-    """What a subject is."""
+class EntityKind(StrEnum):
+    """What a entity is."""
 
     VALUE = "value"
     ALLOCATION = "allocation"
@@ -23,36 +23,36 @@ class SubjectKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Entity:
     """A value by its id, an allocation by its index, a step, or one of the printed peaks, which there is one of in any
     dump that is known.
     """
 
-    kind: SubjectKind
+    kind: EntityKind
     number: int
 
 
-def subject_target(dump: DumpSet, subject: Subject) -> Target | None:
-    """What a subject is in a set, None if the set does not know it; of steps any number is one."""
-    match subject.kind:
-        case SubjectKind.VALUE:
-            value = dump.value_of_id(subject.number)
+def entity_target(dump: DumpSet, entity: Entity) -> Target | None:
+    """What a entity is in a set, None if the set does not know it; of steps any number is one."""
+    match entity.kind:
+        case EntityKind.VALUE:
+            value = dump.value_of_id(entity.number)
             return Value(value) if value != NONE else None
-        case SubjectKind.ALLOCATION:
-            allocation = dump.allocation_row(subject.number)
+        case EntityKind.ALLOCATION:
+            allocation = dump.allocation_row(entity.number)
             return Allocation(allocation) if allocation != NONE else None
-        case SubjectKind.STEP:
-            return Step(subject.number)
-        case SubjectKind.PRINTED_PEAK:
-            return Peak(subject.number) if 0 <= subject.number < len(dump.peaks) else None
+        case EntityKind.STEP:
+            return Step(entity.number)
+        case EntityKind.PRINTED_PEAK:
+            return Peak(entity.number) if 0 <= entity.number < len(dump.peaks) else None
 
 
-def subject_place(dump: DumpSet, subject: Subject) -> Place | None:
-    """Where a set tells most of a subject, None if it does not know it: the header of a value among the used values,
+def entity_place(dump: DumpSet, entity: Entity) -> Place | None:
+    """Where a set tells most of a entity, None if it does not know it: the header of a value among the used values,
     or its row in the allocation; the header of an allocation; the entry of a step in the schedule; the header of the
     printed peak.
     """
-    match subject_target(dump, subject):
+    match entity_target(dump, entity):
         case Value(row):
             return value_place(dump, row)
         case Allocation(row):
