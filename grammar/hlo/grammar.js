@@ -1,9 +1,9 @@
 /**
- * @file HLO text as XLA prints it: whole modules (HloModule::ToString), and standing alone the instructions that a buffer
- *   assignment dump quotes (HloInstruction::ToString) and shapes (ShapeUtil::HumanStringWithLayout).
+ * @file HLO text as XLA prints it: whole modules (HloModule::ToString), single instructions as a buffer assignment dump
+ *   quotes them (HloInstruction::ToString), and single shapes (ShapeUtil::HumanStringWithLayout).
  *
- * A module may have a million instructions and is read to find and to show them. So its array shapes, literals and plain
- * values are leaves, each of which can be parsed alone where its parts are of interest.
+ * A module may have a million instructions. To keep its tree small, array shapes, literals and plain values are leaves
+ * there; each can be parsed alone when its parts are needed.
  * @license Apache-2.0
  */
 
@@ -16,7 +16,7 @@ const commas1 = (/** @type {RuleOrLiteral} */ rule) => seq(rule, repeat(seq(',',
 const number = (/** @type {GrammarSymbols<string>} */ $, /** @type {string} */ name) =>
   seq(name, '=', field(name, $.integer));
 
-/** The text between a pair of brackets, and the pairs in it as deep as is said. */
+/** A pair of brackets with the text between them, which may nest further pairs up to `depth` levels. */
 const nested = (/** @type {string} */ open, /** @type {string} */ close, /** @type {string} */ plain, /** @type {number} */ depth) =>
   `${open}(${plain}${depth ? `|${nested(open, close, plain, depth - 1)}` : ''})*${close}`;
 
@@ -26,7 +26,7 @@ const PLAIN = '[^\\s{}()\\[\\]",=%]';
 const LITERAL = nested('\\(', '\\)', '[^()\\n]', 3);
 const PLAIN_LIST = '\\([^()\\n]*\\)|\\[[^\\[\\]\\n]*\\]';
 
-// A comma is what is left of a line that is cut.
+// A trailing comma is left where a line is cut off.
 const LINE_END = seq(optional(','), '\n');
 
 module.exports = grammar({
@@ -39,7 +39,7 @@ module.exports = grammar({
 
     // ------------------------------------------------------------ modules
 
-    // Instructions stand outside of computations only where a computation's first line is broken.
+    // Instructions stand outside of computations only if the first line of their computation is broken.
     module: $ => seq(
       choice($.module_header, $._module_part),
       repeat(choice($._module_part, $._line)),
@@ -50,7 +50,7 @@ module.exports = grammar({
     ),
     _module_part: $ => choice($.file_names, $.function_names, $.file_locations, $.stack_frames, $.computation),
 
-    // StackFrameIndexProto: what the `stack_frame_id` of an instruction refers to.
+    // StackFrameIndexProto: the tables that resolve the `stack_frame_id` of instructions.
     file_names: $ => seq('FileNames', repeat($.file_name)),
     file_name: $ => seq(field('id', $.integer), field('name', $.string)),
     function_names: $ => seq('FunctionNames', repeat($.function_name)),
@@ -72,8 +72,8 @@ module.exports = grammar({
     ),
     _other_number: $ => seq($.key, '=', $.integer),
 
-    // The short form without parameters was printed by jaxlib 0.4 and TensorFlow 2.16.
-    // In a file that is cut it has no end.
+    // jaxlib 0.4 and TensorFlow 2.16 printed the short form without parameters.
+    // A file that is cut off lacks the closing bracket.
     computation: $ => prec.right(seq(
       optional($.entry), field('name', $.name),
       optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
@@ -118,7 +118,7 @@ module.exports = grammar({
       alias($._calling_attribute, $.attribute),
       alias($._plain_attribute, $.attribute),
     ),
-    // A line that is cut ends anywhere in it.
+    // A file that is cut off may end anywhere within it.
     _module_metadata: $ => seq(
       'metadata', '=', '{', repeat(alias($._module_metadata_field, $.metadata_field)), optional('}'),
     ),
@@ -135,7 +135,7 @@ module.exports = grammar({
     _module_value: $ => prec.right(repeat1(choice(
       $.string, alias($._reference, $.name), alias($._module_block, $.block), $._plain_value,
     ))),
-    // A line in it does not begin with a word, so that none that is left open runs on into the next instruction.
+    // A line within it does not begin with a word, so that an unclosed block does not swallow the next instruction.
     _module_block: $ => choice(
       seq(
         '{', repeat($._module_item),
@@ -148,7 +148,7 @@ module.exports = grammar({
     _nested_item: $ => choice($.string, alias($._module_block, $.block)),
     _called: $ => choice($.name, alias($._names, $.block)),
     _names: $ => seq('{', commas($.name), '}'),
-    // They name computations or instructions, in the short form without `%`.
+    // Their values are names of computations or instructions, in the short form without `%`.
     _calling_key: _ => choice(
       'calls', 'to_apply', 'body', 'condition', 'select', 'scatter', 'branch_computations', 'called_computations',
       'true_computation', 'false_computation', 'control-predecessors',
@@ -161,14 +161,14 @@ module.exports = grammar({
       field('name', $.name), '=', field('shape', $._shape),
       choice(
         seq(field('opcode', $.opcode), field('operands', $.operands)),
-        // Their operand is a number, or a literal of any nesting.
+        // Their operand is a number or a literal of any nesting.
         seq(field('opcode', alias(choice('constant', 'parameter'), $.opcode)), field('operands', alias($._literal, $.literal))),
       ),
       repeat(seq(',', $._attribute)),
     ),
     root: _ => 'ROOT',
     operands: $ => seq('(', commas($.operand), ')'),
-    // The shape of an operand was printed until jaxlib 0.5.1.
+    // XLA printed the shapes of operands until jaxlib 0.5.1.
     operand: $ => seq(field('shape', optional($._shape)), field('name', $.name)),
     _literal: $ => seq('(', repeat(choice($._item, ',', '=')), ')'),
 
@@ -179,7 +179,7 @@ module.exports = grammar({
       field('type', $.primitive_type), field('dimensions', $.dimensions), field('layout', optional($.layout)),
     ),
     dimensions: $ => seq('[', commas($.dimension), ']'),
-    // `<=8` is bounded, `?` is unbounded.
+    // `<=8` is bounded dynamic, `?` unbounded.
     dimension: $ => choice(seq(optional('<='), $.integer), '?'),
     tuple_shape: $ => seq('(', commas(field('element', $._shape)), ')'),
     buffer_shape: $ => seq('b', token.immediate('('), field('shape', $._shape), ')'),
@@ -215,7 +215,7 @@ module.exports = grammar({
     attribute: $ => seq(field('name', $.key), '=', field('value', $.attribute_value)),
     attribute_value: $ => prec.right(repeat1($._item)),
 
-    // Anything in pairs of brackets: JSON, literals, shardings, windows, lists of computations.
+    // Anything in brackets: JSON, literals, shardings, windows, lists of computations.
     block: $ => choice(
       seq('{', repeat(choice($._item, ',', '=')), '}'),
       seq('(', repeat(choice($._item, ',', '=')), ')'),
@@ -225,7 +225,7 @@ module.exports = grammar({
 
     // ------------------------------------------------------------ words
 
-    // Before `name`, which it is preferred to: an operand may be either.
+    // Stands before `name` to take precedence: an operand may start with either.
     primitive_type: _ => new RegExp(TYPE),
     name: _ => /%[^\s{}()\[\]",=%]+|[A-Za-z_][A-Za-z0-9_.#-]*/,
     _operand_name: _ => /%[^\s{}()\[\]",=%#]+|[A-Za-z_][A-Za-z0-9_.-]*/,
@@ -235,7 +235,7 @@ module.exports = grammar({
     key: _ => /[A-Za-z_][A-Za-z0-9_.-]*/,
     integer: _ => /-?[0-9]+/,
     word: _ => /[^\s{}()\[\]",=%]+/,
-    // Lines end in few strings. None runs on into what may be the next instruction or the end of a computation.
+    // Few strings span lines. An unclosed one stops at what may be the next instruction or the end of a computation.
     string: _ => /"([^"\\\n]|\\(.|\n)|\n([^\s}%"\\]|\s*\\.|[ \t]+[}\]]))*"/,
     _open_string: _ => /"([^"\\\n]|\\.)*/,
     _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${PLAIN_LIST})+`)),

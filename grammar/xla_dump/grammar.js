@@ -3,31 +3,31 @@
  *   `*-live-range.txt` and `*-memory-usage-report.txt`, of every release since 2020.
  * @license Apache-2.0
  *
- * The format is line based, and so is this grammar. The external scanner (src/scanner.c) looks at one whole line and
- * says, with a token of no width, which kind of line it is; only a line that is right to its end gets its kind, and the
- * rules below then name its parts. Any other line is one `unknown_line`. So no line can spoil its neighbours, and
- * there are no ERROR nodes: a sequence of lines in any order is a `source_file`.
+ * The format is line-based, and so is this grammar. The external scanner (src/scanner.c) reads one whole line and emits
+ * a zero-width token for its kind. Only a line that is well-formed to its end gets a kind, and the rules below then name
+ * its parts; any other line is one `unknown_line`. A bad line therefore never affects its neighbors, and there are no
+ * ERROR nodes: lines in any order form a `source_file`.
  *
- * A row belongs to the nearest section that can hold it; where that section's header is lost, the row stands
- * on its own in the section around it.
+ * A row belongs to the nearest section that can hold it. If the header of that section is missing, the row stands on
+ * its own in the surrounding section.
  *
- * The HLO text after `from instruction:` and the shapes are opaque here; the grammar `hlo` reads them.
+ * The HLO text after `from instruction:` and the shapes are opaque here. The grammar `hlo` parses them.
  */
 
 /// <reference types="tree-sitter-cli/dsl" />
 // @ts-check
 
-/** A run of lines under one header. Rows go to the innermost section: shift before reduce. */
+/** A header with the rows below it. Rows join the innermost section, because shift takes precedence over reduce. */
 const section = (/** @type {RuleOrLiteral[]} */ header, /** @type {RuleOrLiteral[]} */ ...rows) =>
   prec.right(seq(...header, repeat(choice(...rows))));
 
 module.exports = grammar({
   name: 'xla_dump',
 
-  // Line ends and indentation are padding: the scanner has already checked them.
+  // The scanner has already checked line ends and indentation.
   extras: _ => [/\s/],
 
-  // The kinds of lines come first and in the order of `enum TokenType` in src/scanner.c.
+  // The kinds of lines come first. The order is that of `enum TokenType` in src/scanner.c.
   externals: $ => [
     $._buffer_assignment_line,
     $._allocation_line,
@@ -84,7 +84,7 @@ module.exports = grammar({
     $._error_sentinel,
   ],
 
-  // Without a node of their own these cost no memory.
+  // Inlined to save the memory of their nodes.
   inline: $ => [
     $._assignment_row, $._used_values_row, $._used_value_row, $._live_ranges_row, $._report_row,
     $._attribute, $._by_size_columns, $._rule, $._message_end,
@@ -102,14 +102,14 @@ module.exports = grammar({
       $.unknown_line,
     )),
 
-    // BufferAssignment::ToString: the allocations and the values that were assigned into them.
+    // BufferAssignment::ToString: the allocations and the values assigned to them.
     buffer_assignment: $ => section(
       [$._buffer_assignment_line, 'BufferAssignment:'],
       $._assignment_row, $.unknown_line,
     ),
     _assignment_row: $ => choice($.allocation, $.slice, $.other_colors, $.other_color_value),
 
-    // BufferAllocation::ToString. The rows below a header that cannot be read belong to it, not to the one before.
+    // BufferAllocation::ToString. Rows below an unreadable header belong to it, not to the allocation before.
     allocation: $ => section(
       [choice(
         seq($._allocation_line, field('header', $.allocation_header)),
@@ -166,7 +166,7 @@ module.exports = grammar({
       optional(seq('(', field('human_size', $.human_size), ')')),
     ),
 
-    // HloDataflowAnalysis: for each value its positions, uses and instruction.
+    // HloDataflowAnalysis: the positions, uses and instruction of each value.
     used_values: $ => section(
       [$._used_values_line, 'Used values:'],
       $._used_values_row, $.unknown_line,
@@ -284,7 +284,7 @@ module.exports = grammar({
       ':',
     ),
 
-    // BufferAssignment::MemoryUsageReport since: one section a memory space.
+    // BufferAssignment::MemoryUsageReport since then: one section per memory space.
     memory_space: $ => section(
       [
         $._memory_space_line, 'Memory Space:', field('name', alias(/[^()\r\n]*[^()\s]/, $.space_name)),
@@ -316,7 +316,7 @@ module.exports = grammar({
       $.report_allocation, $.table, $.table_row, $.memory_space_total,
     ),
 
-    // The report as protobuf text, printed by one source snapshot of 2026.
+    // The report as protobuf text, as one source snapshot of 2026 printed it.
     message: $ => prec.right(seq(
       $._message_line, field('name', alias($._key, $.name)), '{',
       repeat(choice($.message, $.field, $.unknown_line)),
@@ -325,12 +325,12 @@ module.exports = grammar({
     field: $ => seq($._field_line, field('name', alias($._key, $.name)), ':', field('value', alias(/[^\s][^\r\n]*/, $.scalar))),
     _message_end: $ => seq($._message_end_line, '}'),
 
-    // `--xla_dump_to=-` frames each file on standard output.
+    // With `--xla_dump_to=-` XLA frames each file on standard output.
     file_marker: $ => choice(
       seq($._begin_file_line, '*** Begin', field('begin', alias($._filename, $.filename)), '***'),
       seq($._end_file_line, '*** End', field('end', alias($._filename, $.filename)), '***'),
     ),
-    // All that is no part of a dump set: HLO modules, LLVM's code, options.
+    // Files that are no part of a dump set: HLO modules, LLVM IR, options.
     other_file: $ => seq(
       $._begin_other_file_line, '*** Begin', field('begin', alias($._filename, $.filename)), '***',
       $.other_text,

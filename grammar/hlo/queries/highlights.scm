@@ -9,7 +9,7 @@
   "StackFrames"
 ] @keyword
 (opcode) @function
-; In a module these have no parts.
+; In a module these are leaves.
 (array_shape) @type
 (literal) @constant
 (attribute_value) @constant

@@ -1,4 +1,4 @@
-; The configuration of a backend is JSON, where it is printed as it is.
+; A backend configuration is JSON, unless it is printed as an escaped string.
 (attribute
   name: (key) @_key
   value: (attribute_value

@@ -1,14 +1,14 @@
-// The line scanner of the grammar xla_dump: says which kind of line comes next.
+// The line scanner of the grammar xla_dump: determines the kind of the next line.
 //
-// At the start of a line it reads the whole line and, if the line is right from its first byte to its last, gives the
-// token of that kind: a token of no width, before which line ends and indentation are skipped. The rules of
-// grammar.js then cut the line into its parts. A line of no kind becomes one `unknown_line`.
+// At the start of a line it skips line ends and indentation, reads the whole line and, if the line is well-formed from
+// its first byte to its last, emits the zero-width token of its kind. The rules of grammar.js then split the line into
+// its parts. Any other line becomes one `unknown_line`.
 //
-// Three kinds of text cannot be told by one line and are measured here:
-//   - the instruction text, which may hold line ends, and from which releases of 2024 left out the last one, so that
-//     the header of the next value is glued to it;
-//   - the lines of the stack trace, whose names are op_names: any text, with line ends, that may look like other lines;
-//   - the attributes of an allocation that later releases may add.
+// Three kinds of text need more than one line, or have an open syntax, and are measured here:
+//   - the text of an instruction, which may contain line ends. Releases of 2024 omit the last one, so that the header
+//     of the next value is glued to it;
+//   - the names in the stack trace. They are op_names: any text, with line ends, that may look like other lines;
+//   - attributes of an allocation that later releases may add.
 
 #include "tree_sitter/alloc.h"
 #include "tree_sitter/array.h"
@@ -72,21 +72,21 @@ enum TokenType {
   ERROR_SENTINEL,
 };
 
-// What a character is as one byte of a `Line`: itself, or one of these. The format itself uses four above ASCII.
+// A character as one byte of a `Line`: itself if it is ASCII, else one of these. The format uses four beyond ASCII.
 enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
 
 enum {
   MAX_DIGITS = 18,         // more would not fit into 64 bits
-  MAX_LINE = 1 << 26,      // no line of a kind that is looked at as a whole is longer
-  KEPT_CAPACITY = 1 << 16, // what a scanner keeps between two lines
+  MAX_LINE = 1 << 26,      // a longer line is an unknown line
+  KEPT_CAPACITY = 1 << 16, // buffer bytes that a scanner keeps between two lines
 };
 
 typedef Array(uint8_t) Line;
 
 typedef struct {
   Line line;
-  bool is_first;        // whether nothing has been told yet: this is the start of the file
-  uint32_t name_length; // of the stack trace line whose kind was just told, in characters; 0: it has no name
+  bool is_first;        // no token was emitted yet: the scanner is at the start of the file
+  uint32_t name_length; // characters of the name in the stack trace line just recognized; 0 if it has none
 } Scanner;
 
 // ---------------------------------------------------------------- reading
@@ -109,8 +109,8 @@ static uint8_t narrow(int32_t character) {
   }
 }
 
-// Reads up to the end of the line; gives how many characters that were. `line` gets them without blanks at the end,
-// one byte a character, and only the first MAX_LINE of them.
+// Reads to the end of the line and returns the number of characters. `line` receives the first MAX_LINE of them, one
+// byte each, without trailing blanks.
 static uint32_t read_line(TSLexer *lexer, Line *line) {
   array_clear(line);
   uint32_t length = 0;
@@ -123,7 +123,7 @@ static uint32_t read_line(TSLexer *lexer, Line *line) {
 
 // ---------------------------------------------------------------- matching within one line
 
-// A place in a line. Each `match_` function moves past what it matches, or leaves the text where it was.
+// The rest of a line. Each `match_` function moves `at` past what it matches, or leaves it unchanged.
 typedef struct {
   const uint8_t *at, *end;
 } Text;
@@ -173,7 +173,7 @@ static bool match_grouped_integer(Text *text) {
   return true;
 }
 
-// A percentage, of nothing: `-nan`.
+// A percentage. A percentage of zero bytes is printed as `-nan`.
 static bool match_number(Text *text) {
   Text start = *text;
   match(text, "-");
@@ -237,7 +237,7 @@ static bool match_value(Text *text) {
   return false;
 }
 
-// The rest of the line, with its brackets in pairs.
+// The rest of the line, with balanced brackets.
 static bool match_shape(Text *text) {
   if (match_end(text) || *text->at == ' ') return false;
   int depth = 0;
@@ -281,7 +281,7 @@ static bool match_known_attribute(Text *text) {
   return false;
 }
 
-// An attribute that the grammar does not know: up to the next comma or colon.
+// An attribute that the grammar does not know, up to the next comma or colon.
 static bool match_unknown_attribute(Text *text) {
   const uint8_t *start = text->at;
   while (text->at < text->end && !match_attribute_end(text)) text->at++;
@@ -327,8 +327,8 @@ static bool match_by_size_row(Text *text) {
   return match_human_size(text) && match(text, "; ") && match_allocation(text, match_human_size);
 }
 
-// The end of a stack trace line, ` (16.6%, total: 4 608 bytes, current: 4 608 bytes, remaining: 23 128 bytes)`, also as
-// two snapshots of 2025 printed it: with some of the three numbers only, and no word before the first.
+// The end of a stack trace line: ` (16.6%, total: 4 608 bytes, current: 4 608 bytes, remaining: 23 128 bytes)`. Two
+// snapshots of 2025 printed only some of the numbers, and no word before the first.
 static bool match_measures(Text *text) {
   if (!match(text, " (") || !match_number(text) || !match(text, "%")) return false;
   while (match(text, ", ")) {
@@ -338,7 +338,8 @@ static bool match_measures(Text *text) {
   return match(text, ")") && match_end(text);
 }
 
-// Where the measures that end the line start, or NULL. Looks from the right: names may hold anything.
+// Returns the start of the measures that end the line, or NULL. Searches from the right, because names may contain
+// anything.
 static const uint8_t *find_measures(Text text) {
   if (text.end - text.at < 2 || text.end[-1] != ')') return NULL;
   for (const uint8_t *at = text.end - 2; at > text.at; at--) {
@@ -398,7 +399,7 @@ static bool is_rule(Text text) {
   return match_end(&text);
 }
 
-// Lines that may be indented in more than one way: those of the memory usage report.
+// The lines of the memory usage report, whose indentation varies.
 static enum TokenType report_kind(Text text) {
   Text start = text;
   if (match_cumulative(&text)) {
@@ -546,7 +547,7 @@ static enum TokenType kind_at_4(Text text) {
 
 static enum TokenType line_kind(Text text, uint32_t indent) {
   for (const uint8_t *at = text.at; at < text.end; at++) {
-    if (*at < ' ') return UNKNOWN_LINE; // XLA prints none
+    if (*at < ' ') return UNKNOWN_LINE; // XLA prints no control characters
   }
   switch (indent) {
     case 0: return kind_at_0(text);
@@ -563,7 +564,7 @@ enum { ROOT_INDENT = 4, BRANCH_INDENT = 6 };
 
 static bool is_branch(Text text, uint32_t indent) { return indent >= BRANCH_INDENT && match_branch(&text); }
 
-// What a line, indentation included, is in the middle of a stack trace.
+// The kind of a line within a stack trace. `line` includes the indentation.
 static enum TokenType next_kind(const Line *line) {
   Text text = text_of(line);
   match_spaces(&text);
@@ -573,11 +574,11 @@ static enum TokenType next_kind(const Line *line) {
   return line_kind(text, indent);
 }
 
-// How many characters the name of a stack trace line has, line ends included; 0 if it cannot be told. `line` holds the
-// first line from the name on, `length` characters; the lexer stands at its end.
+// Returns the number of characters in the name of a stack trace line, line ends included; 0 if its end is not found.
+// `line` holds the first line from the name on, `length` characters; the lexer is at its end.
 //
-// A name is any text. It ends where measures end a line and something else follows. Where the first line has no
-// measures, it goes on until there are some, but never into the next branch or the next part of the dump.
+// A name is any text. It ends where measures end a line and something else follows. If the first line has no measures,
+// the name continues until there are some, but never into the next branch or section.
 static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
   uint32_t start = 0, name_length = 0;
   for (;;) {
@@ -604,7 +605,7 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
 
 // ---------------------------------------------------------------- tokens
 
-static bool give(TSLexer *lexer, enum TokenType type) {
+static bool emit(TSLexer *lexer, enum TokenType type) {
   lexer->result_symbol = type;
   return true;
 }
@@ -612,12 +613,12 @@ static bool give(TSLexer *lexer, enum TokenType type) {
 static bool scan_unknown_line(TSLexer *lexer) {
   while (!at_line_end(lexer)) advance(lexer);
   lexer->mark_end(lexer);
-  return give(lexer, UNKNOWN_LINE);
+  return emit(lexer, UNKNOWN_LINE);
 }
 
 static bool scan_line(Scanner *scanner, TSLexer *lexer) {
-  // Most lines end with a part that may be missing, so this is asked within lines, too. There, only a value that is
-  // glued to the instruction before it starts a line.
+  // Most lines end with an optional part, so tree-sitter calls the scanner within lines, too. There, only the header of
+  // a value that is glued to the instruction before it starts a line.
   bool line_start = false;
   uint32_t indent = 0;
   for (; lexer->lookahead == '\n' || lexer->lookahead == '\r' || lexer->lookahead == ' ' || lexer->lookahead == '\t';
@@ -628,14 +629,14 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
   if (at_end(lexer) || !(line_start || lexer->lookahead == '<' || scanner->is_first)) return false;
   lexer->mark_end(lexer);
 
-  // The longest lines of all need no second look.
+  // The longest lines are recognized by their first words.
   if (indent == 1 && lexer->lookahead == 'f') {
     const char *expected = "from instruction:";
     while (*expected && lexer->lookahead == *expected) {
       advance(lexer);
       expected++;
     }
-    if (!*expected) return give(lexer, FROM_INSTRUCTION);
+    if (!*expected) return emit(lexer, FROM_INSTRUCTION);
     return scan_unknown_line(lexer);
   }
 
@@ -648,15 +649,15 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
     memmove(line->contents, text.at, (size_t)(text.end - text.at));
     line->size -= width;
     scanner->name_length = measure_name(lexer, line, length - width);
-    return give(lexer, STACK_TRACE);
+    return emit(lexer, STACK_TRACE);
   }
   enum TokenType kind = length <= MAX_LINE ? line_kind(text, indent) : UNKNOWN_LINE;
   if (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text)) {
     scanner->name_length = measure_name(lexer, line, length);
-    return give(lexer, STACK_TRACE_ROOT);
+    return emit(lexer, STACK_TRACE_ROOT);
   }
   if (kind >= BROKEN_ALLOCATION) lexer->mark_end(lexer);
-  return give(lexer, kind);
+  return emit(lexer, kind);
 }
 
 static bool scan_branch(TSLexer *lexer) {
@@ -664,7 +665,7 @@ static bool scan_branch(TSLexer *lexer) {
   while (!at_line_end(lexer) && lexer->lookahead != 0x251C && lexer->lookahead != 0x2514) advance(lexer);
   for (int i = 0; i < 3 && !at_line_end(lexer); i++) advance(lexer);
   lexer->mark_end(lexer);
-  return give(lexer, BRANCH);
+  return emit(lexer, BRANCH);
 }
 
 static bool scan_frame_name(Scanner *scanner, TSLexer *lexer) {
@@ -674,10 +675,10 @@ static bool scan_frame_name(Scanner *scanner, TSLexer *lexer) {
   scanner->name_length = 0;
   for (; length && !at_end(lexer); length--) advance(lexer);
   lexer->mark_end(lexer);
-  return give(lexer, FRAME_NAME);
+  return emit(lexer, FRAME_NAME);
 }
 
-// The text of a file that is no part of a dump set, to the next marker. It may be empty.
+// The text of a file outside of the dump set, up to the next marker. It may be empty.
 static bool scan_other_text(TSLexer *lexer) {
   lexer->mark_end(lexer);
   while (lexer->lookahead == ' ' || lexer->lookahead == '\r' || lexer->lookahead == '\n') skip(lexer);
@@ -692,10 +693,10 @@ static bool scan_other_text(TSLexer *lexer) {
     lexer->mark_end(lexer);
     if (!at_end(lexer)) advance(lexer);
   }
-  return give(lexer, OTHER_TEXT);
+  return emit(lexer, OTHER_TEXT);
 }
 
-// Called at every attribute of an allocation: does nothing where the grammar knows it.
+// Called at every attribute of an allocation. Emits nothing for one that the grammar knows.
 static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
   while (lexer->lookahead == ' ') skip(lexer);
   Line *line = &scanner->line;
@@ -709,12 +710,12 @@ static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
     array_push(line, narrow(lexer->lookahead));
   }
   Text text = text_of(line);
-  return is_marked && !match_known_attribute(&text) && give(lexer, UNKNOWN_ATTRIBUTE);
+  return is_marked && !match_known_attribute(&text) && emit(lexer, UNKNOWN_ATTRIBUTE);
 }
 
 // ---------------------------------------------------------------- the instruction
 
-// Brackets and strings of an instruction. A line end between brackets or inside of a string does not end it.
+// The state of brackets and strings in an instruction. A line end within either does not end the instruction.
 typedef struct {
   int depth;
   bool quoted, escaped;
@@ -736,7 +737,7 @@ static void step(TSLexer *lexer, Nesting *nesting) {
   advance(lexer);
 }
 
-// Moves over `literal` as far as it goes; true if it was all there.
+// Moves over `literal` as far as it matches. Returns whether all of it did.
 static bool step_literal(TSLexer *lexer, Nesting *nesting, const char *literal) {
   while (*literal && lexer->lookahead == *literal) {
     step(lexer, nesting);
@@ -745,14 +746,14 @@ static bool step_literal(TSLexer *lexer, Nesting *nesting, const char *literal) 
   return !*literal;
 }
 
-// Whether a value's header, glued to the instruction before it, starts here: `<8 fusion @0>` and the end of the line.
+// Whether the header of a value glued to the instruction before it starts here: `<8 fusion @0>` to the end of the line.
 static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting) {
   Line *line = &scanner->line;
   array_clear(line);
   bool valid = true;
   while (!at_line_end(lexer) && lexer->lookahead != '\r' && valid) {
     uint8_t c = narrow(lexer->lookahead);
-    // `<`, an id, a blank, and then whatever: enough to give up early.
+    // Stop early unless it starts with `<` and a digit, or at a quotation mark.
     valid = line->size == 0 || (line->size == 1 ? is_digit(c) : c != '"');
     array_push(line, c);
     step(lexer, nesting);
@@ -761,7 +762,7 @@ static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting)
   return match_value(&text) && match_end(&text);
 }
 
-// Whether a line that starts here cannot belong to an instruction.
+// Whether the line that starts here cannot be part of an instruction.
 static bool step_line_start(TSLexer *lexer, Nesting *nesting) {
   if (at_line_end(lexer) || lexer->lookahead == '\r') return true;
   switch (lexer->lookahead) {
@@ -803,10 +804,10 @@ static bool scan_instruction(Scanner *scanner, TSLexer *lexer) {
       step(lexer, &nesting);
     }
   }
-  return give(lexer, INSTRUCTION);
+  return emit(lexer, INSTRUCTION);
 }
 
-// ---------------------------------------------------------------- the interface of tree-sitter
+// ---------------------------------------------------------------- the tree-sitter interface
 
 void *tree_sitter_xla_dump_external_scanner_create(void) { return ts_calloc(1, sizeof(Scanner)); }
 
