@@ -50,7 +50,7 @@ quick: $(VENV)/installed
 
 test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
-	$(RUN) pytest tests/editors
+	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/editors
 
 # Takes the screenshots of README.md and the walkthrough again. Look at them before you commit them.
 screenshots: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)

@@ -1,4 +1,4 @@
-"""What tests of editors share. They run with `make test-editors` only, which installs the editors."""
+"""Fixtures of the editor tests, which run in `make test-editors` only."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from samples import ROOT, SEED, SPLIT
 
 @pytest.fixture
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A home folder, with a short name: sockets are in it. No server that runs in it may complain."""
+    """A home folder with a name short enough for sockets. Fails the test if a server in it has reported an error."""
     home = Home(tmp_path_factory.mktemp("home"))
     yield home
     home.close()
-    assert home.complaints() == ""
+    assert home.errors() == ""
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def emacs(home: Home, tmp_path: Path) -> Iterator[Emacs]:
 
 @pytest.fixture
 def split(tmp_path: Path) -> Dump:
-    """A dump in three files, of 2026."""
+    """A dump of three files from 2026."""
     folder = tmp_path / "split"
     folder.mkdir()
     for path in SPLIT.parent.glob("module_0000*"):
@@ -57,7 +57,7 @@ def split(tmp_path: Path) -> Dump:
 
 @pytest.fixture
 def single(tmp_path: Path) -> Dump:
-    """A dump in one file, of 2022, under the name that XLA gives it."""
+    """A dump of one file from 2022, under the name that XLA gives it."""
     folder = tmp_path / "single"
     folder.mkdir()
     shutil.copy(SEED, folder / "module_0001.jit_f.sm_7.0_gpu_after_optimizations-buffer-assignment.txt")

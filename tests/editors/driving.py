@@ -1,6 +1,6 @@
 """Drive a real editor in a terminal of its own, set up as in docs/editors.md, with the server of this checkout.
 
-The editor finds a command `xla-lens` on its PATH. It starts the server, and records what both say to each other.
+The command `xla-lens` on the PATH of the editor starts the server and records the messages of both sides.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,13 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from samples import ROOT
 
 _CANCELLED = -32800
-"""The code of what the editor itself has cancelled."""
+"""The error code of requests that the editor has cancelled."""
 
 SECONDS = 30
-"""How long anything may take at most."""
+"""Timeout of every single wait."""
 
 _HEADER = re.compile(rb"(?:[\w-]+: [^\r\n]*\r\n)*?Content-Length: (\d+)\r\n(?:[^\r\n]+\r\n)*\r\n")
 
@@ -35,12 +38,21 @@ _T = TypeVar("_T")
 
 
 def wait_for(ask: Callable[[], _T], is_right: Callable[[_T], object] = bool, seconds: float = SECONDS) -> _T:
-    """Asks again and again until the answer is right; gives it."""
+    """Poll until the answer is right, and return it."""
     end = time.monotonic() + seconds
     while not is_right(answer := ask()):
         assert time.monotonic() < end, f"still {answer!r} after {seconds} s"
         time.sleep(0.03)
     return answer
+
+
+def installed(program: str) -> str:
+    """Return the path of a program. Skip the test without it, except in `make test-editors`, which installs it."""
+    path = shutil.which(program)
+    if not path and "XLA_LENS_TEST_EDITORS" not in os.environ:
+        pytest.skip(f"needs {program}: `make test-editors` installs it")
+    assert path, f"{program} is missing after `make test-editors` has installed the editors"
+    return path
 
 
 def setup_blocks(editor: str) -> list[tuple[str, str]]:
@@ -64,87 +76,89 @@ class Dump:
     folder: Path
 
     def file(self, end: str) -> Path:
-        """The file of the set whose name ends so."""
+        """The file with this name ending."""
         (path,) = self.folder.glob(f"*-{end}.txt")
         return path
 
 
 class Home:
-    """A home folder with nothing in it but what a test puts there, and the command `xla-lens`."""
+    """An empty home folder with the command `xla-lens`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._said = folder / "said"
-        # A login has these folders already.
-        for name in ("bin", "said", "run", ".config", ".local/share"):
+        self._record = folder / "record"
+        # A login creates these folders.
+        for name in ("bin", "record", "run", ".config", ".local/share"):
             (folder / name).mkdir(parents=True, mode=0o700)
         self._write_command(folder / "bin" / "xla-lens")
-        # Each server keeps it open for writing. Reading tells whether there is one.
-        os.mkfifo(self._said / "alive")
-        self._alive = os.open(self._said / "alive", os.O_RDONLY | os.O_NONBLOCK)
+        # Each server keeps this pipe open for writing, so that a read shows whether one is running.
+        os.mkfifo(self._record / "alive")
+        self._alive = os.open(self._record / "alive", os.O_RDONLY | os.O_NONBLOCK)
         self.environment = {
             "HOME": str(folder),
             "LANG": "C.UTF-8",
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-            # One that nobody asks what it can do, and waits for the answer.
+            # Editors do not query its capabilities, and so do not wait for an answer.
             "TERM": "vt100",
             "XDG_RUNTIME_DIR": str(folder / "run"),
         }
 
     def _write_command(self, path: Path) -> None:
         server = os.environ.get("XLA_LENS") or f"{shlex.quote(sys.executable)} -m xla_lens"
-        said = shlex.quote(str(self._said))
+        record = shlex.quote(str(self._record))
         search = os.environ.get("PYTHONPATH", "")
         path.write_text(
             "#!/bin/sh\n"
-            f"exec 9>{said}/alive\n"
+            f"exec 9>{record}/alive\n"
             f"PYTHONPATH={shlex.quote(search)}; export PYTHONPATH\n"
-            f'tee {said}/$$.in | {server} "$@" 2>>{said}/errors | tee {said}/$$.out\n'
+            f'tee {record}/$$.in | {server} "$@" 2>>{record}/errors | tee {record}/$$.out\n'
         )
         path.chmod(0o755)
 
     def write(self, name: str, text: str) -> Path:
-        """Writes a file."""
+        """Write a file below the home folder."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
     def paste(self, block: str, folder: Path) -> None:
-        """Runs a block of shell commands in a folder, as a person would who pastes it."""
+        """Run a block of shell commands in a folder, as if pasted into a terminal."""
         subprocess.run(["sh", "-eu", "-c", block], cwd=folder, env=self.environment, check=True, timeout=120)
 
-    # What is said is recorded only after the other has got it.
+    # A message is recorded only after the other side has received it.
 
     def sent(self, method: str) -> list[dict[str, Any]]:
-        """What the editor has said to its servers in a method; waits until there is something."""
-        return wait_for(lambda: [said for said in self._read("*.in") if said.get("method") == method])
+        """The messages of a method from the editor to its servers. Waits until there are some."""
+        return wait_for(lambda: [message for message in self._read("*.in") if message.get("method") == method])
 
     def answers(self, method: str) -> list[Any]:
-        """What the servers have answered to all requests of a method; waits for it."""
-        asked = [said["id"] for said in self.sent(method)]
+        """The results of all requests of a method. Waits for them."""
+        asked = [message["id"] for message in self.sent(method)]
 
         def results() -> list[Any]:
-            found = {said["id"]: said.get("result") for said in self._read("*.out") if "id" in said}
+            found = {answer["id"]: answer.get("result") for answer in self._read("*.out") if "id" in answer}
             return [found[number] for number in asked if number in found]
 
         return wait_for(results, lambda found: len(found) == len(asked))
 
-    def told(self, method: str) -> list[dict[str, Any]]:
-        """What the servers have said by themselves in a method; waits until there is something."""
-        return wait_for(lambda: [said["params"] for said in self._read("*.out") if said.get("method") == method])
+    def received(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of notifications from the servers. Waits until there are some."""
+        return wait_for(
+            lambda: [message["params"] for message in self._read("*.out") if message.get("method") == method]
+        )
 
     def wait_for_answers(self) -> None:
-        """Waits until all requests of the editor are answered."""
+        """Wait until all requests of the editor are answered."""
 
         def unanswered() -> set[Any]:
-            asked = {said["id"] for said in self._read("*.in") if "method" in said and "id" in said}
-            return asked - {said.get("id") for said in self._read("*.out") if "method" not in said}
+            asked = {request["id"] for request in self._read("*.in") if "method" in request and "id" in request}
+            return asked - {answer.get("id") for answer in self._read("*.out") if "method" not in answer}
 
         wait_for(unanswered, lambda left: not left)
 
-    def wait_for_the_end(self) -> None:
-        """Waits until no server runs any more."""
+    def wait_for_exit(self) -> None:
+        """Wait until all servers have exited."""
 
         def is_over() -> bool:
             try:
@@ -155,18 +169,18 @@ class Home:
         wait_for(is_over)
 
     def close(self) -> None:
-        """To be called at the end."""
+        """Release the pipe; call this last."""
         os.close(self._alive)
 
-    def complaints(self) -> str:
-        """What went wrong in the servers: errors that they answered, and what they wrote to standard error."""
-        errors = self._said / "errors"
-        failures = [said["error"] for said in self._read("*.out") if "error" in said]
+    def errors(self) -> str:
+        """The error responses of the servers, and their output on standard error."""
+        errors = self._record / "errors"
+        failures = [message["error"] for message in self._read("*.out") if "error" in message]
         answers = [json.dumps(failure) for failure in failures if failure["code"] != _CANCELLED]
         return "\n".join([*answers, errors.read_text() if errors.exists() else ""]).strip()
 
     def _read(self, pattern: str) -> Iterator[dict[str, Any]]:
-        for path in sorted(self._said.glob(pattern)):
+        for path in sorted(self._record.glob(pattern)):
             data = path.read_bytes()
             while header := _HEADER.match(data):
                 end = header.end() + int(header.group(1))
@@ -177,13 +191,13 @@ class Home:
 
 
 class Terminal:
-    """A terminal of 120 columns and 40 rows with a program in it. Nobody looks at it."""
+    """A hidden terminal of 120 columns and 40 rows that runs a program."""
 
     def __init__(self, command: list[str | Path], home: Home, folder: Path) -> None:
         self._shown = bytearray()
         self._keyboard, self._inside = pty.openpty()
         fcntl.ioctl(self._inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        # The leader of a session that opens a terminal gets it as its own.
+        # A session leader that opens a terminal makes it its controlling terminal.
         terminal = ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(self._inside), *command]
         self._process = subprocess.Popen(terminal, cwd=folder, env=home.environment, start_new_session=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -192,7 +206,7 @@ class Terminal:
     @classmethod
     @contextlib.contextmanager
     def running(cls, command: list[str | Path], home: Home, folder: Path) -> "Iterator[Terminal]":
-        """Runs a program in a terminal of its own."""
+        """Run a program in a terminal of its own."""
         terminal = cls(command, home, folder)
         try:
             yield terminal
@@ -203,15 +217,15 @@ class Terminal:
             terminal._close()
 
     def type(self, keys: str) -> None:
-        """Types keys."""
+        """Type keys."""
         os.write(self._keyboard, keys.encode())
 
     def wait(self) -> None:
-        """Waits until the program has ended well."""
+        """Wait until the program has exited with status 0."""
         assert self._process.wait(SECONDS) == 0
 
     def _read(self) -> None:
-        # It gives an error once nobody has the terminal any more.
+        # The read fails once no process has the terminal open.
         with contextlib.suppress(OSError):
             while part := os.read(self._keyboard, 1 << 16):
                 self._shown.extend(part)

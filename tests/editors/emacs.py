@@ -1,15 +1,14 @@
-"""Emacs, driven by keys and asked in Lisp."""
+"""Drive Emacs with keys and query it in Lisp."""
 
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from editors.driving import SECONDS, Home, Terminal, setup_block, wait_for
+from editors.driving import SECONDS, Home, Terminal, installed, setup_block, wait_for
 
 
 class Emacs:
@@ -23,10 +22,9 @@ class Emacs:
     @classmethod
     @contextlib.contextmanager
     def running(cls, home: Home, folder: Path) -> "Iterator[Emacs]":
-        """An Emacs with the configuration in docs/editors.md."""
-        program = os.environ.get("EMACS", "emacs")
-        assert shutil.which(program), f"there is no {program}: make test-editors installs it"
-        # It would compile its libraries anew in each new home.
+        """Start Emacs with the configuration in docs/editors.md, and quit it afterwards."""
+        program = installed(os.environ.get("EMACS", "emacs"))
+        # Emacs would compile its libraries again in each new home.
         home.write(".emacs.d/early-init.el", "(setq native-comp-deferred-compilation nil)")
         home.write(".emacs.d/init.el", setup_block("Emacs", "elisp"))
         home.write("server.el", f'(setq server-socket-dir "{home.folder}/run" server-name "emacs") (server-start)')
@@ -35,22 +33,22 @@ class Emacs:
             wait_for(emacs._is_up)
             yield emacs
             home.wait_for_answers()
-            # It may be gone before it has answered.
+            # Emacs may exit before it answers.
             with contextlib.suppress(AssertionError):
                 emacs._evaluate("(run-at-time 0 nil #'kill-emacs)")
             terminal.wait()
-        home.wait_for_the_end()
+        home.wait_for_exit()
 
     def _is_up(self) -> bool:
-        """Whether it has started."""
+        """Whether Emacs accepts commands."""
         try:
             return self.lisp("t")
         except AssertionError:
             return False
 
     def lisp(self, code: str) -> Any:
-        """What some Lisp gives in the buffer that is shown, as JSON has it."""
-        # Through a file: what emacsclient prints may be torn.
+        """Evaluate Lisp in the current buffer, and return the result as from JSON."""
+        # Emacs writes the result to a file, because the output of emacsclient may be incomplete.
         answer = self.home.folder / "run" / "answer.json"
         code = f"(with-selected-window (frame-selected-window) {code})"
         code = f"(let ((answer (json-encode {code}))) (with-temp-file {json.dumps(str(answer))} (insert answer)))"
@@ -69,43 +67,43 @@ class Emacs:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def command(self, name: str) -> None:
-        """Runs a command as a person does."""
+        """Run a command with `M-x`."""
         self.type(f"\033x{name}\r")
 
     def open(self, path: Path) -> None:
-        """Opens a file, and waits for the server."""
+        """Open a file, and wait for the server."""
         self.type(f"\033:(find-file {json.dumps(str(path))})\r")
         wait_for(lambda: self.lisp('(or buffer-file-name "")'), lambda name: name == str(path))
         self.wait_for_server()
 
     def wait_for_server(self) -> None:
-        """Waits until the server serves the file that is shown."""
+        """Wait until eglot manages the current buffer."""
         wait_for(lambda: self.lisp("(if (bound-and-true-p eglot--managed-mode) t :json-false)"))
 
     def go_to(self, line: str, word: str) -> None:
-        """Puts the cursor on the first of some words in a line that stands once in the file, the last step by key: what
-        Emacs shows at rest it shows after a motion.
+        """Put the cursor on the first occurrence of `word` in `line`, which occurs once in the file. The last step is a
+        key press, because Emacs updates the echo area after a motion.
         """
         rows = [row for row, found in enumerate(self.lines()) if found == line]
-        assert len(rows) == 1, f"{line!r} stands {len(rows)} times in the file"
+        assert len(rows) == 1, f"{line!r} occurs {len(rows)} times in the file"
         column = line.index(word)
         self.lisp(f"(progn (goto-line {rows[0] + 1}) (move-to-column {column + 1}) nil)")
         self.type("\x02")
         wait_for(lambda: self.lisp("(current-column)"), lambda found: found == column)
 
     def lines(self) -> list[str]:
-        """The file that is shown."""
+        """The lines of the current buffer."""
         return self.text("(current-buffer)").split("\n")
 
     def text(self, buffer: str) -> str:
-        """The text of a buffer; none if there is no such buffer."""
+        """The text of a buffer, empty if there is no such buffer."""
         return self.lisp(
             f"(if (get-buffer {buffer})"
             f' (with-current-buffer {buffer} (buffer-substring-no-properties (point-min) (point-max))) "")'
         )
 
     def here(self) -> tuple[str, str, str]:
-        """Where the cursor is: the end of the file's name, the line, and the rest of it from the cursor on."""
+        """The position of the cursor: the end of the file name, the line, and its text from the cursor on."""
         name, line, rest = self.lisp(
             "(list (buffer-name) (buffer-substring-no-properties (line-beginning-position) (line-end-position))"
             " (buffer-substring-no-properties (point) (line-end-position)))"

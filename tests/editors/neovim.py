@@ -1,4 +1,4 @@
-"""Neovim, driven by keys and asked in Lua."""
+"""Drive Neovim with keys and query it in Lua."""
 
 import contextlib
 import json
@@ -9,15 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from editors.driving import SECONDS, Home, Terminal, setup_block, wait_for
+from editors.driving import SECONDS, Home, Terminal, installed, setup_block, wait_for
 from samples import ROOT
 
 
 @cache
 def _program() -> str:
-    """The program itself; what a package of it puts on the PATH may be a slow script."""
-    nvim = os.environ.get("NVIM", str(ROOT / ".venv-editors" / "bin" / "nvim"))
-    assert Path(nvim).exists(), f"there is no {nvim}: make test-editors installs it"
+    """The path of the program itself. The command that a package installs may be a slow script."""
+    nvim = installed(os.environ.get("NVIM", str(ROOT / ".venv-editors" / "bin" / "nvim")))
     asked = [nvim, "--clean", "--headless", "-c", "lua io.stdout:write(vim.v.progpath)", "-c", "quit"]
     environment = os.environ | {"NVIM_LOG_FILE": os.devnull}
     return subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
@@ -33,35 +32,35 @@ class Neovim:
     @classmethod
     @contextlib.contextmanager
     def running(cls, home: Home, folder: Path) -> "Iterator[Neovim]":
-        """A Neovim with the configuration in docs/editors.md, to be left as a person leaves it."""
+        """Start Neovim with the configuration in docs/editors.md, and quit it with `:qall!` afterwards."""
         home.write(".config/nvim/plugin/xla-lens.lua", setup_block("Neovim", "lua"))
-        # By default it may be where the tests run.
+        # Its default may be a file in the folder where the tests run.
         home.environment["NVIM_LOG_FILE"] = os.devnull
         neovim = cls(home)
         with Terminal.running([_program(), "--listen", neovim._socket], home, folder) as terminal:
             wait_for(neovim._is_up)
             yield neovim
             home.wait_for_answers()
-            # It may be gone before it has answered.
+            # Neovim may exit before it answers.
             with contextlib.suppress(AssertionError):
                 neovim.keys("<C-\\><C-n>:qall!<CR>")
             terminal.wait()
-        home.wait_for_the_end()
+        home.wait_for_exit()
 
     def _is_up(self) -> bool:
-        """Whether it has started: it listens before it has read its configuration."""
+        """Whether Neovim has read its configuration. It listens before that."""
         try:
             return self.lua("return vim.v.vim_did_enter == 1")
         except AssertionError:
             return False
 
     def lua(self, code: str) -> Any:
-        """What some Lua returns."""
+        """Run Lua, and return its result."""
         code = f"(function() {code} end)()".replace("'", "''").replace("\n", " ")
         return json.loads(self._ask("--remote-expr", f"luaeval('vim.json.encode({code})')"))
 
     def keys(self, keys: str) -> None:
-        """Types keys, in the notation of Vim."""
+        """Type keys, in the notation of Vim."""
         self._ask("--remote-send", keys)
 
     def _ask(self, *arguments: str) -> str:
@@ -73,37 +72,37 @@ class Neovim:
         return done.stdout
 
     def open(self, path: Path) -> None:
-        """Opens a file, and waits until the server knows it: for a tag, Neovim waits for a second at most."""
+        """Open a file, and wait until the server has loaded it: Neovim waits at most one second for a tag."""
         self.lua(f"vim.cmd.edit({json.dumps(str(path))}) return true")
         self.wait_for_server()
         self.home.answers("textDocument/inlayHint")
 
     def wait_for_server(self) -> None:
-        """Waits until the server serves the file that is shown."""
+        """Wait until the server is attached to the current buffer."""
         wait_for(
             lambda: self.lua("local c = vim.lsp.get_clients({ bufnr = 0 })[1] return c and c.initialized or false")
         )
 
     def go_to(self, line: str, word: str) -> None:
-        """Puts the cursor on the first of some words in a line that stands once in the file."""
+        """Put the cursor on the first occurrence of `word` in `line`, which occurs once in the file."""
         rows = [row for row, found in enumerate(self.lines()) if found == line]
-        assert len(rows) == 1, f"{line!r} stands {len(rows)} times in the file"
+        assert len(rows) == 1, f"{line!r} occurs {len(rows)} times in the file"
         column = len(line[: line.index(word)].encode())
         self.lua(f"vim.api.nvim_win_set_cursor(0, {{{rows[0] + 1}, {column}}}) return true")
 
     def lines(self) -> list[str]:
-        """The file that is shown."""
+        """The lines of the current buffer."""
         return self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)")
 
     def here(self) -> tuple[str, str, str]:
-        """Where the cursor is: the end of the file's name, the line, and the rest of it from the cursor on."""
+        """The position of the cursor: the end of the file name, the line, and its text from the cursor on."""
         name, line, column = self.lua(
             "return { vim.api.nvim_buf_get_name(0), vim.api.nvim_get_current_line(), vim.fn.col('.') }"
         )
         return name.rpartition("optimizations-")[2], line, line.encode()[column - 1 :].decode()
 
     def float(self) -> list[str]:
-        """The text in the floating window; waits for it."""
+        """The lines of the floating window. Waits for it, and closes it."""
         found = wait_for(
             lambda: self.lua("""
                 for _, window in ipairs(vim.api.nvim_list_wins()) do
@@ -117,11 +116,11 @@ class Neovim:
         return found
 
     def quickfix(self) -> list[str]:
-        """The quickfix list as `end of the file's name:line:column text`; waits for it and closes it."""
+        """The quickfix list as `end of the file name:line:column text`. Waits for it, and closes it."""
         return self._list("getqflist()", "cclose")
 
     def location_list(self) -> list[str]:
-        """The same of the location list of the window."""
+        """The location list of the window, in the same format."""
         return self._list("getloclist(0)", "lclose")
 
     def _list(self, function: str, close: str) -> list[str]:
@@ -137,7 +136,7 @@ class Neovim:
         return [f"{name.rpartition('optimizations-')[2]}:{row}:{column} {text}" for name, row, column, text in entries]
 
     def screen(self) -> list[str]:
-        """What a person sees."""
+        """The rows on the screen."""
         return self.lua("""
             vim.cmd.redraw()
             local rows = {}

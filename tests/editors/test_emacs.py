@@ -1,4 +1,4 @@
-"""Emacs with eglot, set up as in docs/editors.md, over dumps in three files and in one."""
+"""Emacs with eglot, set up as in docs/editors.md, on dumps of three files and of one file."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from editors.emacs import Emacs
 
 
 def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
-    """What `M-x eldoc` shows, by lines, after a check that it is what the server answered."""
+    """The lines that `M-x eldoc` shows. Checks that they equal the answer of the server."""
     emacs.go_to(line, word)
     emacs.command("eldoc")
 
@@ -16,12 +16,12 @@ def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
         hover = emacs.home.answers("textDocument/hover")[-1]
         return hover["contents"]["value"] if hover else ""
 
-    # If nothing shows it, its buffer has another name.
+    # While the buffer is hidden, its name starts with a space.
     buffer = '(or (get-buffer "*eldoc*") " *eldoc*")'
     return wait_for(lambda: emacs.text(buffer), lambda text: text and text == last_answer()).split("\n")
 
 
-def test_the_language_is_told(emacs: Emacs, split: Dump) -> None:
+def test_emacs_sends_the_language(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     (opened,) = emacs.home.sent("textDocument/didOpen")
     assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
@@ -41,11 +41,11 @@ def test_hover_in_one_file(emacs: Emacs, single: Dump) -> None:
     assert "- made by custom-call" in shown
 
 
-def test_what_is_at_the_cursor_is_told_at_rest(emacs: Emacs, split: Dump) -> None:
+def test_echo_area_shows_the_hover(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
-    told = wait_for(lambda: emacs.lisp('(or (current-message) "")'), lambda text: "value 244" in text)
-    assert told.startswith("dot (value 244) · 1.53 MiB")
+    message = wait_for(lambda: emacs.lisp('(or (current-message) "")'), lambda text: "value 244" in text)
+    assert message.startswith("dot (value 244) · 1.53 MiB")
 
 
 def test_jumps_across_files(emacs: Emacs, split: Dump) -> None:
@@ -55,18 +55,18 @@ def test_jumps_across_files(emacs: Emacs, split: Dump) -> None:
     emacs.type("\033.")
     definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
     wait_for(emacs.here, lambda here: here == definition)
-    # The same server serves the other file, too.
+    # The same server handles the other file.
     emacs.wait_for_server()
     assert len(emacs.home.sent("initialize")) == 1
     emacs.type("\033,")
     wait_for(emacs.here, lambda here: here == start)
 
 
-def test_the_row_in_the_allocation_is_the_declaration(emacs: Emacs, split: Dump) -> None:
+def test_declaration_is_the_row_in_the_allocation(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     emacs.command("eglot-find-declaration")
-    # Eglot lists even a single one.
+    # Eglot shows a list even for a single location.
     name, row = wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n")
     assert name.endswith("optimizations-buffer-assignment.txt")
     assert row == "84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
@@ -80,7 +80,7 @@ def test_jumps_in_one_file(emacs: Emacs, single: Dump) -> None:
 
 
 def _references(emacs: Emacs, line: str, word: str) -> dict[str, list[str]]:
-    """What `M-?` lists, as `row: text`, by the ends of the files' names."""
+    """The list of `M-?` as `row: text`, by the ends of the file names."""
     emacs.go_to(line, word)
     emacs.type("\033?")
     found: dict[str, list[str]] = {}
@@ -119,7 +119,7 @@ def test_references_in_one_file(emacs: Emacs, single: Dump) -> None:
 
 
 def _findings(emacs: Emacs) -> list[str]:
-    """What Flymake has found in the file that is shown, as `row: text`."""
+    """The diagnostics of the current buffer in Flymake, as `row: text`."""
     return emacs.lisp("""
         (vconcat
          (mapcar (lambda (it)
@@ -127,7 +127,7 @@ def _findings(emacs: Emacs) -> list[str]:
                  (flymake-diagnostics)))""")
 
 
-def test_an_edit_is_checked(emacs: Emacs, split: Dump) -> None:
+def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     (before,) = wait_for(lambda: _findings(emacs))
     assert re.match(r"84: .*The printed peak is not the real one: 3\.96 MiB .* 4\.21 MiB at step 36", before)
@@ -135,22 +135,22 @@ def test_an_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     emacs.type("\033d47")
     (found,) = wait_for(lambda: _findings(emacs), lambda found: found and before not in found)
     assert re.match(r"67: .*dot\{\} is live from step 35 to 47, but the steps are 0 to 40\.", found)
-    # The word that came, and the one that went.
+    # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])
 
 
-def test_an_edit_of_one_file_is_checked(emacs: Emacs, single: Dump) -> None:
+def test_edit_of_a_single_file_is_checked(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     emacs.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
     emacs.type("64")
-    # 640 bytes further than it may be.
+    # 640 bytes beyond the end of the allocation.
     found = wait_for(lambda: _findings(emacs), lambda found: any(" bytes 640 to " in each for each in found))
     assert [each.partition(":")[0] for each in found] == ["12"]
 
 
 def _outline(emacs: Emacs) -> dict[str, Any]:
-    """The menu that imenu makes of the outline: the rows of its entries by name, with what is below them."""
+    """The outline in imenu: the row of each entry by name, with its nested entries."""
     return emacs.lisp("""
         (cl-labels ((rows (entries)
                       (mapcar (lambda (entry)
@@ -160,10 +160,10 @@ def _outline(emacs: Emacs) -> dict[str, Any]:
           (rows (remove imenu--rescan-item (imenu--make-index-alist))))""")
 
 
-def test_the_outline(emacs: Emacs, split: Dump) -> None:
+def test_outline(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     outline = _outline(emacs)
-    # Eglot has a menu for each kind of symbols.
+    # Eglot has one menu for each kind of symbol.
     assert outline["Namespace"] == {
         "HloLiveRange (max 40)": {
             "InstructionSequence": 2,
@@ -175,7 +175,7 @@ def test_the_outline(emacs: Emacs, split: Dump) -> None:
     assert outline["Variable"]["HloLiveRange (max 40)::Live ranges at 37 (peak)"]["multiply_subtract_fusion.5{}"] == 86
 
 
-def test_the_outline_of_one_file(emacs: Emacs, single: Dump) -> None:
+def test_outline_of_one_file(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     outline = _outline(emacs)
     assert outline["Array"] == {
@@ -192,7 +192,7 @@ def test_the_outline_of_one_file(emacs: Emacs, single: Dump) -> None:
 
 
 def _shown(emacs: Emacs) -> list[str]:
-    """The lines that are not hidden."""
+    """The visible lines."""
     return emacs.lisp("""
         (save-excursion
           (goto-char (point-min))
@@ -223,7 +223,7 @@ def test_highlights(emacs: Emacs, split: Dump) -> None:
     assert sorted(rows) == [38, 67, 85]
 
 
-def test_symbols_of_the_workspace(emacs: Emacs, split: Dump) -> None:
+def test_workspace_symbols(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     emacs.command("xref-find-apropos")
@@ -235,7 +235,7 @@ def test_implementation(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     emacs.command("eglot-find-implementation")
-    # Eglot lists even a single one.
+    # Eglot shows a list even for a single location.
     (line,) = (line for line in wait_for(lambda: emacs.text('"*xref*"')).split("\n") if "dot" in line)
     assert line.startswith("393:   %dot = f32[784,512]{1,0} dot(%x.1, %multiply_add_fusion)")
 

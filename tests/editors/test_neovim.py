@@ -1,4 +1,4 @@
-"""Neovim, set up as in docs/editors.md, over dumps in three files and in one."""
+"""Neovim, set up as in docs/editors.md, on dumps of three files and of one file."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from samples import SEED, SPLIT, WHILE
 
 
 def _hover(neovim: Neovim, line: str, word: str) -> list[str]:
-    """What `K` shows, after a check that it is what the server answered."""
+    """The lines that `K` shows. Checks that they equal the answer of the server."""
     neovim.go_to(line, word)
     neovim.keys("K")
     shown = neovim.float()
@@ -73,7 +73,7 @@ def test_jumps_across_files(neovim: Neovim, split: Dump) -> None:
     neovim.keys("<C-]>")
     definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
     wait_for(neovim.here, lambda here: here == definition)
-    # The same server serves the other file, too.
+    # The same server handles the other file.
     neovim.wait_for_server()
     assert len(neovim.home.sent("initialize")) == 1
     neovim.lua("vim.lsp.buf.declaration() return true")
@@ -124,7 +124,7 @@ def test_references_in_one_file(neovim: Neovim, single: Dump) -> None:
     ]
 
 
-def test_the_outline(neovim: Neovim, split: Dump) -> None:
+def test_outline(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     neovim.keys("gO")
     assert neovim.location_list()[:4] == [
@@ -135,7 +135,7 @@ def test_the_outline(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_the_outline_of_one_file(neovim: Neovim, single: Dump) -> None:
+def test_outline_of_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     neovim.keys("gO")
     outline = neovim.location_list()
@@ -149,7 +149,7 @@ def test_the_outline_of_one_file(neovim: Neovim, single: Dump) -> None:
 
 
 def _findings(neovim: Neovim) -> list[str]:
-    """The diagnostics as `row:column code: message`, those of the file that is shown."""
+    """The diagnostics of the current buffer as `row:column code: message`."""
     return neovim.lua("""
         local found = {}
         for _, d in ipairs(vim.diagnostic.get(0)) do
@@ -158,7 +158,7 @@ def _findings(neovim: Neovim) -> list[str]:
         return found""")
 
 
-def test_an_edit_is_checked(neovim: Neovim, split: Dump) -> None:
+def test_edit_is_checked(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     before = wait_for(lambda: _findings(neovim))
     assert [finding.split(":")[:2] for finding in before] == [["84", "3 peak-understated"]]
@@ -174,7 +174,7 @@ def test_an_edit_is_checked(neovim: Neovim, split: Dump) -> None:
     wait_for(lambda: _findings(neovim), lambda found: found == before)
 
 
-def test_an_edit_of_one_file_is_checked(neovim: Neovim, single: Dump) -> None:
+def test_edit_of_a_single_file_is_checked(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     neovim.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
     neovim.keys("s64<Esc>")
@@ -182,7 +182,7 @@ def test_an_edit_of_one_file_is_checked(neovim: Neovim, single: Dump) -> None:
     assert [each[:48] for each in found] == ["12:2 slice-out-of-bounds: fusion takes bytes 64 "]
 
 
-def test_hints_stand_beside_the_text(neovim: Neovim, split: Dump) -> None:
+def test_inlay_hints(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     wait_for(neovim.screen, lambda rows: "      0:params_0__0_.1 2.43 MiB live" in rows)
     neovim.go_to("    36:ynn_fusion.1", "36")
@@ -199,14 +199,14 @@ def test_hints_stand_beside_the_text(neovim: Neovim, split: Dump) -> None:
     assert [66, "256.0 KiB"] in labels
 
 
-def test_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_inlay_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} live 3-4"
     wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
 
 
 def _folded(neovim: Neovim, line: str) -> list[str]:
-    """The lines in the closed fold around a line, after `zM`, `zO` and `zc` there."""
+    """The lines of the closed fold around a line, after `zM`, `zO` and `zc` on it."""
     wait_for(lambda: neovim.lua("return vim.fn.foldlevel(2)"))
     neovim.go_to(line, line.strip())
     neovim.keys("zMzOzc")
@@ -234,7 +234,7 @@ def test_folds_in_one_file(neovim: Neovim, single: Dump) -> None:
     ]
 
 
-def test_colours_from_the_grammar(neovim: Neovim, split: Dump) -> None:
+def test_grammar_highlights_dumps(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("buffer-assignment"))
     assert neovim.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
     header = "allocation 2: size 401408, page 0, parameter 6, shape |f32[128,784]| at ShapeIndex {}:"
@@ -254,7 +254,7 @@ def test_colours_from_the_grammar(neovim: Neovim, split: Dump) -> None:
         assert captures[-1] == capture, (line, word)
 
 
-def test_colours_of_an_instruction(neovim: Neovim, single: Dump) -> None:
+def test_grammar_highlights_instructions(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     line = " from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)"
     neovim.go_to(line, "tuple(f32")
@@ -262,7 +262,7 @@ def test_colours_of_an_instruction(neovim: Neovim, single: Dump) -> None:
     assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function")
 
 
-def test_no_grammars_are_needed(neovim: Neovim, split: Dump) -> None:
+def test_grammars_are_optional(neovim: Neovim, split: Dump) -> None:
     (neovim.home.folder / ".local" / "share" / "nvim").unlink()
     neovim.open(split.file("buffer-assignment"))
     row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0} live 0-40"

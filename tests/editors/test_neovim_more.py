@@ -1,4 +1,4 @@
-"""What else Neovim can ask the server: with a key, with a function, or not at all."""
+"""Requests for which Neovim has a key, a function, or neither."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ def _open(neovim: Neovim, dump: Dump) -> None:
     neovim.go_to("    dot{}:35-37", "dot")
 
 
-def _ask(neovim: Neovim, method: str, params: str) -> Any:
-    """What the server answers to a request that Neovim has no function for."""
+def _request(neovim: Neovim, method: str, params: str) -> Any:
+    """The answer to a request for which Neovim has no function."""
     answer = neovim.lua(f"return vim.lsp.get_clients()[1]:request_sync('{method}', {params}, 20000, 0)")
     assert "error" not in answer
     return answer["result"]
@@ -32,7 +32,7 @@ def test_highlights(neovim: Neovim, split: Dump) -> None:
     assert sorted(set(rows)) == [38, 67, 85]
 
 
-def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
+def test_workspace_symbols(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.buf.workspace_symbol('multiply_tanh') return true")
     assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
@@ -41,18 +41,18 @@ def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_the_line_of_the_module_is_the_implementation(neovim: Neovim, split: Dump) -> None:
+def test_implementation_is_the_line_in_the_module(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.keys("gri")
     _, line, rest = wait_for(neovim.here, lambda here: here[1].startswith("  %dot = "))
     assert line == f"  %{rest}"
-    # Back from the module to what the dump says of it.
+    # Back from the module to the dump.
     assert neovim.lua("return vim.bo.filetype") == "hlo"
     neovim.lua("vim.lsp.buf.type_definition() return true")
     wait_for(neovim.here, lambda here: here[1].startswith(" value: <244 dot @0>"))
 
 
-def test_makers_call_and_readers_are_called(neovim: Neovim, split: Dump) -> None:
+def test_call_hierarchy_lists_producers_and_consumers(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.buf.incoming_calls() return true")
     assert neovim.quickfix() == [
@@ -65,7 +65,7 @@ def test_makers_call_and_readers_are_called(neovim: Neovim, split: Dump) -> None
 
 
 def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
-    """Those that the server cannot run; Neovim has none."""
+    """The commands that the server cannot run. Neovim defines none itself."""
     known = neovim.lua("return vim.lsp.get_clients()[1].server_capabilities.executeCommandProvider.commands")
     return set(commands) - set(known)
 
@@ -80,11 +80,13 @@ def test_lenses(neovim: Neovim, split: Dump) -> None:
 
 def test_links(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
-    links = _ask(neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }")
+    links = _request(
+        neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }"
+    )
     assert {link["target"].rpartition("#")[0] for link in links if "target" in link} == {
         split.file(end).as_uri() for end in ("buffer-assignment", "buffer-assignment-values")
     }
-    # Those to sources are found when they are followed.
+    # Links to sources are resolved when they are followed.
     sources = {(link["data"]["path"], link["data"]["line"]) for link in links if "target" not in link}
     assert ("/home/user/programs/programs.py", 50) in sources
 
@@ -98,7 +100,7 @@ def test_actions(neovim: Neovim, split: Dump) -> None:
     actions = [each["action"] for each in wait_for(lambda: neovim.lua("return _G.offered"))]
     assert "Explain peak-understated" in [action["title"] for action in actions]
     assert not _unknown_commands(neovim, [action["command"]["command"] for action in actions])
-    # A dump is evidence.
+    # XLA Lens never edits a dump.
     assert not any("edit" in action for action in actions)
 
 
@@ -121,22 +123,22 @@ def test_selections(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   positions = { vim.lsp.util.make_position_params(0, 'utf-8').position } }"""
-    (selection,) = _ask(neovim, "textDocument/selectionRange", params)
+    (selection,) = _request(neovim, "textDocument/selectionRange", params)
     rows = []
     while selection:
         rows.append((selection["range"]["start"]["line"], selection["range"]["end"]["line"]))
         selection = selection.get("parent")
     assert rows[0] == (66, 66)
-    # Its list, in which it is, and at last the file.
+    # The selection grows to the list and finally to the file.
     assert any(first <= 42 and last >= 82 for first, last in rows)
     assert rows == sorted(rows, key=lambda row: row[1] - row[0])
 
 
-def test_colours_of_the_server(neovim: Neovim, split: Dump) -> None:
+def test_semantic_tokens(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   range = { start = { line = 66, character = 0 }, ["end"] = { line = 67, character = 0 } } }"""
-    data = _ask(neovim, "textDocument/semanticTokens/range", params)["data"]
+    data = _request(neovim, "textDocument/semanticTokens/range", params)["data"]
     assert data
     assert len(data) % 5 == 0
     assert data[0] == 66
