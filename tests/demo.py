@@ -1,7 +1,7 @@
-"""The main job on a real dump, in the terminal: `make demo`.
+"""`make demo`: XLA Lens on a real dump, in the terminal.
 
-Shows `xla-lens report` and `xla-lens check`, and then what an editor shows: the language server is started, a file of
-the dump is opened in it, and what it answers is printed beside the lines that it is about.
+Runs `xla-lens report` and `xla-lens check`. Then starts the language server, opens a file of the dump as an editor
+does, and prints hints, hovers and jumps beside the lines that they are about.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from pygls.lsp.client import LanguageClient
 _ROOT = Path(__file__).parent.parent
 _DUMP = next(_ROOT.glob("tests/dumps/cpu-jaxlib0.12.0.1/mlp_train/module_0000*-live-range.txt"))
 _COMMAND = (sys.executable, "-m", "xla_lens")
-_COLOURS = sys.stdout.isatty()
+_HAS_COLORS = sys.stdout.isatty()
 
 
 def main() -> None:
-    """Runs the demonstration."""
+    """Run the demo."""
     _title("Where does the memory go?")
     _run("report", str(_DUMP.relative_to(_ROOT)), "--top", "6")
     _title("Is the dump consistent?")
@@ -30,9 +30,9 @@ def main() -> None:
             (Path(folder) / path.name).write_bytes(path.read_bytes())
         assignment = next(Path(folder).glob("*-buffer-assignment.txt"))
         assignment.write_text(assignment.read_text().replace("(size=1605632,offset=0)", "(size=1605632,offset=64)", 1))
-        _say("... and with one offset changed:")
+        _say("The same dump with one offset changed:")
         _run("check", str(assignment))
-    _title("What an editor shows")
+    _title("What does an editor show?")
     asyncio.run(_walk())
 
 
@@ -78,7 +78,7 @@ async def _walk() -> None:
 
 async def _show_hints(client: LanguageClient, uri: str, text: str) -> None:
     _say(
-        "inlay hints, here in brackets: the bytes live at each step, the true peak, and where the printed one is wrong"
+        "inlay hints, here in brackets: live bytes at each step, the real peak, and what is wrong with the printed one"
     )
     lines = text.split("\n")
     whole = lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines), 0))
@@ -100,8 +100,8 @@ async def _show_hover(
     print(f"{row + 1:5} {line}\n      {' ' * line.index(word)}{_painted('33', '^' * len(word))}")
     hover = await client.text_document_hover_async(lsp.HoverParams(*place))
     if hover and isinstance(hover.contents, lsp.MarkupContent):
-        for told in hover.contents.value.split("\n"):
-            print(f"      {_painted('90', '│')} {told}")
+        for line_of_hover in hover.contents.value.split("\n"):
+            print(f"      {_painted('90', '│')} {line_of_hover}")
     print()
     return place
 
@@ -127,13 +127,13 @@ def _show_location(location: lsp.Location) -> None:
     path = Path(location.uri.removeprefix("file://"))
     line = path.read_text().split("\n")[location.range.start.line]
     start, end = location.range.start.character, location.range.end.character
-    part = path.name.split("after_optimizations")[-1]
+    kind = path.name.split("after_optimizations")[-1]
     shown = f"{line[:start]}{_painted('33', line[start:end])}{line[end:]}"
-    print(f"      {part}:{location.range.start.line + 1}: {shown[:130].strip()}")
+    print(f"      {kind}:{location.range.start.line + 1}: {shown[:130].strip()}")
 
 
-def _painted(colour: str, text: str) -> str:
-    return f"\033[{colour}m{text}\033[0m" if _COLOURS else text
+def _painted(color: str, text: str) -> str:
+    return f"\033[{color}m{text}\033[0m" if _HAS_COLORS else text
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line, as a person or a program runs it."""
+"""The command line, as people and programs run it."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NO_DUMPS = "this folder contains no dumps. XLA writes them with --xla_dump_to=DI
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """The exit status of a command, what it printed, and its errors."""
+    """Run a command and return its exit status, its output and its errors."""
     try:
         status = main([str(argument) for argument in arguments])
     except SystemExit as exit_:
@@ -33,7 +33,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return status, json.loads(out)
 
 
-def test_report(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_shows_totals_peak_and_live_values(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "report", SEED)
     assert (status, err) == (0, "")
     assert out.startswith(
@@ -65,7 +65,7 @@ Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
     )
 
 
-def test_report_of_a_step_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_an_unknown_step_lists_the_known_steps(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "report", SEED, "--at", 8)
     assert out.endswith("\n\nThe dump has no step 8: the steps are 0–7.\n")
     _, (report,) = run_json(capsys, "report", SEED, "--at", 8)
@@ -75,7 +75,7 @@ def test_report_of_a_step_that_is_not_there(capsys: pytest.CaptureFixture[str]) 
     assert out.endswith("\n\nThe dump has no step 0: its schedule is missing.\n")
 
 
-def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_counts_are_null_if_their_file_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kinds = {"assignment": ("values", "allocations", "reserved_bytes"), "live-range": ("instructions",)}
     for kind, known in kinds.items():
         folder = tmp_path / kind
@@ -83,13 +83,13 @@ def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp
         path = next(SPLIT.parent.glob(f"module_0000*-{'buffer-' * (kind == 'assignment')}{kind}.txt"))
         (folder / path.name).write_bytes(path.read_bytes())
         _, (report,) = run_json(capsys, "report", folder)
-        told = {
+        known_names = {
             name for name in ("values", "allocations", "reserved_bytes", "instructions") if report[name] is not None
         }
-        assert told == set(known)
+        assert known_names == set(known)
 
 
-def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_another_step_shows_both_live_sets(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "report", SEED, "--at", 0, "--top", 1)
     assert "Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
     assert "  ... and 3 smaller values" in out
@@ -99,7 +99,7 @@ def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]
 
 
-def test_report_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_report_names_missing_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     alone = tmp_path / SPLIT.name
     alone.write_bytes(SPLIT.read_bytes())
     status, out, _ = run(capsys, "report", alone)
@@ -113,7 +113,7 @@ def test_report_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_report_as_json(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
+def test_report_as_json_has_the_numbers_of_the_dump(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
     path = DUMPS / fact["file"]
     _, (report,) = run_json(capsys, "report", path)
     assert report.keys() == {
@@ -157,15 +157,15 @@ def test_report_from_any_file_of_a_set_is_the_same(capsys: pytest.CaptureFixture
     ]
 
 
-def test_report_of_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_a_folder_covers_each_dump_once(capsys: pytest.CaptureFixture[str]) -> None:
     _, reports = run_json(capsys, "report", DUMPS)
-    # One object for each `-buffer-assignment.txt`, and one for each seed.
+    # One object for each `-buffer-assignment.txt` file, and one for each seed.
     assert len(reports) == len(list(DUMPS.rglob("*-buffer-assignment.txt"))) + 5
     _, out, _ = run(capsys, "report", TPU.parent)
     assert out.startswith("jit_roundtrip\n")
 
 
-def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_prints_findings_and_a_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status, out, _ = run(capsys, "check", DUMPS)
     assert status == 0
     lines = out.splitlines()
@@ -183,7 +183,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     )
 
 
-def test_check_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_as_json_prints_findings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(
         SEED.read_text().replace("size=262144,offset=0): f32[64,1024]", "size=262145,offset=0): f32[64,1024]")
@@ -204,7 +204,7 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     ]
 
 
-def test_check_some_codes_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_select_and_ignore_filter_findings_by_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
     codes = ["total-mismatch", "peak-understated"]
@@ -227,7 +227,7 @@ def test_check_some_codes_only(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (b"HloModule jit_f\n", "has no *-buffer-assignment.txt file beside it"),
     ],
 )
-def test_what_cannot_run_is_said_in_one_line(
+def test_errors_are_one_line_with_the_file_and_the_problem(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, content: bytes | None, reason: str
 ) -> None:
     path = tmp_path / "x.txt"
@@ -242,7 +242,7 @@ def test_what_cannot_run_is_said_in_one_line(
 
 @pytest.mark.parametrize("command", ["report", "check"])
 @pytest.mark.parametrize("suffix", ["-buffer-assignment.txt", "-live-range.txt", "-memory-usage-report.txt"])
-def test_a_name_of_a_dump_alone_is_none(
+def test_the_name_of_a_dump_without_a_regular_file_is_an_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, suffix: str
 ) -> None:
     path = tmp_path / f"x{suffix}"
@@ -255,7 +255,7 @@ def test_a_name_of_a_dump_alone_is_none(
     assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
 
-def test_the_longest_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_reads_files_with_the_longest_possible_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     suffix = "-buffer-assignment.txt"
     path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
     path.write_bytes(SWAP.read_bytes())
@@ -264,7 +264,7 @@ def test_the_longest_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
-def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
+def test_a_folder_without_dumps_is_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
@@ -280,7 +280,7 @@ def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         ["x"],
     ],
 )
-def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_wrong_arguments_print_the_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (2, "")
     assert "usage: xla-lens" in err
@@ -304,7 +304,7 @@ def test_bad_files_give_findings_and_no_traceback(
     assert (status, err) == (0, "")
 
 
-def test_help_and_version() -> None:
+def test_every_command_has_help() -> None:
     command = [sys.executable, "-m", "xla_lens"]
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.split()[0] == "xla-lens"
@@ -313,19 +313,19 @@ def test_help_and_version() -> None:
         assert shown.startswith("usage: xla-lens")
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     command = f"{sys.executable} -m xla_lens report {DUMPS} | head -1"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_server_is_not_imported_for_other_commands() -> None:
-    """It takes longer to import than they take to run."""
+def test_other_commands_do_not_import_the_server() -> None:
+    """Importing it takes longer than they take to run."""
     script = f"import sys, xla_lens.cli.main as m; m.main(['check', {str(SEED)!r}]); assert 'pygls' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
-def test_a_page_of_one_dump(capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_is_the_memory_map_of_one_dump(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "report", SPLIT, "--output-format", "html")
     assert (status, err) == (0, "")
     assert out.startswith("<!DOCTYPE html>\n")
@@ -334,7 +334,7 @@ def test_a_page_of_one_dump(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "report", SPLIT.parent, "--output-format", "html")[1] == out
 
 
-def test_a_page_shows_one_dump_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_of_several_dumps_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "report", DUMPS, "--output-format", "html")
     assert (status, out) == (2, "")
     first = next(iter(find_sets(DUMPS)[0].paths.values()))

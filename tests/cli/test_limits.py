@@ -1,4 +1,4 @@
-"""`xla-lens check --max-peak --max-reserved`, and sizes on the command line."""
+"""`xla-lens check --max-peak --max-reserved`, and how the command line reads sizes."""
 
 import shutil
 from pathlib import Path
@@ -15,12 +15,12 @@ def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
     return status, capsys.readouterr().out.splitlines()
 
 
-def test_a_limit_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peak_at_the_limit_is_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--select", "max-peak,max-reserved", "--max-peak", 593920)
     assert (status, lines) == (0, ["1 dump checked, no findings"])
 
 
-def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
     assert status == 1
     assert lines == [
@@ -30,7 +30,7 @@ def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_more_reserved_than_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reserved_bytes_over_the_limit_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--select", "max-reserved", "--max-reserved", "0.5MiB")
     assert status == 1
     assert lines[0].endswith(
@@ -39,7 +39,7 @@ def test_more_reserved_than_the_limit(capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
-def test_what_the_dump_does_not_tell_is_not_within_a_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unknown_sizes_are_an_error_if_there_is_a_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     alone = shutil.copy(SPLIT, tmp_path)
     status, lines = _check(capsys, alone, "--max-peak", "1GiB", "--max-reserved", "1GiB")
     assert status == 1
@@ -71,5 +71,5 @@ def test_what_the_dump_does_not_tell_is_not_within_a_limit(capsys: pytest.Captur
         ("16 GiB of it", None),
     ],
 )
-def test_sizes(text: str, size_bytes: int | None) -> None:
+def test_sizes_have_units_in_powers_of_1024(text: str, size_bytes: int | None) -> None:
     assert parse_size(text) == size_bytes

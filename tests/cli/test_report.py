@@ -1,4 +1,4 @@
-"""The parts of `xla-lens report`, and that their numbers agree with each other."""
+"""The parts of `xla-lens report`: their wording, and that their numbers agree with each other."""
 
 import json
 from pathlib import Path
@@ -24,11 +24,11 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 
 
 def _part(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object) -> str:
-    """What stands below the head of a report."""
+    """What a report prints below its head."""
     return _text(capsys, path, *arguments).split("\n\n", 1)[1].rstrip("\n")
 
 
-def test_why_xla_prints_another_peak(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_takes_the_printed_peak_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
         == """\
@@ -41,7 +41,7 @@ What XLA's printed peak counts           printed list  counted at step 5  counte
     )
 
 
-def test_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
+def test_curve_shows_live_bytes_as_bars(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "curve")
         == """\
@@ -57,7 +57,7 @@ HBM live bytes over time (maximum of the steps in each row)
     )
 
 
-def test_sources(capsys: pytest.CaptureFixture[str]) -> None:
+def test_source_shows_trees_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "source").split("\nHost memory peak by kind")[0]
         == """\
@@ -80,7 +80,7 @@ Host memory peak by opcode: 4.21 MiB
     )
 
 
-def test_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_shows_the_biggest_lines_and_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
@@ -92,7 +92,7 @@ Host memory peak by source line: 4.21 MiB
     )
 
 
-def test_the_calls_that_led_to_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stacks_show_the_calls_of_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("\n\n")[2]
     assert (
         text
@@ -111,7 +111,7 @@ Host memory peak by source line: 4.21 MiB
     assert [frame["line"] for frame in lines["lines"][0]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
 
 
-def test_source_lines_without_the_module(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_without_the_module_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for path in SPLIT.parent.glob("module_0000*-*.txt"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     assert (
@@ -123,7 +123,7 @@ Host memory peak by source line: 4.21 MiB
     )
 
 
-def test_source_lines_of_a_release_that_tells_them_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_uses_source_lines_in_the_dump_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "line")
         == """\
@@ -134,7 +134,7 @@ HBM peak by source line: 580.0 KiB
     )
 
 
-def test_why_values_are_alive(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alive_shows_the_peak_without_each_value_and_what_frees_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "alive", "--top", 4)
         == """\
@@ -147,7 +147,7 @@ Host memory peak if one buffer were gone (now 4.21 MiB)
     )
 
 
-def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_padding_adds_up_and_names_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
     seed = DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt"
     text = _part(capsys, seed, "--part", "padding", "--top", 3)
     one = _json(capsys, seed, "--part", "padding")
@@ -162,7 +162,7 @@ def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
     assert "dimension " in text
 
 
-def test_arenas_and_their_histories(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arenas_and_history_show_preallocated_temps(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "arenas,history")
         == """\
@@ -175,7 +175,7 @@ Preallocated temps in HBM       size       peak  fragmentation  free at the HBM 
     )
 
 
-def test_donation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_donation_shows_reused_parameters_and_copies(capsys: pytest.CaptureFixture[str]) -> None:
     text = _part(capsys, SPLIT, "--part", "donation", "--top", 1)
     assert (
         text
@@ -189,7 +189,7 @@ Donation: outputs reuse the memory of 6 parameters (2.04 MiB); no other candidat
     assert donation["copies_count"] == len(donation["copies"]) == 3
 
 
-def test_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+def test_budget_names_the_buffers_to_remove(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[1]
         == """\
@@ -245,7 +245,7 @@ def _check_tree(node: dict[str, Any]) -> None:
         _check_tree(child)
 
 
-def test_parts_that_were_not_asked_for_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[str]) -> None:
     one = _json(capsys, TPU, "--part", "totals")
     assert "donation" not in one
     assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes"}
@@ -262,7 +262,7 @@ def test_parts_that_were_not_asked_for_are_left_out(capsys: pytest.CaptureFixtur
     assert "\n\n" not in text
 
 
-def test_small_memory_spaces_are_told_in_brief(capsys: pytest.CaptureFixture[str]) -> None:
+def test_small_memory_spaces_have_few_parts(capsys: pytest.CaptureFixture[str]) -> None:
     text = _text(capsys, TPU)
     assert "Live at the SMEM peak" in text
     assert "Preallocated temps in SMEM" not in text
@@ -280,7 +280,9 @@ def test_small_memory_spaces_are_told_in_brief(capsys: pytest.CaptureFixture[str
         ),
     ],
 )
-def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_name_the_input_and_what_is_expected(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["report", str(SEED), *arguments])
     assert stopped.value.code == 2

@@ -1,4 +1,4 @@
-"""Reports as Markdown, and that nothing from a dump can break out of its place."""
+"""Reports as Markdown: no name from a dump can become markup or break a table."""
 
 import re
 from dataclasses import replace
@@ -36,7 +36,7 @@ HOSTILE = [
 
 
 def outside_of_code(markdown: str) -> str:
-    """A line without its code, as CommonMark finds it: a run of backticks up to the next one of the same length."""
+    """A line without inline code: as in CommonMark, from a run of backticks to the next run of the same length."""
     left = ""
     while found := re.search("`+", markdown):
         end = re.search(f"(?<!`){found[0]}(?!`)", markdown[found.end() :])
@@ -47,8 +47,8 @@ def outside_of_code(markdown: str) -> str:
 
 
 def cell_counts(row: str) -> set[int]:
-    """How many cells a row has: for readers that take a backslash before a pipe as an escape whatever is before it, and
-    for those that see where it is escaped itself.
+    """The possible numbers of cells in a row: some readers treat any backslash before a pipe as an escape, others only
+    one that is not escaped itself.
     """
     naive = re.sub(r"\\\|", "", row)
     careful = re.sub(r"\\.", "", row)
@@ -56,7 +56,7 @@ def cell_counts(row: str) -> set[int]:
 
 
 def check_structure(lines: list[str]) -> None:
-    """Outside of code stand our own words only, and each row of a table has as many cells as its header."""
+    """Check that only our own words are outside of code, and that each row has as many cells as its header."""
     columns: set[int] = set()
     for line in lines:
         assert "\n" not in line
@@ -70,7 +70,7 @@ def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Rep
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_code_is_quoted_whatever_is_in_it(text: str) -> None:
+def test_code_quotes_any_text(text: str) -> None:
     quoted = code(text)
     fence = quoted[: len(quoted) - len(quoted.lstrip("`"))]
     assert quoted.endswith(fence)
@@ -79,7 +79,7 @@ def test_code_is_quoted_whatever_is_in_it(text: str) -> None:
     assert outside_of_code(f"before {quoted} after") == "before CODE after"
 
 
-def test_code_of_nothing_is_nothing() -> None:
+def test_code_of_blank_text_is_empty() -> None:
     assert code(" \n") == ""
 
 
@@ -96,7 +96,7 @@ def test_names_stay_in_their_cells_and_lines(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_op_names_and_paths_stay_in_their_places(text: str) -> None:
+def test_op_names_and_paths_stay_in_their_cells_and_lines(text: str) -> None:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     dump = SEED.read_text().replace('op_name="parallelize(func_shard_parallel)/reshape', f'op_name="{escaped}/reshape')
     one = _report(analysis_of_text(dump), f"folder {text}/{text}.txt", at_step=4)
@@ -106,7 +106,7 @@ def test_op_names_and_paths_stay_in_their_places(text: str) -> None:
     assert any(list(table([""], [[name]], left=()))[-1].removeprefix("|") in line for line in lines)
 
 
-def test_a_report() -> None:
+def test_report_as_markdown() -> None:
     parts = frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE, Part.ARENAS, Part.HISTORY})
     text = "\n".join(report_markdown(_report(analysis_of(SEED), parts=parts, top=2)))
     assert (
@@ -194,7 +194,7 @@ The full size of allocation 4 is due to `fusion`.
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_every_report_keeps_its_structure(path: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_every_report_are_well_formed(path: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(path), "--output-format", "markdown", "--part", ",".join(Part), "--budget", "1KiB"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("## `")
@@ -207,6 +207,6 @@ def _markdown(analysis: Analysis) -> list[str]:
 
 
 @on_all_dumps(_markdown)
-def test_on_all_dumps(of_all_dumps: dict[str, list[str]]) -> None:
+def test_tables_of_the_collection_are_well_formed(of_all_dumps: dict[str, list[str]]) -> None:
     for lines in of_all_dumps.values():
         check_structure(lines)

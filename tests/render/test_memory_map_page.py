@@ -1,4 +1,4 @@
-"""The memory map as a page: that it needs nothing else, that it holds the whole map, and that nothing breaks out."""
+"""The memory map as an HTML page: it contains the whole map, loads nothing else, and no name can break out of it."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from xla_lens.render.memory_map.page import memory_map_page
 
 
 class _Page(HTMLParser):
-    """The elements of a page, and the text in each, as a browser reads them that runs scripts or does not."""
+    """The elements of a page and the text in each, as browsers with and without scripts read them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _Page(HTMLParser):
         self.texts.append((self._open[-1] if self._open else "", data))
 
     def of(self, tag: str) -> list[str]:
-        """The texts in elements of a kind."""
+        """The texts in all elements with a tag."""
         return [text for element, text in self.texts if element == tag]
 
     @property
@@ -85,8 +85,8 @@ def test_the_same_dump_gives_the_same_page() -> None:
     assert _text(analysis_of(SPLIT), None, *page_sources()) == _text(analysis_of(SPLIT), None, *page_sources())
 
 
-def test_nothing_comes_from_elsewhere() -> None:
-    """No element refers to anything, and the policy allows no script and no style but those in the page."""
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    """No element refers to anything, and the policy allows only the script and the style in the page."""
     page = _Page(_text(analysis_of(SPLIT), module_of(SPLIT), *page_sources()))
     _, script = page.of("script")
     (style,) = page.of("style")
@@ -110,8 +110,8 @@ def test_nothing_comes_from_elsewhere() -> None:
 _EVIL = "</script><img src=x onerror=alert(1)><!--<script>"
 
 
-def test_nothing_breaks_out_of_the_page() -> None:
-    """Names, op_names, sources and the module may hold anything."""
+def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
+    """Names, op_names, sources and the module may contain any text."""
     text = SEED.read_text().replace("negate.0", "</noscript><img")
     text = text.replace('op_name="parallelize', f'op_name="{_EVIL}parallelize')
     text = text.replace('source_file="test_auto_sharding_basic.py"', f'source_file="{_EVIL}.py"')
@@ -133,7 +133,7 @@ def test_nothing_breaks_out_of_the_page() -> None:
         ("a\r\nb\rc", "d\r\ne\rf"),
     ],
 )
-def test_the_script_and_the_style_stay_what_they_are(script: str, style: str) -> None:
+def test_scripts_and_styles_keep_their_meaning(script: str, style: str) -> None:
     page = _Page(_text(analysis_of(SEED), None, script, style))
     _, found = page.of("script")
     (found_style,) = page.of("style")
@@ -145,7 +145,7 @@ def test_the_script_and_the_style_stay_what_they_are(script: str, style: str) ->
     assert page.policy["style-src"] == _hash(found_style)
 
 
-def test_without_a_script_the_peaks_are_told() -> None:
+def test_browsers_without_scripts_show_the_peaks() -> None:
     page = _Page(_text(analysis_of(SEED), None, *page_sources()))
     assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
     assert page.of("caption") == ["Memory spaces", "Live at the peak of HBM"]
