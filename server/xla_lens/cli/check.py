@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from xla_lens.cli.sets import load_sets, names_in, number_argument, size_argument
+from xla_lens.cli.sets import load_sets, names_in, number_argument, paragraphs, size_argument
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -23,9 +23,12 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser = commands.add_parser(
         "check",
         help="verify dumps",
-        description="Verify dumps: report every place where a dump contradicts itself or XLA's own rules. "
-        "The exit status is 0 without errors and warnings, 1 with some, and 2 if a dump could not be checked.",
-        epilog=f"codes: {', '.join(Code)}",
+        description=paragraphs(
+            "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.",
+            "The exit status is 0 without errors and warnings, 1 with some, and 2 if a dump could not be checked.",
+        ),
+        epilog=paragraphs(f"codes: {', '.join(Code)}"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder of dumps")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")

@@ -3,6 +3,7 @@
 import argparse
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.sets import paragraphs
 from xla_lens.files import explanation_path
 from xla_lens.model.checks.codes import Code
 
@@ -12,8 +13,9 @@ def add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "explain",
         help="explain a finding",
-        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and where to look next.",
-        epilog=f"codes: {', '.join(Code)}",
+        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check.",
+        epilog=paragraphs(f"codes: {', '.join(Code)}"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("code", metavar="CODE", help="the code of the finding, such as overlapping-slices")
     parser.set_defaults(run=run_explain)

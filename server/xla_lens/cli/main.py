@@ -83,7 +83,7 @@ def _add_server(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         description="Run the language server. Editors start it and talk to it over standard input and output.",
     )
     parser.add_argument(
-        "--tcp", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor at this TCP port instead"
+        "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
     )
     parser.set_defaults(run=_run_server)
 

@@ -68,7 +68,7 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="store_const",
         const=frozenset({Part.LINE, Part.STACKS}),
         default=frozenset(),
-        help=f"also show the call stacks of each source line; short for the parts {Part.LINE},{Part.STACKS}",
+        help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
     )
     parser.set_defaults(run=run_report)
 

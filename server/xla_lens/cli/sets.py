@@ -1,6 +1,7 @@
 """Arguments that several commands share: dump sets, loaded one after another, lists of names, numbers and sizes."""
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,11 @@ def sets_at(paths: list[Path]) -> list[SetFiles]:
         except (OSError, ValueError) as error:
             raise CannotRun(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return list(found.values())
+
+
+def paragraphs(*texts: str) -> str:
+    """Wrap texts for `argparse.RawDescriptionHelpFormatter` without breaking codes at their hyphens."""
+    return "\n\n".join(textwrap.fill(text, 79, break_on_hyphens=False) for text in texts)
 
 
 def names_in(text: str) -> list[str]:
