@@ -9,6 +9,8 @@ import xla_lens
 import xla_lens.api
 from documents import DOCS, documents, updated
 from xla_lens.features.report import Part
+from xla_lens.model.tables.backend import Backend, SpaceId
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.file_names import SUFFIXES
 
 
@@ -35,6 +37,17 @@ def test_every_kind_of_file_is_explained() -> None:
     text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
     for kind, suffix in SUFFIXES.items():
         assert f"| `STEM{suffix}` | `{kind}` |" in text
+
+
+def test_the_names_of_memory_spaces_are_those_of_the_code() -> None:
+    text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
+    start = next(number for number, row in enumerate(rows) if row[0] == "color")
+    backends = [Backend(name.lower()) for name in rows[start][1:]]
+    colors = {int(row[0].partition(",")[0]): row[1:] for row in rows[start + 2 :]}
+    for color in range(9):
+        for backend, name in zip(backends, colors.get(color, [""] * len(backends)), strict=True):
+            assert space_name(SpaceId(color, backend)) == (name or f"memory space {color}")
 
 
 @pytest.mark.parametrize("name", ["reports.md", "library.md", "what-the-numbers-mean.md"])
