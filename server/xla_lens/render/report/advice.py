@@ -109,7 +109,8 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
         fits = f"The {space} peak already fits into {budget}"
         return (Section(fits if plan.is_reached else f"No set of buffers to remove makes {space} fit into {budget}"),)
     which = "this buffer" if len(plan.values) == 1 else f"these {len(plan.values):,} buffers"
-    proof = "no smaller set suffices" if plan.is_proven_smallest else f"no fewer than {plan.at_least:,} can suffice"
+    at_least = f"no fewer than {plan.at_least:,} can suffice" if plan.at_least > 1 else "a smaller set may suffice"
+    proof = "no smaller set suffices" if plan.is_proven_smallest else at_least
     title = f"To fit {space} into {budget}, remove {which} ({proof}); the peak is then {human(plan.peak_bytes)}"
     rows = tuple(
         (
