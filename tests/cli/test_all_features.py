@@ -54,7 +54,7 @@ def test_what_is_no_dump_is_said_in_one_line(capsys: pytest.CaptureFixture[str],
     status, out, err = run(capsys, "check", "--all-features", path)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
-    assert "not a dump" in err
+    assert "not an XLA dump" in err
 
 
 def test_all_requests_are_made() -> None:
