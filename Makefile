@@ -19,6 +19,7 @@ VSCODE := .vscode-test
 # Update the examples and the reference in docs/ after a change of wording or of a docstring.
 docs: $(VENV)/installed
 	$(VENV)/bin/python tests/documents.py
+	$(VENV)/bin/python tests/findings_docs.py
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py

@@ -1,4 +1,4 @@
-"""Write docs/findings.md from the explanations of all findings: `python tests/findings_docs.py`."""
+"""Writes `docs/findings.md` from the explanations of all findings. `make docs` runs it."""
 
 import re
 from typing import Final

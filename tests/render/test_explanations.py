@@ -42,7 +42,7 @@ def test_each_code_has_an_explanation() -> None:
 
 
 def test_docs_list_all_codes() -> None:
-    assert findings_docs.PAGE.read_text(encoding="utf-8") == findings_docs.text(), "run: python tests/findings_docs.py"
+    assert findings_docs.PAGE.read_text(encoding="utf-8") == findings_docs.text(), "run `make docs`"
 
 
 def test_explanations_list_the_severities_of_their_findings() -> None:
