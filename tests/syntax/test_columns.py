@@ -1,4 +1,4 @@
-"""The columns of a file, against a line parser of regular expressions written for this test alone."""
+"""The columns of a file, compared with an independent parser of regular expressions."""
 
 import re
 import sys
@@ -24,7 +24,7 @@ def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
-def test_rows_are_those_of_the_text(path: Path) -> None:
+def test_rows_are_those_of_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
     slices = columns.slices
@@ -79,7 +79,7 @@ def test_rows_are_those_of_the_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
-def test_used_values_are_those_of_the_text(path: Path) -> None:
+def test_used_values_are_those_of_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
     used = columns.used_values
@@ -108,7 +108,7 @@ def test_tables_are_in_the_order_of_the_file(path: Path) -> None:
             assert (table.start[1:] >= table.end[:-1]).all(), name
 
 
-def test_allocations_tell_what_they_are_for() -> None:
+def test_attributes_of_allocations_are_read() -> None:
     columns = _columns(
         b"allocation 0: size 8, color 1, page 0, parameter 2, shape |(f32[2])| at ShapeIndex {0,1}, "
         b"output shape is |f32[2]|, maybe-live-out:\n"
@@ -124,7 +124,7 @@ def test_allocations_tell_what_they_are_for() -> None:
     assert columns.slices.allocation.tolist() == [1, 2]
 
 
-def test_stack_traces_know_their_depth() -> None:
+def test_stack_traces_have_depths() -> None:
     path = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
     text = path.read_bytes()
     traces = _columns(text).stack_traces
@@ -135,7 +135,7 @@ def test_stack_traces_know_their_depth() -> None:
     assert traces.current_bytes.sum() == 27736
 
 
-def test_depths_of_a_tree_with_branches_that_have_ended() -> None:
+def test_depths_behind_branches_that_have_ended() -> None:
     text = """\
     main (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
       ├── a (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)

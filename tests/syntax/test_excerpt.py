@@ -44,7 +44,7 @@ def _check(file: DumpFile) -> None:
         first = text.rfind(b"\n", 0, start) + 1
         last = (text + b"\n").index(b"\n", end)
         if any(word_start < first < word_end for _, word_start, word_end in without_value):
-            continue  # the tables do not have such an instruction
+            continue  # such an instruction has no row
         inner, expected = (
             [word for word in some if first < word[2] and word[1] < last and word[0] not in _OTHER_GRAMMARS]
             for some in (found, whole)
@@ -53,12 +53,12 @@ def _check(file: DumpFile) -> None:
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_lines_parse_as_in_the_whole_file(path: Path) -> None:
+def test_lines_have_the_words_of_the_whole_file(path: Path) -> None:
     _check(dump_file(path.read_bytes()))
     _check(dump_file(path.read_bytes().replace(b"\n", b"\r\n")))
 
 
-def test_lines_of_broken_dumps_parse_as_in_the_whole_file() -> None:
+def test_lines_of_broken_dumps_have_the_words_of_the_whole_file() -> None:
     for text in odd_texts():
         _check(dump_file(text))
 

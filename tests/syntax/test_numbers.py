@@ -1,4 +1,4 @@
-"""Numbers as dumps write them."""
+"""Numbers in the text of dumps."""
 
 import pytest
 
@@ -22,5 +22,5 @@ from xla_lens.syntax.numbers import GREATEST, integer
         ("-" + "1" * 5000, -GREATEST - 1),
     ],
 )
-def test_a_number_has_64_bits(digits: str, number: int) -> None:
+def test_integer_clamps_to_64_bits(digits: str, number: int) -> None:
     assert integer(digits) == integer(digits.encode()) == number

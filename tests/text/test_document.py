@@ -1,4 +1,4 @@
-"""Lines, positions and edits, against plain Python on texts."""
+"""Lines, positions and edits, compared with plain Python on strings."""
 
 import re
 
@@ -31,7 +31,7 @@ def _units(text: str, encoding: Encoding) -> int:
 
 
 @given(_texts)
-def test_lines_end_where_the_protocol_says(text: str) -> None:
+def test_lines_end_as_the_protocol_defines(text: str) -> None:
     document = Document(encode(text))
     spans = [document.line_span(row) for row in range(document.line_count)]
     assert [document.data[start:end] for start, end in spans] == [encode(line) for line in _lines(text)]
@@ -50,7 +50,7 @@ def test_positions_and_offsets_are_inverse(text: str, encoding: Encoding) -> Non
 
 
 @given(_texts, _encodings, st.lists(st.integers(0, 30)))
-def test_many_positions_are_those_of_each(text: str, encoding: Encoding, characters: list[int]) -> None:
+def test_to_positions_agrees_with_to_position(text: str, encoding: Encoding, characters: list[int]) -> None:
     document = Document(encode(text))
     offsets = [len(encode(text[:character])) for character in characters]
     rows, columns = to_positions(document, np.array(offsets, np.int64), encoding)
@@ -59,7 +59,7 @@ def test_many_positions_are_those_of_each(text: str, encoding: Encoding, charact
 
 
 @given(_texts, _encodings, st.integers(0, 40), st.integers(0, 40))
-def test_a_position_outside_counts_as_the_nearest(text: str, encoding: Encoding, row: int, column: int) -> None:
+def test_positions_outside_of_the_text_are_clamped(text: str, encoding: Encoding, row: int, column: int) -> None:
     document = Document(encode(text))
     offset = to_offset(document, row, column, encoding)
     if row >= document.line_count:
@@ -70,7 +70,7 @@ def test_a_position_outside_counts_as_the_nearest(text: str, encoding: Encoding,
         assert _units(_lines(text)[row], encoding) > column or offset == end
 
 
-def test_a_position_inside_of_a_character_counts_as_its_start() -> None:
+def test_positions_within_a_character_count_as_its_start() -> None:
     document = Document(encode("🚀x"))
     assert to_offset(document, 0, 1, Encoding.UTF16) == 0
     assert to_offset(document, 0, 2, Encoding.UTF16) == 4
@@ -78,7 +78,7 @@ def test_a_position_inside_of_a_character_counts_as_its_start() -> None:
 
 
 @given(_texts, st.integers(0, 30), st.integers(0, 30), _texts)
-def test_an_edit_carries_the_lines_over(text: str, start: int, length: int, inserted: str) -> None:
+def test_replaced_updates_the_line_table(text: str, start: int, length: int, inserted: str) -> None:
     before = text[:start]
     after = text[start + length :]
     first, last = len(encode(before)), len(encode(text)) - len(encode(after))
@@ -90,7 +90,7 @@ def test_an_edit_carries_the_lines_over(text: str, start: int, length: int, inse
 
 
 @given(st.binary(max_size=40))
-def test_a_file_that_is_not_utf8_is_read_as_editors_do(data: bytes) -> None:
+def test_invalid_utf8_is_replaced_as_in_editors(data: bytes) -> None:
     document = document_of_file(data)
     assert document.data.decode() == data.decode("utf-8", "replace")
     assert decode(data) == data.decode("utf-8", "replace")
@@ -100,8 +100,8 @@ _edits = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(0
 
 
 @given(st.integers(1, 60), _edits)
-def test_places_outside_of_edits_are_carried_over_and_back(length: int, raw: list[tuple[int, int, int]]) -> None:
-    """Each byte that survives all edits keeps its identity; the table below follows it one by one."""
+def test_offsets_outside_of_edits_map_forward_and_back(length: int, raw: list[tuple[int, int, int]]) -> None:
+    """Each byte that survives all edits keeps its identity, which a list of identities tracks."""
     identities: list[int | None] = list(range(length))
     edits = []
     for start, removed, inserted in raw:
@@ -116,8 +116,8 @@ def test_places_outside_of_edits_are_carried_over_and_back(length: int, raw: lis
 
 
 @given(st.integers(1, 60), _edits.filter(bool))
-def test_many_edits_as_one(length: int, raw: list[tuple[int, int, int]]) -> None:
-    """Outside of what it replaces a place is carried as by all of them."""
+def test_merged_edit_maps_offsets_as_all_edits_do(length: int, raw: list[tuple[int, int, int]]) -> None:
+    """Holds for offsets outside of the text that the merged edit replaces."""
     edits, size = [], length
     for start, removed, inserted in raw:
         first, last = min(start, size), min(start + removed, size)
@@ -133,7 +133,7 @@ def test_many_edits_as_one(length: int, raw: list[tuple[int, int, int]]) -> None
 
 
 @pytest.mark.parametrize("encoding", Encoding)
-def test_an_empty_text_has_one_line(encoding: Encoding) -> None:
+def test_empty_text_has_one_line(encoding: Encoding) -> None:
     assert to_position(Document(b""), 0, encoding) == (0, 0)
     assert to_offset(Document(b""), 5, 5, encoding) == 0
 
@@ -141,5 +141,5 @@ def test_an_empty_text_has_one_line(encoding: Encoding) -> None:
 @pytest.mark.parametrize(
     "text", [b"", b" ", b"a", b"a\n", b"\na \r\n", b"\n" * 5000, b"a" + b" " * 1023, b"b" + b"\n" * 3000]
 )
-def test_the_end_of_what_is_no_white_space(text: bytes) -> None:
+def test_content_end_excludes_trailing_white_space(text: bytes) -> None:
     assert Document(text).content_end == len(text.rstrip())

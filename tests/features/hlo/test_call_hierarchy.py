@@ -1,4 +1,4 @@
-"""Who calls whom in HLO modules, and the flow of data."""
+"""Call hierarchy in HLO modules: calls of computations and data flow between instructions."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _NOTHING = analyse([]).dump
 
 
 def _flow(module: HloModule, target: HloTarget | None) -> tuple[str, str]:
-    """The producers or callers, and the consumers or callees, with the words that say so."""
+    """The producers or callers, and the consumers or callees, with their references."""
     assert target
     incoming, outgoing = (find(_NOTHING, module, target, 100) for find in (hlo_incoming, hlo_outgoing))
     return _text(incoming), _text(outgoing)
@@ -39,7 +39,7 @@ def _computation(module: HloModule, name: bytes) -> tuple[str, str]:
     return _flow(module, find_hlo_item(module, name, is_computation=True))
 
 
-def test_computations() -> None:
+def test_hierarchy_of_computations_is_their_calls() -> None:
     module = module_of(WHILE)
     assert _computation(module, b"while.6_computation") == (
         "main.3: %while.6_computation",
@@ -52,9 +52,9 @@ def test_computations() -> None:
     assert _computation(module_of(BARE), b"region_0.4") == ("main.10: region_0.4", "")
 
 
-def test_instructions() -> None:
+def test_hierarchy_of_instructions_is_their_data_flow() -> None:
     module = module_of(WHILE)
-    # Control predecessors are no data.
+    # Control predecessors are not data flow.
     assert _instruction(module, b"copy.5") == ("arg_tuple.1: %arg_tuple.1#2", "copy.7: %copy.5")
     assert _instruction(module, b"wrapped_add") == (
         "arg_tuple.1: %arg_tuple.1#0; constant.3: %constant.3",
@@ -80,20 +80,20 @@ ENTRY %e (p: (f32[4], f32[4])) -> f32[4] {
 """
 
 
-def test_views_are_seen_through() -> None:
+def test_views_are_skipped_unless_nothing_reads_them() -> None:
     module = module_of_text(_VIEWS)
     assert _instruction(module, b"p") == ("", "unread: %p; n: %b; m: %b, %b")
     assert _instruction(module, b"m") == ("p: %b, %b", "r: %m")
     assert _instruction(module, b"g") == ("p: %p", "n: %b; m: %b, %b")
 
 
-def test_what_reads_itself() -> None:
+def test_views_of_each_other_end() -> None:
     module = module_of_text(_VIEWS)
     assert _instruction(module, b"z")[0] == "x: %x"
     assert _instruction(module, b"x") == ("x: %y", "z: %x")
 
 
-def test_what_is_told_of_an_item() -> None:
+def test_item_detail_shows_opcode_size_and_computation() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
 
     def detail(dump: DumpSet, name: bytes, *, is_computation: bool) -> str:
@@ -108,7 +108,7 @@ def test_what_is_told_of_an_item() -> None:
     assert find_hlo_item(module, b"nobody", is_computation=False) is None
 
 
-def test_a_limit() -> None:
+def test_limit_applies_to_items() -> None:
     module = module_of(WHILE)
     target = find_hlo_item(module, b"main.3", is_computation=True)
     assert target
@@ -116,7 +116,7 @@ def test_a_limit() -> None:
 
 
 def _check(module: HloModule, step: int) -> int:
-    """Whoever calls another has it among its callees, and likewise for data; but for views, which are seen through."""
+    """Checks that each caller has the callee among its callees, and likewise for data flow, without views."""
     columns, count = module.columns, 0
     read = ((row, module.instruction(row)) for row in range(0, len(columns.instructions), step))
     targets: list[HloTarget] = [HloInstruction(row) for row, found in read if found and found.opcode not in VIEWS]
@@ -132,12 +132,12 @@ def _check(module: HloModule, step: int) -> int:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_both_ways(path: Path) -> None:
+def test_incoming_and_outgoing_agree(path: Path) -> None:
     module = module_of(path)
     assert _check(module, 1 + len(module.columns.instructions) // 200) > 0 or len(module.columns.instructions) < 3
 
 
-def test_odd_modules() -> None:
+def test_hierarchy_of_broken_modules_is_complete() -> None:
     count = 0
     for text in odd_modules():
         module = module_of_text(text)

@@ -1,4 +1,4 @@
-"""What can be folded in HLO modules."""
+"""Folding ranges of HLO modules."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from xla_lens.model.hlo.module import HloModule
 
 
 def _text(module: HloModule, limit: int) -> str:
-    """For each fold its first line and its last."""
+    """The first and the last line of each fold."""
     document = module.file.document
     lines = (
         [document.data[slice(*document.line_span(document.row(place)))].decode() for place in fold]
@@ -19,7 +19,7 @@ def _text(module: HloModule, limit: int) -> str:
     return "".join(f"{first[:40]} … {last[:40]}\n" for first, last in lines)
 
 
-def test_computations_and_tables() -> None:
+def test_computations_and_tables_fold() -> None:
     assert (
         _text(module_of(WHILE), 100)
         == """\
@@ -38,7 +38,7 @@ ENTRY %main.3 (x.1: f32[8]) -> (s32[], f … }
     )
 
 
-def test_a_limit_keeps_what_has_the_most_lines() -> None:
+def test_limit_keeps_the_folds_with_the_most_lines() -> None:
     assert (
         _text(module_of(WHILE), 2)
         == """\
@@ -48,7 +48,7 @@ ENTRY %main.3 (x.1: f32[8]) -> (s32[], f … }
     )
 
 
-def test_an_instruction_over_several_lines() -> None:
+def test_instructions_that_span_lines_fold() -> None:
     lines = _text(module_of(PALLAS), 1000).split("\n")
     assert [line.partition(" = ")[0] for line in lines if " = " in line] == [
         "  %splash_mha_fwd_no_residuals.1",
@@ -72,10 +72,10 @@ def _check(module: HloModule) -> int:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_folds_lie_in_each_other_or_apart(path: Path) -> None:
+def test_folds_nest_or_lie_apart(path: Path) -> None:
     module = module_of(path)
     assert _check(module) >= len(module.columns.computations) + len(module.columns.stack_tables)
 
 
-def test_odd_modules() -> None:
+def test_folds_of_broken_modules_nest_or_lie_apart() -> None:
     assert sum(_check(module_of_text(text)) for text in odd_modules()) > 100

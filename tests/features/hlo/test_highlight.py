@@ -1,4 +1,4 @@
-"""What is marked in HLO modules."""
+"""Document highlights in HLO modules."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def _marked(module: HloModule, place: bytes, limit: int) -> list[str]:
     return [f"{module.data[word.start : word.end].decode()}{'!' * word.is_definition}" for word in found]
 
 
-def test_an_instruction() -> None:
+def test_highlights_of_an_instruction_include_its_elements() -> None:
     module = module_of(WHILE)
     expected = ["arg_tuple.1!", "%arg_tuple.1#2", "%arg_tuple.1#1", "%arg_tuple.1#0"]
     assert _marked(module, b"%arg_tuple.1#1", 100) == expected
@@ -26,12 +26,12 @@ def test_an_instruction() -> None:
     assert _marked(module, b"%arg_tuple.1 =", 2) == expected[:2]
 
 
-def test_a_computation() -> None:
+def test_highlights_of_a_computation_are_its_calls() -> None:
     assert _marked(module_of(WHILE), b"%region_0.1, ", 100) == ["region_0.1!", "%region_0.1"]
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_all_words_with_a_sign_are_found_once(path: Path) -> None:
+def test_every_name_with_a_sign_is_highlighted_once(path: Path) -> None:
     module = module_of(path)
     columns, data = module.columns, module.data
     targets: list[HloTarget] = [HloInstruction(row) for row in range(len(columns.instructions))]

@@ -1,4 +1,4 @@
-"""From an HLO module to its dump and back."""
+"""Navigation in HLO modules, and between a module and its dump."""
 
 import random
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from xla_lens.model.places.places import Place, slice_place, used_value_place
 
 WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
 SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
-"""A module whose names have no sign."""
+"""A set whose module prints names without `%`."""
 
 
 def mark(module: HloModule, marked: str) -> HloMention:
-    """What stands at a mark: a piece of the text that stands there once, with a `^` before the place."""
+    """The mention at the `^` in a piece of text that occurs once in the module."""
     before, after = marked.split("^")
     text = module.data.decode()
     assert text.count(before + after) == 1
@@ -37,7 +37,7 @@ def mark(module: HloModule, marked: str) -> HloMention:
 
 
 def shown(places: list[Place]) -> list[str]:
-    """Places as text: the end of the file's name, and the line, with the place in brackets."""
+    """Places as text: the kind of the file, and the line with the place in brackets."""
     return [_shown(place) for place in places]
 
 
@@ -49,7 +49,7 @@ def _shown(place: Place) -> str:
     return f"{place.file.kind}: {before}[{within}]{after}"[:100]
 
 
-def test_an_operand() -> None:
+def test_operand_leads_to_its_definition_values_and_schedule() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "copy(%arg^_tuple.1#2)")
     assert shown(hlo_definition(module, mention)) == [
@@ -61,7 +61,7 @@ def test_an_operand() -> None:
     assert shown(hlo_implementation(dump, module, mention)) == ["live-range:     11:[arg_tuple.1]"]
 
 
-def test_what_reads_an_instruction_and_what_the_dump_says_of_it() -> None:
+def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
     module = module_of(WHILE)
     places = shown(hlo_references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = "), 100))
     assert [place.partition(":")[0] for place in places].count("hlo") == 4
@@ -72,7 +72,7 @@ def test_what_reads_an_instruction_and_what_the_dump_says_of_it() -> None:
     assert any(place.startswith("live-range:     11:[arg_tuple.1]") for place in places)
 
 
-def test_a_computation() -> None:
+def test_computation_leads_to_its_head_and_root() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "calls=%wrapped_add^_computation")
     assert shown(hlo_definition(module, mention)) == [
@@ -85,12 +85,12 @@ def test_a_computation() -> None:
     assert len(hlo_references(dump, module, mention, 9)) == 2
 
 
-def test_a_name_behind_a_comment() -> None:
+def test_name_behind_a_comment_is_found() -> None:
     mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
     assert shown(hlo_definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
 
 
-def test_names_without_a_sign() -> None:
+def test_names_without_a_sign_are_references() -> None:
     module = module_of(SHORT)
     rows = range(len(module.columns.instructions))
     instructions = (instruction for row in rows if (instruction := module.instruction(row)))
@@ -120,12 +120,12 @@ def _some_values(analysis: Analysis) -> int:
 
 
 @on_all_dumps(_some_values)
-def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+def test_values_of_all_dumps_lead_to_their_lines_and_back(of_all_dumps: Mapping[str, int]) -> None:
     assert sum(count > 0 for count in of_all_dumps.values()) > 270
 
 
 def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
-    """From values to the lines that define them, and from there to their rows in the buffer assignment."""
+    """Goes from values to the lines that define them, and back to their rows in the buffer assignment."""
     dump = analysis.dump
     values = random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values)))
     for value in values:

@@ -1,4 +1,4 @@
-"""What is selected around a place of an HLO module."""
+"""Selection ranges in HLO modules."""
 
 import random
 from itertools import pairwise
@@ -12,8 +12,8 @@ from xla_lens.model.hlo.module import HloModule
 
 
 def check(path: Path, marked: str, expected: str) -> None:
-    """What is selected at a mark, a `^` in a piece of the text that stands there once; of what has several lines the
-    first, and their number.
+    """Checks the ranges at the `^` in a piece of text that occurs once. A range of several lines is shown as its first
+    line with their number.
     """
     module = module_of(path)
     before, after = marked.encode().split(b"^")
@@ -27,7 +27,7 @@ def _shown(text: str) -> str:
     return f"{first[:40]} … ({len(rest) + 1} lines)" if rest else text if len(text) < 80 else f"{text[:60]} …"
 
 
-def test_an_operand() -> None:
+def test_selection_grows_from_an_operand() -> None:
     check(
         WHILE,
         "fusion(%arg^_tuple.1#0, %constant.3)",
@@ -44,7 +44,7 @@ HloModule jit_tuple_while, is_scheduled= … (82 lines)
     )
 
 
-def test_an_attribute() -> None:
+def test_selection_grows_from_an_attribute() -> None:
     check(
         BARE,
         "to_apply=regi^on_0.4",
@@ -58,7 +58,7 @@ HloModule jit_s, is_scheduled=true, entr … (18 lines)
     )
 
 
-def test_a_head_and_a_table() -> None:
+def test_selection_grows_from_the_head_of_a_computation_and_a_table_row() -> None:
     check(
         WHILE,
         "%region_1.2 (arg_^tuple.3: (",
@@ -98,12 +98,12 @@ def _check_places(module: HloModule, offsets: list[int]) -> None:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_each_lies_within_the_next(path: Path) -> None:
+def test_each_range_lies_within_the_next(path: Path) -> None:
     module = module_of(path)
     _check_places(module, random.Random(0).sample(range(len(module.data)), 200))
 
 
-def test_odd_modules() -> None:
+def test_ranges_of_broken_modules_lie_in_each_other() -> None:
     chance = random.Random(0)
     for text in odd_modules():
         _check_places(module_of_text(text), [chance.randrange(len(text) + 1) for _ in range(20)])

@@ -19,7 +19,7 @@ def _text(symbols: tuple[Symbol, ...] | list[Symbol], indent: str = "") -> str:
     )
 
 
-def test_the_entry_comes_first() -> None:
+def test_entry_computation_comes_first() -> None:
     assert (
         _text(hlo_symbols(analysis_of(BARE).dump, module_of(BARE), 100))
         == """\
@@ -39,8 +39,8 @@ HloModule jit_s: 2 computations
     )
 
 
-def test_a_limit_keeps_the_biggest() -> None:
-    """Those whose values take the most bytes, and what nobody knows the bytes of by the number of instructions."""
+def test_limit_keeps_the_biggest() -> None:
+    """The biggest by the bytes of their values, and where these are unknown by the number of instructions."""
     assert (
         _text(hlo_symbols(analysis_of(WHILE).dump, module_of(WHILE), 4))
         == """\
@@ -61,7 +61,7 @@ HloModule jit_tuple_while: the 4 biggest of 7 computations
     )
 
 
-def test_a_module_without_a_dump() -> None:
+def test_outline_without_a_dump_has_no_sizes() -> None:
     (whole,) = hlo_symbols(analyse([]).dump, module_of(WHILE), 2)
     assert [child.name for child in whole.children] == ["main.3", "region_0.1"]
     assert [child.name for child in whole.children[1].children] == ["arg_tuple.1", "constant.3"]
@@ -72,14 +72,14 @@ def _check(symbols: tuple[Symbol, ...] | list[Symbol], start: int, end: int) -> 
     for symbol in symbols:
         assert start <= symbol.start <= symbol.name_start <= symbol.name_end <= symbol.end <= end
         assert symbol.name
-    # Siblings lie apart.
+    # Siblings do not overlap.
     spans = sorted((symbol.start, symbol.end) for symbol in symbols)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     return sum(1 + _check(symbol.children, symbol.start, symbol.end) for symbol in symbols)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_each_entry_lies_within_the_one_above(path: Path) -> None:
+def test_each_symbol_lies_within_its_parent(path: Path) -> None:
     module = module_of(path)
     columns = module.columns
     count = _check(hlo_symbols(analysis_of(path).dump, module, 10**6), 0, len(module.data))
@@ -87,7 +87,7 @@ def test_each_entry_lies_within_the_one_above(path: Path) -> None:
     assert _check(hlo_symbols(analysis_of(path).dump, module, 3), 0, len(module.data)) <= 10
 
 
-def test_odd_modules() -> None:
+def test_symbols_of_broken_modules_lie_within_their_parents() -> None:
     def check(module: HloModule) -> int:
         return _check(hlo_symbols(analysis_of(SEED).dump, module, 1000), 0, len(module.data))
 

@@ -1,4 +1,4 @@
-"""What the words of HLO modules are."""
+"""Semantic tokens of HLO modules."""
 
 import random
 from collections import Counter
@@ -20,7 +20,7 @@ from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 
 
 def check(path: Path, first: str, last: str, expected: str) -> None:
-    """The words of a module from one text to another, each behind what it is: `!` for a definition, `*` for what is
+    """Checks the tokens from one text to another, each behind its type: `!` marks a definition, `*` a value that is
     live at the peak.
     """
     module = module_of(path)
@@ -38,7 +38,7 @@ def _text(module: HloModule, found: list[Token]) -> str:
     return "\n".join(" | ".join(line) for line in lines.values())
 
 
-def test_instructions() -> None:
+def test_tokens_of_a_computation() -> None:
     check(
         WHILE,
         "%region_0.1 (",
@@ -55,7 +55,7 @@ VALUE! %copy.8 | SHAPE f32[8]{0} | OPCODE copy | VALUE %copy.4 | PROPERTY contro
     )
 
 
-def test_what_has_no_value() -> None:
+def test_instructions_without_values_are_not_marked_as_values() -> None:
     check(
         WHILE,
         "  ROOT %add.0",
@@ -65,7 +65,7 @@ def test_what_has_no_value() -> None:
     )
 
 
-def test_names_without_a_sign() -> None:
+def test_names_without_a_sign_have_tokens() -> None:
     check(
         BARE,
         "ENTRY main",
@@ -79,7 +79,7 @@ VALUE!* reduce.8 | SHAPE f32[] | OPCODE reduce | VALUE* Arg_0.1 | VALUE constant
     )
 
 
-def test_the_header_and_the_tables() -> None:
+def test_header_and_tables_have_tokens() -> None:
     check(WHILE, "HloModule", "is_scheduled", "KEYWORD HloModule | SECTION jit_tuple_while | PROPERTY is_scheduled")
     check(
         WHILE,
@@ -93,16 +93,16 @@ NUMBER 1 | PROPERTY file_name_id
     )
 
 
-def test_a_long_instruction_is_looked_at_in_part() -> None:
+def test_long_instruction_has_tokens_in_its_first_part() -> None:
     module = module_of(WHILE)
     text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
     found = hlo_tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
-    assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "what follows is looked at"
+    assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line behind it has tokens"
 
 
-def test_strings_of_configurations_are_passed_over() -> None:
+def test_strings_in_backend_configurations_have_no_tokens() -> None:
     text = module_of(WHILE).data
     line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
     assert b':{"' in line
@@ -123,7 +123,7 @@ def _check_order(module: HloModule, found: list[Token], start: int, end: int) ->
 
 
 def _check_windows(analysis: Analysis, module: HloModule) -> list[Token]:
-    """Some lines have the same words as they have in the whole."""
+    """Checks that a range has the tokens that it has within the whole module."""
     size = len(module.data)
     found = hlo_tokens(analysis, module, 0, size, 10**6)
     _check_order(module, found, 0, size)
@@ -138,7 +138,7 @@ def _check_windows(analysis: Analysis, module: HloModule) -> list[Token]:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_each_name_tells_what_it_means(path: Path) -> None:
+def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     dump, columns = analysis.dump, module.columns
     found = _check_windows(analysis, module)
@@ -158,6 +158,6 @@ def test_each_name_tells_what_it_means(path: Path) -> None:
             assert token.is_live_at_peak >= bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any())
 
 
-def test_odd_modules() -> None:
+def test_ranges_of_broken_modules_have_the_tokens_of_the_whole() -> None:
     texts = [*odd_modules()]
     assert sum(len(_check_windows(analysis_of(SEED), module_of_text(text))) for text in texts) > 10_000

@@ -1,4 +1,4 @@
-"""Bytes by source: trees that add up, against the grammar's reading of each instruction."""
+"""Bytes by op_name, opcode and kind, compared with what the grammar reads from each instruction."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -44,17 +44,17 @@ def _check(analysis: Analysis) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_trees_add_up(path: Path) -> None:
+def test_breakdowns_add_up_to_the_live_bytes(path: Path) -> None:
     _check(analysis_of(path))
 
 
 @on_all_dumps(_check)
-def test_trees_of_all_dumps_add_up(of_all_dumps: Mapping[str, None]) -> None:
+def test_breakdowns_of_all_dumps_add_up_to_the_live_bytes(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
 
 
 @pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_trees_are_what_the_instructions_say(path: Path) -> None:
+def test_breakdowns_are_those_of_the_instructions(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump
     for space in analysis.memory.spaces:
@@ -82,8 +82,8 @@ def _lines(node: BytesNode, depth: int = 0) -> list[str]:
     return [line, *(row for child in node.children for row in _lines(child, depth + 1))]
 
 
-def test_the_trees_of_a_peak() -> None:
-    """Added up by hand from the rows of the file."""
+def test_breakdowns_of_a_peak() -> None:
+    """The expected sums were added by hand from the rows of the file."""
     sources = bytes_by_op(analysis_of(SPLIT).dump, 36, 0)
     assert _lines(sources.by_kind) == [
         "None 4419632 13",
@@ -110,7 +110,7 @@ def test_the_trees_of_a_peak() -> None:
     ]
 
 
-def test_values_that_no_instruction_is_told_of() -> None:
+def test_values_without_a_quoted_instruction_have_no_path() -> None:
     text = SEED.read_text()
     start, end = text.index("Used values:"), text.index("HloLiveRange")
     analysis = analysis_of_text(text[:start] + text[end:])
@@ -120,7 +120,7 @@ def test_values_that_no_instruction_is_told_of() -> None:
     assert [child.name for child in sources.by_opcode.children] == [None]
 
 
-def test_nothing_is_live() -> None:
+def test_breakdown_is_empty_where_nothing_is_live() -> None:
     sources = bytes_by_op(analysis_of(SEED).dump, -1, 0)
     assert sources.by_op_name == BytesNode(None, 0, 0, 0, (), ())
 
@@ -140,18 +140,18 @@ def test_nothing_is_live() -> None:
         ("a)/b", ("a)", "b")),
     ],
 )
-def test_paths(op_name: str | None, path: tuple[str | None, ...]) -> None:
+def test_op_name_path_splits_at_slashes_outside_of_brackets(op_name: str | None, path: tuple[str | None, ...]) -> None:
     assert op_name_path(op_name) == path
 
 
 @given(st.text("ab/()[]{}", max_size=30))
-def test_paths_lose_nothing_but_empty_parts(op_name: str) -> None:
+def test_op_name_path_drops_empty_parts_only(op_name: str) -> None:
     parts = op_name_path(op_name)
     joined = "/".join(part or "" for part in parts)
     assert op_name.replace("/", "") == joined.replace("/", "")
 
 
-def test_a_path_is_no_deeper_than_a_tree_may_be() -> None:
+def test_op_name_path_limits_the_depth() -> None:
     parts = op_name_path("/".join("a" * 10_000))
     assert len(parts) == 64
     assert "/".join(part or "" for part in parts) == "/".join("a" * 10_000)

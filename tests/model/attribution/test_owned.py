@@ -1,4 +1,4 @@
-"""Who owns the live bytes, against a count byte by byte, and against the live bytes of all dumps."""
+"""The owners of live bytes, compared with a count byte by byte and with the live bytes of all dumps."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from xla_lens.model.attribution.owned import byte_segments, owned_bytes
 
 
 def _steps(analysis: Analysis) -> list[int]:
-    """The peaks, the printed one, and some on the way."""
+    """The printed and the recomputed peaks, and some steps between."""
     last = analysis.dump.last_step or 0
     peaks = [space.peak_step for space in analysis.memory.spaces if space.peak_step is not None]
     return [-1, *analysis.dump.peaks.step.tolist(), *peaks, *np.linspace(0, last + 2, 8).astype(int).tolist()]
@@ -30,17 +30,17 @@ def _check(analysis: Analysis) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_owned_bytes_are_the_live_bytes(path: Path) -> None:
+def test_owned_bytes_add_up_to_the_live_bytes(path: Path) -> None:
     _check(analysis_of(path))
 
 
 @on_all_dumps(_check)
-def test_owned_bytes_are_the_live_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+def test_owned_bytes_of_all_dumps_add_up_to_the_live_bytes(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
 
 
 @pytest.mark.parametrize("path", assignments()[::4], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_a_byte_belongs_to_the_value_that_was_born_last(path: Path) -> None:
+def test_byte_belongs_to_the_value_that_started_last(path: Path) -> None:
     analysis = analysis_of(path)
     values = analysis.dump.values
     for space in analysis.memory.spaces:

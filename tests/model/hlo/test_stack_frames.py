@@ -1,4 +1,4 @@
-"""The calls that made an instruction, as the tables of modules spell them out."""
+"""Stack frames, resolved from the tables of modules."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def _with_frames(rows: str) -> str:
     )
 
 
-def test_the_innermost_call_comes_first() -> None:
+def test_stack_has_the_innermost_call_first() -> None:
     found = _stack(_NESTED.read_text(), 4)
     assert [(frame.file.rpartition("/")[2], frame.line, frame.column, frame.function) for frame in found] == [
         ("programs.py", 299, 68, "nested_tuples.<locals>.tuple_while.<locals>.<lambda>"),
@@ -36,7 +36,7 @@ def test_the_innermost_call_comes_first() -> None:
     ]
 
 
-def test_parents_that_are_ids() -> None:
+def test_parents_may_be_plain_ids() -> None:
     rows = "1 {file_location_id=1 parent_frame_id=0}\n2 {file_location_id=2 parent_frame_id=1}"
     assert _stack(_with_frames(rows), 2) == (
         StackFrame('/x/site-packages/"b".py', 8, None, "g"),
@@ -54,12 +54,12 @@ def test_parents_that_are_ids() -> None:
         "",
     ],
 )
-def test_tables_that_make_no_sense_end(rows: str) -> None:
+def test_stack_ends_in_tables_with_cycles_and_gaps(rows: str) -> None:
     for frame_id in range(-1, 5):
         assert len(_stack(_with_frames(rows), frame_id)) <= 3
 
 
-def test_the_line_that_its_author_can_change() -> None:
+def test_user_frame_is_the_innermost_call_outside_of_libraries() -> None:
     frames = [StackFrame(file, 1) for file in ("/v/lib/python3.11/site-packages/jax/a.py", "/home/u/b.py", "<string>")]
     assert user_frame(frames) == frames[1]
     assert user_frame(frames[:1]) == frames[0]
@@ -68,7 +68,7 @@ def test_the_line_that_its_author_can_change() -> None:
 
 
 def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
-    """For each frame its chain, by a reader of its own."""
+    """For each frame its call stack, by an independent reader."""
     tables: dict[str, dict[int, str]] = {}
     rows: dict[int, str] = {}
     for line in text.split("\n"):
@@ -94,15 +94,15 @@ def _check(path: Path) -> int:
     chains = dict(_spelled_out(text))
     for frame_id, chain in chains.items():
         assert [(frame.file, frame.line, frame.function) for frame in stack(columns, data, frame_id)] == chain
-    # A module that XLA has taken out of another has the numbers of that one, and no tables.
+    # A module that XLA extracted from another has the ids of the original, but no tables.
     assert not chains or {int(number) for number in re.findall(r"stack_frame_id=(\d+)", text)} - {0} <= chains.keys()
     return len(chains)
 
 
-def test_the_frames_of_the_dumps() -> None:
+def test_stacks_of_the_modules_are_those_of_an_independent_reader() -> None:
     assert sum(_check(path) for path in DUMPS.rglob("*_optimizations.txt")) > 50
 
 
 @needs_shared_dumps
-def test_the_frames_of_all_dumps() -> None:
+def test_stacks_of_all_modules_are_those_of_an_independent_reader() -> None:
     assert sum(_check(path) for path in SHARED_DUMPS.rglob("*_optimizations.txt")) > 500

@@ -1,4 +1,4 @@
-"""The columns of HLO modules, held against the grammar."""
+"""The columns of HLO modules, held equal to the grammar."""
 
 import random
 from pathlib import Path
@@ -21,15 +21,15 @@ def _modules(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*after_optimizations.txt"))
 
 
-def _by_the_grammar(text: bytes) -> dict[str, list[tuple[object, ...]]]:
-    """What the grammar finds: by the type of the node its bytes and what is told of it."""
+def _grammar_rows(text: bytes) -> dict[str, list[tuple[object, ...]]]:
+    """The nodes that the grammar finds, by type: their starts and contents."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for node in QueryCursor(_NODES).captures(Parser(HLO).parse(text).root_node).get("node", []):
-        found.setdefault(node.type, []).append((node.start_byte, *_told(node, text)))
+        found.setdefault(node.type, []).append((node.start_byte, *_contents(node, text)))
     return {kind: sorted(rows) for kind, rows in found.items()}
 
 
-def _told(node: Node, text: bytes) -> tuple[object, ...]:
+def _contents(node: Node, text: bytes) -> tuple[object, ...]:
     match node.type:
         case "instruction":
             return node.end_byte, _name(node, text), any(child.type == "root" for child in node.children)
@@ -55,7 +55,7 @@ def _number(node: Node, field: str, text: bytes) -> int:
     return int(_text(node.child_by_field_name(field), text) or NONE)
 
 
-def _by_the_lines(columns: ModuleColumns, text: bytes) -> dict[str, list[tuple[object, ...]]]:
+def _column_rows(columns: ModuleColumns, text: bytes) -> dict[str, list[tuple[object, ...]]]:
     made, called = columns.instructions, columns.computations
     names = (text[start:end] for start, end in zip(made.name_start, made.name_end, strict=True))
     instructions = zip(made.start.tolist(), made.end.tolist(), names, made.is_root.astype(bool).tolist(), strict=True)
@@ -64,7 +64,7 @@ def _by_the_lines(columns: ModuleColumns, text: bytes) -> dict[str, list[tuple[o
     found: dict[str, list[tuple[object, ...]]] = {"instruction": [*instructions], "computation": [*computations]}
     for kind, strings in (("file_name", columns.file_names), ("function_name", columns.function_names)):
         spans = zip(strings.start.tolist(), strings.end.tolist(), strings.id.tolist(), strict=True)
-        # The row begins with the id, and the string stands behind it.
+        # The row begins with the id; the column has the start of the string behind it.
         found[kind] = [(text.rindex(b"\n", 0, start) + 1, number, text[start:end]) for start, end, number in spans]
     places, frames = columns.file_locations, columns.stack_frames
     rows: Any = (places.start, places.id, places.file_name_id, places.function_name_id, places.line, places.column)
@@ -75,25 +75,25 @@ def _by_the_lines(columns: ModuleColumns, text: bytes) -> dict[str, list[tuple[o
 
 
 def _check(text: bytes) -> None:
-    assert _by_the_lines(read_module(Document(text), never), text) == _by_the_grammar(text)
+    assert _column_rows(read_module(Document(text), never), text) == _grammar_rows(text)
 
 
 @pytest.mark.parametrize("path", _modules(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_the_lines_are_what_the_grammar_finds(path: Path) -> None:
+def test_columns_are_those_of_the_grammar(path: Path) -> None:
     text = path.read_bytes()
     _check(text)
     _check(text.replace(b"\n", b"\r\n"))
 
 
 @needs_shared_dumps
-def test_the_lines_of_all_modules_are_what_the_grammar_finds() -> None:
+def test_columns_of_all_modules_are_those_of_the_grammar() -> None:
     paths = _modules(SHARED_DUMPS)
     assert len(paths) > 250
     for path in paths:
         _check(path.read_bytes())
 
 
-def test_each_instruction_is_of_its_computation() -> None:
+def test_instructions_belong_to_the_computation_around_them() -> None:
     for path in _modules(DUMPS):
         columns = read_module(Document(path.read_bytes()), never)
         computations, instructions = columns.computations, columns.instructions
@@ -106,7 +106,7 @@ def test_each_instruction_is_of_its_computation() -> None:
             assert set(of[first : first + count].tolist()) <= {row}
 
 
-def test_any_text_gives_columns() -> None:
+def test_damaged_modules_give_columns_within_their_text() -> None:
     chance = random.Random(0)
     for path in _modules(DUMPS):
         text = path.read_bytes()
@@ -117,6 +117,6 @@ def test_any_text_gives_columns() -> None:
                 assert ((table.start >= 0) & (table.start <= table.end) & (table.end <= len(broken))).all()
 
 
-def test_a_load_that_is_not_wanted_ends() -> None:
+def test_reading_a_module_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         read_module(Document(b"HloModule f\n"), lambda: True)

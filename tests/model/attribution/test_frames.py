@@ -1,0 +1,135 @@
+"""Origins of instructions, compared with the grammar and with the programs that the dumps were made from."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from samples import (
+    DUMPS,
+    SHARED_DUMPS,
+    SPLIT,
+    analysis_of,
+    assignments,
+    module_of,
+    needs_shared_dumps,
+    parsed_instruction,
+)
+from xla_lens.files import NotADump
+from xla_lens.model.attribution.frames import frames_of, origins
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.instruction import parse_instruction
+
+_HERE = "/home/user/programs/"
+"""The folder of the programs on the compiling machine."""
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def _scopes(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, range]]:
+    """The functions of a program by qualified name, with their lines."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _SCOPES):
+            name = prefix + ("<lambda>" if isinstance(child, ast.Lambda) else child.name)
+            yield name, range(child.lineno, (child.end_lineno or child.lineno) + 1)
+            yield from _scopes(child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>.")
+        else:
+            yield from _scopes(child, prefix)
+
+
+def _is_in_program(frame: StackFrame) -> bool:
+    """Whether the line of a frame lies within its function."""
+    path = SHARED_DUMPS / "programs" / frame.file.removeprefix(_HERE)
+    return any(name == frame.function and frame.line in lines for name, lines in _scopes(ast.parse(path.read_text())))
+
+
+@needs_shared_dumps
+def test_lines_of_frames_lie_within_their_functions() -> None:
+    checked = set()
+    for path in DUMPS.rglob("*-buffer-assignment.txt"):
+        try:
+            module = module_of(path)
+        except (AssertionError, NotADump):
+            continue
+        for number in module.columns.file_locations.id.tolist():
+            frame = frame_at(module.columns, module.data, number)
+            assert frame
+            if frame.file.startswith(_HERE) and (SHARED_DUMPS / "programs" / frame.file.removeprefix(_HERE)).exists():
+                assert _is_in_program(frame), (path.parent.name, frame)
+                checked.add(frame)
+    assert len(checked) > 30
+
+
+@needs_shared_dumps
+def test_user_frame_of_a_dot_is_its_source_line() -> None:
+    dump, module = analysis_of(SPLIT).dump, module_of(SPLIT)
+    frame = user_frame(frames_of(dump, module, dump.name_number(b"dot")))
+    assert frame
+    assert frame.function == "mlp_apply"
+    assert _is_in_program(frame)
+    assert frame.line
+    lines = (SHARED_DUMPS / "programs" / "programs.py").read_text().splitlines()
+    assert "x @ w" in lines[frame.line - 1]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("/home/me/train.py", False),
+        ("train.py", False),
+        ("/home/me/.venv/lib/python3.12/site-packages/jax/_src/lax.py", True),
+        ("C:\\Python\\Lib\\site-packages\\jax\\x.py", True),
+        ("/usr/lib/python3/dist-packages/numpy/core.py", True),
+        ("/usr/lib/python3.11/functools.py", True),
+        ("<string>", True),
+    ],
+)
+def test_is_library_file_recognizes_installed_packages(file: str, expected: bool) -> None:
+    assert is_library_file(file) == expected
+
+
+def test_parents_are_printed_as_one_more_than_their_ids() -> None:
+    # The protobuf of a module has the id itself, and 0 for no parent.
+    module = module_of(SPLIT)
+    assert [len(module.stack(number)) for number in range(1, 7)] == [1, 2, 3, 4, 4, 5]
+    assert [frame.function for frame in module.stack(2)] == ["child", "<module>"]
+    assert Path(module.stack(2)[0].file).name == "run_progs.py"
+
+
+def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:
+    """The stack by the metadata that the grammar reads from the line of the module, else from the quote."""
+    row = module.row_of(dump.names[name]) if module else NONE
+    if module and row != NONE:
+        start, end = module.span(row)
+        parsed = parse_instruction(module.data[start:end])
+        return module.frames(parsed.metadata if parsed else {})
+    parsed = parsed_instruction(dump, name)
+    metadata = parsed.metadata if parsed else {}
+    if module:
+        return module.frames(metadata)
+    file, line = metadata.get("source_file"), metadata.get("source_line")
+    return (StackFrame(file, int(line) if line else None),) if file else ()
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_origins_are_those_that_the_grammar_reads(path: Path) -> None:
+    dump = analysis_of(path).dump
+    try:
+        module = module_of(path)
+    except (AssertionError, NotADump):
+        module = None
+    names = sorted(set(dump.values.name.tolist()))
+    for one in (module, None):
+        found = origins(dump, one, [*names, NONE])
+        assert (found[NONE].op_name, found[NONE].frames) == (None, ())
+        for name in names[:: 1 + len(names) // 200]:
+            parsed = parsed_instruction(dump, name)
+            assert found[name].op_name == (parsed.metadata.get("op_name") if parsed else None)
+            assert found[name].frames == _parsed_frames(dump, one, name) == frames_of(dump, one, name)
+            own, line = user_frame(found[name].frames), found[name].line
+            assert (own is None) == (line is None)
+            assert own is None or line == StackFrame(own.file, own.line, None, own.function)
