@@ -63,6 +63,10 @@ vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
 
 # Prints the tables of docs/performance.md.
+# DUMPS=PATH: every request of an editor at every word of other dumps.
+every-request: $(VENV)/installed
+	$(VENV)/bin/python tests/every_request.py $(or $(DUMPS),tests/dumps)
+
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +23,8 @@ from request_times import request_times
 from samples import SHARED_DUMPS, big_dumps, dump_file, never
 from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set, load_files, load_module
-from xla_lens.lsp.events import Events
+from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.serve import SWITCH_SECONDS
-from xla_lens.lsp.session import Session
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks import check, may_overlap
 from xla_lens.model.memory.over_time import measure
@@ -131,9 +129,9 @@ async def _ping(client: Client) -> list[float]:
 async def _stall(path: Path) -> float:
     """The longest delay of the event loop in seconds while a worker thread loads a set."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    session = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
-    session.open("", path, 1, Document(path.read_bytes()))
-    state, _ = session.find("") or sys.exit("the session has lost the document")
+    sets = DumpSets()
+    sets.open_document("", path, 1, Document(path.read_bytes()))
+    state, _ = sets.find("") or sys.exit("the document is not open")
     loading = asyncio.create_task(state.module_for(path))
     longest = 0.0
     while not loading.done():

@@ -1,9 +1,13 @@
-"""The structure that server/ARCHITECTURE.md describes, read from the imports."""
+"""The structure that server/ARCHITECTURE.md describes, checked against the source code."""
 
 import ast
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,9 +17,7 @@ from samples import ROOT
 _PACKAGE = ROOT / "server" / "xla_lens"
 
 _LAYERS = ("text", "syntax", "model", "features", "render", "files", "workspace")
-"""Each may import those before it. `lsp` and `cli` may import all of them, but not each other. `workspace` stands above
-`files`, which reads the disk and decides nothing: it loads many sets, and decides what is kept of them.
-"""
+"""Each layer may import those before it. `lsp` and `cli` may import all of them, but not each other."""
 
 _EDGES = ("lsp", "cli")
 
@@ -28,6 +30,7 @@ _ONLY_IN = {
     "argparse": {"cli"},
     "json": {"render", "cli", "lsp"},
 }
+"""The layers that may import a library."""
 
 _NO_INPUT_OR_OUTPUT = {"text", "syntax", "model", "features", "render"}
 
@@ -41,9 +44,15 @@ def _layer(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def _imports(path: Path) -> set[str]:
+    """The modules that a file imports anywhere: at the top, under TYPE_CHECKING and in functions."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -56,8 +65,11 @@ def _id(path: Path) -> str:
     return str(path.relative_to(_PACKAGE))
 
 
+# ---------------------------------------------------------------- layers
+
+
 @pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_a_layer_imports_only_what_is_below_it(path: Path) -> None:
+def test_layer_imports_only_layers_below_it(path: Path) -> None:
     layer = _layer(path)
     if layer in ("__init__", "__main__", "api"):
         return
@@ -69,7 +81,7 @@ def test_a_layer_imports_only_what_is_below_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_libraries_stay_where_they_belong(path: Path) -> None:
+def test_library_is_imported_only_by_its_layers(path: Path) -> None:
     for name in _imports(path):
         layers = _ONLY_IN.get(name.split(".")[0])
         assert layers is None or _layer(path) in layers, name
@@ -88,11 +100,134 @@ def test_no_input_or_output_below_the_edges(path: Path) -> None:
     if _layer(path) in _NO_INPUT_OR_OUTPUT:
         calls = {
             node.func.id
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(_tree(path))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not calls & {"open", "print", "input"}
         assert not {name.split(".")[0] for name in _imports(path)} & {"os", "pathlib", "io", "socket", "subprocess"}
+
+
+# ---------------------------------------------------------------- cycles
+
+
+def _module_name(path: Path) -> str:
+    return ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported_modules(tree: ast.Module, modules: set[str]) -> Iterator[str]:
+    """The modules of the package that a file imports, at any depth. `from a import b` imports `a.b` if that is a
+    module, else `a`.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in modules else node.module
+
+
+def _graph(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    return {name: set(_imported_modules(tree, set(trees))) for name, tree in trees.items()}
+
+
+def test_no_import_cycle() -> None:
+    """Not even under TYPE_CHECKING or in functions."""
+    graph = _graph({_module_name(path): _tree(path) for path in _modules()})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(reversed(error.args[1]))}")
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "import p.a",
+        "from p import a",
+        "from p.a import f",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import f",
+        "def g():\n    if True:\n        from p.a import f",
+    ],
+)
+def test_import_cycle_is_found_wherever_the_import_is(hidden: str) -> None:
+    graph = _graph({name: ast.parse(text) for name, text in {"p.a": "import p.b", "p.b": hidden, "p": ""}.items()})
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()
+
+
+# ---------------------------------------------------------------- pygls and lsprotocol
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def _private_names(library: str) -> set[str]:
+    """The private names that the source code of a library mentions."""
+    spec = find_spec(library)
+    assert spec
+    assert spec.submodule_search_locations
+    found = set()
+    for path in (path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Name):
+                found.add(node.id)
+    return {name for name in found if _is_private(name)}
+
+
+def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:
+    """Where a module uses a private name of pygls or lsprotocol: imports it, reads it from another object than `self`,
+    or uses or overrides it in a subclass.
+    """
+    libraries = ("pygls", "lsprotocol")
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in libraries:
+            imported |= {alias.asname or alias.name for alias in node.names}
+            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            yield from (f"import of {name}" for name in names if _is_private(name))
+        elif (
+            isinstance(node, ast.Attribute)
+            and _is_private(node.attr)
+            and ast.unparse(node.value) not in ("self", "cls")
+        ):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base).split(".")[0] in imported for base in node.bases):
+            private = _private_names("pygls") | _private_names("lsprotocol")
+            for inner in ast.walk(node):
+                name = getattr(inner, "attr", None) or getattr(inner, "name", None)
+                if name in private:
+                    yield f"line {getattr(inner, 'lineno', 0)}: {node.name} uses {name}"
+
+
+@pytest.mark.parametrize("path", sorted((_PACKAGE / "lsp").rglob("*.py")), ids=_id)
+def test_no_private_name_of_a_library_is_used(path: Path) -> None:
+    assert [*_uses_of_private_names(_tree(path))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from pygls.lsp._capabilities import get_capability",
+        "from pygls.protocol import _dict_to_object",
+        "def f(server):\n    return server.protocol._request_futures",
+        "from pygls.protocol import JsonRPCProtocol\n"
+        "class P(JsonRPCProtocol):\n    def f(self):\n        return self._shutdown",
+        "from pygls.protocol import JsonRPCProtocol\n"
+        "class P(JsonRPCProtocol):\n    def _send_data(self, data):\n        pass",
+    ],
+)
+def test_use_of_a_private_name_is_found(text: str) -> None:
+    assert [*_uses_of_private_names(ast.parse(text))]
+
+
+# ---------------------------------------------------------------- the distribution
 
 
 def test_wheel_contains_every_data_file() -> None:

@@ -33,7 +33,7 @@ def test_settings_have_the_names_and_defaults_of_the_server() -> None:
     # No setting accepts a bare object, so that the complaints list all names.
     names = {name.removeprefix(f"{SECTION}.") for name in SETTINGS.keys() - CLIENT_SETTINGS}
     _, complaints = read_settings({name: object() for name in names})
-    assert {complaint.split()[0] for complaint in complaints} == SETTINGS.keys() - CLIENT_SETTINGS
+    assert {complaint.split(":")[0] for complaint in complaints} == SETTINGS.keys() - CLIENT_SETTINGS
     documented = set(re.findall(r"`(?:xla-lens\.)?(\w+\.\w+)`", (ROOT / "docs" / "editors.md").read_text()))
     assert names <= documented
     defaults, wrong = read_settings({name: SETTINGS[f"{SECTION}.{name}"]["default"] for name in names})

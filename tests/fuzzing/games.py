@@ -7,7 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.metamodel import Violation
 from lsp.wire import BARE, PULLING, RICH, Inside, Refused
-from xla_lens.lsp.events import Events
+from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.methods import METHODS, Command
-from xla_lens.lsp.session import Session
-from xla_lens.lsp.sync import path_of
+from xla_lens.lsp.uris import path_of
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document
 
@@ -183,13 +182,13 @@ class Player:
 
     async def compare(self) -> None:
         """The texts, the tables and the findings are those of the same texts, had they been opened so."""
-        fresh = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
+        fresh = DumpSets()
         for uri, text in self.texts.items():
-            fresh.open(uri, path_of(uri), 1, Document(text.data))
+            fresh.open_document(uri, path_of(uri), 1, Document(text.data))
         for uri, text in self.texts.items():
             states = []
-            for session in (self.editor.server.session, fresh):
-                found = session.find(uri)
+            for sets in (self.editor.server.state.sets, fresh):
+                found = sets.find(uri)
                 assert found, f"{uri} is not open"
                 state, path = found
                 await state.settled()
@@ -199,16 +198,14 @@ class Player:
                 states.append(state.analysis)
             assert states[0], f"{uri} was not analysed"
             assert not (different := list(islice(differences(*states), 5))), different
-        fresh.close_all()
+        fresh.close()
 
 
 @asynccontextmanager
 async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[str, bytes]]) -> AsyncIterator[Player]:
     """A game with a server of its own, which must not have logged anything in the end. The folder is the workspace."""
-    log, loggers = Log(), logging.getLogger("pygls")
+    log = Log()
     logging.getLogger().addHandler(log)
-    level = loggers.level
-    loggers.setLevel(logging.CRITICAL)
     try:
         editor, encoding = Inside(), chance.choice(ENCODINGS)
         editor.settings = chance.choice(_SETTINGS)
@@ -219,7 +216,6 @@ async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[s
         await editor.stop()
     finally:
         logging.getLogger().removeHandler(log)
-        loggers.setLevel(level)
     assert not log.lines, log.lines[:3]
 
 
@@ -326,11 +322,11 @@ async def play_chaos(player: Player, steps: int) -> int:
                 raise
     for _ in range(2):
         # What has changed on disk is read when it does not change any more.
-        await editor.server.session.look()
+        await editor.server.state.sets.poll()
     await player.compare()
     for uri in list(player.texts):
         player.close(uri)
-    assert not editor.server.session.sets
+    assert not editor.server.state.sets.open
     for path in folder.iterdir():
         path.unlink()
     return steps

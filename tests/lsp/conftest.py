@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from lsp.reading import Reader
 from lsp.wire import Process
-from xla_lens.lsp import session
+from xla_lens.lsp import dump_set_state
 
 
 @pytest_asyncio.fixture
@@ -54,13 +54,13 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that can be held. Nobody waits for a second one of a set, however short it is."""
-    found, load = Loads(), vars(session)["load_set"]
+    found, load = Loads(), vars(dump_set_state)["load_set"]
 
     def held(*arguments: Any) -> Any:
         found.wait()
         return load(*arguments)
 
-    monkeypatch.setattr(session, "load_set", held)
-    monkeypatch.setattr(session, "_SHORT", 0.0)
+    monkeypatch.setattr(dump_set_state, "load_set", held)
+    monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
     yield found
     found.go_on()

@@ -303,7 +303,7 @@ async def test_sets_that_are_not_open_are_pulled_if_the_user_wants_that(reader: 
 async def test_they_are_pulled_again_when_the_disk_has_changed(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0.1)
+    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     await reader.start(PULLING, tmp_path)
     seed = copied(SEED, tmp_path)
@@ -329,8 +329,8 @@ async def test_many_reports_come_in_parts(reader: Reader, monkeypatch: pytest.Mo
 async def test_sets_that_are_not_open_are_published_if_the_user_wants_that(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0.1)
-    monkeypatch.setattr("xla_lens.lsp.server._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
+    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.05)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     await reader.start(RICH, tmp_path)
     path = copied(SPLIT, tmp_path / "split", _ROW, "")

@@ -10,7 +10,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
 from lsp.wire import RICH
 from samples import SEED, SPLIT, TPU
-from xla_lens.lsp.requests import documents
+from xla_lens.lsp.requests import inlay_hint, links, structure
 
 # ---------------------------------------------------------------- the outline
 
@@ -62,7 +62,7 @@ async def test_the_outline_is_carried_over_edits(reader: Reader, loads: Loads, t
 
 
 async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "SYMBOL_LIMIT", 2)
+    monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
     outline = await _outline_of(reader, uri)
@@ -74,7 +74,7 @@ async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch:
 
 
 async def test_the_outline_for_editors_that_take_no_tree(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "SYMBOL_LIMIT", 2)
+    monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start({})
     uri = reader.open(SEED)
     found = await reader.ask("documentSymbol", uri)
@@ -88,7 +88,7 @@ async def test_the_outline_for_editors_that_take_no_tree(reader: Reader, monkeyp
     assert reader.cut(uri, found[3]["location"]["range"]).startswith("allocation 4: 0x399c0d0, size 262144")
     # There is no place for it in the answer.
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"].endswith(f"{uri}: the 2 biggest of each part are shown")
+    assert logged["params"]["message"].endswith(f"{uri}: only the 2 biggest entries of each part are shown")
 
 
 # ---------------------------------------------------------------- hints
@@ -136,12 +136,12 @@ async def test_hints_are_carried_over_edits(reader: Reader, loads: Loads) -> Non
 
 
 async def test_hints_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "HINT_LIMIT", 2)
+    monkeypatch.setattr(inlay_hint, "HINT_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
     assert len(await _hints(reader, uri)) == 7
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"].endswith(f"{uri}: the first 2 hints of each kind are shown")
+    assert logged["params"]["message"].endswith(f"{uri}: only the first 2 hints of each kind are shown")
 
 
 # ---------------------------------------------------------------- links
@@ -194,7 +194,7 @@ async def test_a_relative_source_leads_nowhere_without_a_folder(reader: Reader) 
 
 
 async def test_links_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LINK_LIMIT", 1)
+    monkeypatch.setattr(links, "LINK_LIMIT", 1)
     await reader.start()
     uri = reader.open(SEED)
     assert len(await reader.ask("documentLink", uri)) == 1

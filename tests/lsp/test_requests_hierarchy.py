@@ -7,7 +7,7 @@ import pytest
 
 from lsp.reading import Reader, copied, in_all_encodings, sibling
 from samples import SEED, SPLIT, TPU
-from xla_lens.lsp.requests import hierarchy
+from xla_lens.lsp.requests import call_hierarchy
 
 
 async def _item(reader: Reader, uri: str, marked: str) -> Any:
@@ -83,7 +83,7 @@ async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
 
 
 async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hierarchy, "FLOW_LIMIT", 1)
+    monkeypatch.setattr(call_hierarchy, "FLOW_LIMIT", 1)
     await reader.start()
     uri = reader.open(SEED)
     item = await _item(reader, uri, "    cublas-gemm.1{}:4-5\n       ^")

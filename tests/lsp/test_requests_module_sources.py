@@ -96,7 +96,7 @@ async def test_a_mapping_that_is_none_is_told(reader: Reader) -> None:
     await reader.set(sources={"pathMapping": {"/home": 1}})
     await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
     (told,) = reader.editor.received("window/showMessage")
-    assert told["params"]["message"].startswith("xla-lens.sources.pathMapping is an object")
+    assert told["params"]["message"].startswith("xla-lens.sources.pathMapping: expected an object")
 
 
 # ---------------------------------------------------------------- actions

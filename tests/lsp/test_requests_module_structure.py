@@ -9,7 +9,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, rows
 from lsp.wire import RICH
 from samples import WHILE
-from xla_lens.lsp.requests import module_structure
+from xla_lens.lsp.requests import call_hierarchy, structure
 
 MODULE = WHILE.with_name(WHILE.name.replace("-buffer-assignment", ""))
 
@@ -52,7 +52,7 @@ async def test_the_outline(reader: Reader, tmp_path: Path) -> None:
 
 
 async def test_an_outline_without_a_tree_says_that_it_is_cut(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_structure, "SYMBOL_LIMIT", 2)
+    monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start({**RICH, "textDocument": {}})
     uri = reader.open(MODULE)
     symbols = await reader.ask("documentSymbol", uri)
@@ -62,7 +62,7 @@ async def test_an_outline_without_a_tree_says_that_it_is_cut(reader: Reader, mon
         ("copy.9", "main.3"),
     ]
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"].startswith(f"textDocument/documentSymbol, {uri}: the ")
+    assert logged["params"]["message"].startswith(f"textDocument/documentSymbol, {uri}: only the ")
 
 
 async def test_folds(reader: Reader) -> None:
@@ -78,7 +78,9 @@ async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader
     uri = reader.open(MODULE)
     assert [fold["startLine"] + 1 for fold in await reader.ask("foldingRange", uri)] == [44, 72]
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"] == f"textDocument/foldingRange, {uri}: the 2 biggest folds are shown"
+    assert (
+        logged["params"]["message"] == f"textDocument/foldingRange, {uri}: only the 2 biggest folding ranges are shown"
+    )
 
 
 # ---------------------------------------------------------------- selections and highlights
@@ -220,7 +222,7 @@ async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
 
 
 async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_structure, "FLOW_LIMIT", 1)
+    monkeypatch.setattr(call_hierarchy, "FLOW_LIMIT", 1)
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%copy.9 = ")

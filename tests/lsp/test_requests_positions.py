@@ -10,7 +10,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
 from lsp.wire import RICH
 from samples import GLUED, PALLAS, SEED, SPLIT, TPU
-from xla_lens.lsp.requests import positions
+from xla_lens.lsp.requests import navigation
 
 _GOING = ("definition", "declaration", "typeDefinition", "implementation")
 _ALL: Mapping[str, Any] = {"context": {"includeDeclaration": True}}
@@ -357,7 +357,7 @@ async def test_a_document_outlives_its_file(reader: Reader, tmp_path: Path) -> N
 
 
 async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(positions, "HIGHLIGHT_LIMIT", 2)
+    monkeypatch.setattr(navigation, "HIGHLIGHT_LIMIT", 2)
     reader.editor.settings = {"references": {"limit": 3}}
     await reader.start()
     uri = reader.open(SEED)
@@ -370,12 +370,12 @@ async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPat
         assert len(await _highlights(reader, uri, marked)) == 2
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"] == (
-        f"textDocument/documentHighlight, {uri}: more than 2 words that mean the same: the first 2 are shown"
+        f"textDocument/documentHighlight, {uri}: more than 2 highlights: the first 2 are shown"
     )
 
 
 async def test_long_lists_come_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xla_lens.lsp.server._PART", 3)
+    monkeypatch.setattr("xla_lens.lsp.client._PART", 3)
     await reader.start()
     uri = reader.open(SEED)
     marked = "    cublas-gemm.1{}:4-5\n       ^"

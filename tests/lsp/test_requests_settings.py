@@ -22,7 +22,7 @@ _PUSHED: Mapping[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xla_lens.lsp.server._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.05)
 
 
 def _codes(reader: Reader, uri: str) -> list[str]:
@@ -150,7 +150,7 @@ async def test_settings_that_are_none(reader: Reader, sent: Any) -> None:
     uri = reader.open(SEED)
     reader.editor.notify("workspace/didChangeConfiguration", {"settings": sent})
     assert await _references(reader, uri) == 8
-    assert _messages(reader) == ([] if sent is None else ["the settings of xla-lens are no object"])
+    assert _messages(reader) == ([] if sent is None else ["xla-lens: expected an object with settings"])
 
 
 async def test_what_is_wrong_is_told_once(reader: Reader) -> None:
@@ -160,7 +160,7 @@ async def test_what_is_wrong_is_told_once(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert await _references(reader, uri) == 3
-    told = ["xla-lens.inlayHints.enable is true or false"]
+    told = ["xla-lens.inlayHints.enable: expected true or false"]
     assert _messages(reader)[:1] == told
     assert reader.editor.received("window/showMessage")[0]["params"]["type"] == 2
     await reader.set(**wrong, codeLens={"enable": False})
@@ -234,7 +234,7 @@ async def test_files_that_have_gone_are_said_once(reader: Reader, tmp_path: Path
     await reader.editor.until(lambda: bool(_messages(reader)))
     hover = await reader.ask_at("hover", live, "    dot{}:35-37\n     ^")
     assert "the set has no buffer assignment" in hover["contents"]["value"]
-    rest = "no longer on disk. XLA Lens goes on with what is left of the dump."
+    rest = "no longer on disk. XLA Lens goes on with the rest of the dump."
     assert _messages(reader) == [f"{values.name}, {path.name}: {rest}"]
 
 

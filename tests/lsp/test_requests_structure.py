@@ -55,7 +55,9 @@ async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader
     uri = reader.open(SEED)
     assert [fold[:2] for fold in await _folds(reader, uri)] == [(1, 12), (16, 54), (57, 77), (58, 65)]
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"] == f"textDocument/foldingRange, {uri}: the 4 biggest folds are shown"
+    assert (
+        logged["params"]["message"] == f"textDocument/foldingRange, {uri}: only the 4 biggest folding ranges are shown"
+    )
 
 
 async def test_folds_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
@@ -213,7 +215,7 @@ async def test_colours_are_cut_and_that_is_logged(reader: Reader, monkeypatch: p
     assert sum(map(len, (await _colours(reader, uri, legend)).values())) == 7
     await _colours(reader, uri, legend)
     (logged,) = reader.editor.received("window/logMessage")
-    assert "more than 7 words with colours" in logged["params"]["message"]
+    assert "more than 7 semantic tokens" in logged["params"]["message"]
 
 
 # ---------------------------------------------------------------- where nothing is

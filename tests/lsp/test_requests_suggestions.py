@@ -11,7 +11,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
 from lsp.wire import RICH
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU
-from xla_lens.lsp.requests import suggestions
+from xla_lens.lsp.requests import code_lens
 
 _FILES = [
     SEED,
@@ -159,7 +159,7 @@ async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
 
 
 async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestions, "LENS_LIMIT", 2)
+    monkeypatch.setattr(code_lens, "LENS_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
     shown = [(line, title) for line, title, _ in await _lenses(reader, uri)]

@@ -18,7 +18,7 @@ from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
 from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set
-from xla_lens.lsp import visits
+from xla_lens.lsp import dump_sets
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.file_names import FileKind
 
@@ -365,13 +365,17 @@ async def test_allocations_and_steps_are_described(reader: Reader, path: Path) -
 
 _WRONG = [
     ("memoryMap", {}, "uri is missing"),
-    ("memoryMap", {"uri": 5}, "uri: str wanted, not int"),
+    ("memoryMap", {"uri": 5}, "uri: expected str, not int"),
     ("memoryMap", {"uri": "file:///no/such.txt"}, "file:///no/such.txt is neither open nor a dump"),
-    ("overview", {"uri": "{uri}", "top": -1}, "top: a number from 0 to 9007199254740991"),
-    ("overview", {"uri": "{uri}", "top": "3"}, "top: int wanted, not str"),
+    ("overview", {"uri": "{uri}", "top": -1}, "top: expected an integer from 0 to 9007199254740991"),
+    ("overview", {"uri": "{uri}", "top": "3"}, "top: expected int, not str"),
     ("overview", {"uri": "untitled:x"}, "untitled:x is neither open nor a dump"),
     ("whatIsAt", {"uri": "{uri}"}, "position is missing"),
-    ("whatIsAt", {"uri": "{uri}", "position": {"line": -1, "character": 0}}, "position is no position"),
+    (
+        "whatIsAt",
+        {"uri": "{uri}", "position": {"line": -1, "character": 0}},
+        "position: expected an object with line and character",
+    ),
     (
         "whatIsAt",
         {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}},
@@ -379,10 +383,10 @@ _WRONG = [
     ),
     ("describe", {"uri": "{uri}"}, "expected exactly one of value, allocation, step"),
     ("describe", {"uri": "{uri}", "value": 1, "step": 1}, "expected exactly one of value, allocation, step"),
-    ("describe", {"uri": "{uri}", "step": "1"}, "step: int wanted, not str"),
+    ("describe", {"uri": "{uri}", "step": "1"}, "step: expected int, not str"),
     ("describe", {"uri": "{uri}", "step": 7}, "there is no step 7"),
     ("describe", {"uri": "{uri}", "allocation": 5}, "there is no allocation 5"),
-    ("describe", {"uri": "{uri}", "value": -1}, "value: a number from 0 to 9007199254740991"),
+    ("describe", {"uri": "{uri}", "value": -1}, "value: expected an integer from 0 to 9007199254740991"),
     ("describe", {"uri": "{uri}", "value": 2**53 - 1}, "there is no value 9,007,199,254,740,991"),
 ]
 
@@ -461,18 +465,18 @@ async def test_what_was_visited_is_let_go(
     for path in (*paths, paths[-1], paths[-2]):
         await reader.run("overview", {"uri": path.as_uri()})
     assert loads.count == 4, "the last two are kept"
-    session = reader.editor.server.session
-    assert {state.path for state in session._visits} == set(paths[-2:])
+    state = reader.editor.server.state
+    assert {one.path for one in state.sets.recent} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
-    assert reader.editor.server.pages.keys() == {page}
-    kept = [weakref.ref(state) for state in session._visits]
-    await reader.editor.until(lambda: not any(state.is_loading for state in session._visits))
-    monkeypatch.setattr(visits, "_LASTS", -1.0)
-    await session.look()
-    assert list(session._visits) == []
+    assert state.pages.pages.keys() == {page}
+    kept = [weakref.ref(one) for one in state.sets.recent]
+    await reader.editor.until(lambda: not any(one.is_loading for one in state.sets.recent))
+    monkeypatch.setattr(dump_sets, "_CACHE_SECONDS", -1.0)
+    await state.sets.poll()
+    assert state.sets.recent == []
     gc.collect()
-    assert [state() for state in kept] == [None, None], "nothing holds them"
-    assert not reader.editor.server.pages
+    assert [one() for one in kept] == [None, None], "nothing holds them"
+    assert not state.pages.pages
     monkeypatch.undo()
     assert (await read_page(reader, page)).startswith("jit_train_step\n"), "it can be read again"
 
@@ -502,5 +506,5 @@ async def test_who_waits_for_a_set_gets_it(reader: Reader, loads: Loads, tmp_pat
     loads.go_on()
     for path, number in zip(paths, numbers, strict=True):
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
-    await reader.editor.server.session.look()
-    assert len(list(reader.editor.server.session._visits)) == 2
+    await reader.editor.server.state.sets.poll()
+    assert len(reader.editor.server.state.sets.recent) == 2

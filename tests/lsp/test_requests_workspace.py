@@ -146,7 +146,7 @@ async def test_much_is_cut_and_that_is_logged(reader: Reader, monkeypatch: pytes
     await reader.start(RICH, SPLIT.parent)
     assert [name for _ in range(2) for name in await _names(reader, "temp:")] == ["allocation 29", "dot", "copy.2"] * 2
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"] == "workspace/symbol: the best 3 of what is found are shown"
+    assert logged["params"]["message"] == "workspace/symbol: only the best 3 matches are shown"
 
 
 async def test_too_many_sets_are_cut_and_that_is_logged(
@@ -285,7 +285,7 @@ async def test_changes_on_disk_are_noticed_soon(
     path.write_text(path.read_text().replace("cublas", "zebra"))
     # For a few seconds what was read is good enough.
     assert await _names(reader, "zebra") == []
-    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0)
+    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0)
     assert await _names(reader, "zebra") == ["zebra-gemm.1"]
     copied(SPLIT, tmp_path / "more")
     path.unlink()

@@ -29,14 +29,14 @@ def test_settings_that_are_right(given: object, expected: Settings) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ([], "the settings of xla-lens are no object"),
-        ({"inlayHints": {"enable": "no"}}, "xla-lens.inlayHints.enable is true or false"),
-        ({"references": {"limit": 0}}, "xla-lens.references.limit is a number from 1"),
-        ({"references": {"limit": True}}, "xla-lens.references.limit is a number from 1"),
-        ({"diagnostics": {"maxPeak": 16}}, 'xla-lens.diagnostics.maxPeak is a size such as "16GiB"'),
-        ({"diagnostics": {"maxPeak": "much"}}, 'xla-lens.diagnostics.maxPeak is a size such as "16GiB"'),
-        ({"diagnostics": {"ignore": "syntax"}}, "xla-lens.diagnostics.ignore is a list of codes"),
-        ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore has codes that there are not: sintax"),
+        ([], "xla-lens: expected an object with settings"),
+        ({"inlayHints": {"enable": "no"}}, "xla-lens.inlayHints.enable: expected true or false"),
+        ({"references": {"limit": 0}}, "xla-lens.references.limit: expected an integer of at least 1"),
+        ({"references": {"limit": True}}, "xla-lens.references.limit: expected an integer of at least 1"),
+        ({"diagnostics": {"maxPeak": 16}}, 'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB"'),
+        ({"diagnostics": {"maxPeak": "much"}}, 'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB"'),
+        ({"diagnostics": {"ignore": "syntax"}}, "xla-lens.diagnostics.ignore: expected a list of finding codes"),
+        ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore: expected finding codes, not sintax"),
     ],
 )
 def test_settings_that_are_wrong_are_told_and_count_as_not_given(given: object, told: str) -> None:
@@ -58,7 +58,5 @@ def test_a_mapping_of_paths_keeps_its_names() -> None:
 
 @pytest.mark.parametrize("given", ["/home", ["/home"], {"/home": 5}, {"": "/here"}, {"/home": ""}, {"/home": {}}])
 def test_a_mapping_that_is_none(given: object) -> None:
-    told = (
-        "xla-lens.sources.pathMapping is an object: folders of the machine that compiled, and for each the folder here"
-    )
-    assert read_settings({"sources": {"pathMapping": given}}) == (Settings(), [told])
+    error = "xla-lens.sources.pathMapping: expected an object that maps folders of the compiling machine to local ones"
+    assert read_settings({"sources": {"pathMapping": given}}) == (Settings(), [error])

@@ -38,16 +38,15 @@ async def test_nothing_is_left_of_what_was_closed() -> None:
     for _ in range(30):
         await round_of(editor, chance, sets, opened)
     await close_all(editor, opened)
-    session, protocol = editor.server.session, editor.server.protocol
-    assert session.sets == []
+    state, protocol = editor.server.state, editor.server.protocol
+    assert state.sets.open == []
     for _ in range(50):
         # What was given up ends in its thread.
         await asyncio.sleep(0.02)
-    assert not protocol._request_futures
-    assert not protocol._result_types
-    assert not any(editor.server.news._published.values())
+    assert protocol.in_flight == 0
+    assert not any(state.published.diagnostics.values())
     mine = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert [getattr(task.get_coro(), "__qualname__", "") for task in mine] == ["XlaLensServer._look"]
+    assert [getattr(task.get_coro(), "__qualname__", "") for task in mine] == ["Server._poll"]
     assert threading.active_count() < 10
     gc.collect()
     kept = [found for found in gc.get_objects() if isinstance(found, DumpSet | Document | memoryview)]
@@ -65,9 +64,9 @@ async def test_a_session_of_many_documents_at_once() -> None:
     place = {"line": 1, "character": 3}
     for uri in uris:
         assert await editor.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": place})
-    assert len(editor.server.session.sets) == len(uris)
+    assert len(editor.server.state.sets.open) == len(uris)
     await close_all(editor, list(uris))
-    assert not editor.server.session.sets
+    assert not editor.server.state.sets.open
     assert not any(editor.diagnostics.values())
     await editor.stop()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.tasks import in_thread
 
 
 async def test_what_is_raised_in_a_thread_arrives() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lsp.metamodel import JSONRPC, Violation, check_answer, check_call, check_part, check_progress, is_request
-from xla_lens.lsp.serve import create_server
+from xla_lens.lsp.server import Server
 
 PATIENCE = 60.0
 """Seconds after which an answer does not come any more."""
@@ -419,15 +419,14 @@ class Inside(Editor):
 
     def __init__(self) -> None:
         super().__init__(self._hand_over)
-        self.server = create_server()
-        writer: Any = self
-        self.server.protocol.set_writer(writer)
+        self.server = Server()
+        self.server.protocol.writer = self
         self._loop = asyncio.get_running_loop()
 
     def write(self, data: bytes) -> None:
         """The server sends some bytes."""
         header, body = data.split(b"\r\n\r\n", 1)
-        assert header.startswith(b"Content-Length: %d\r\n" % len(body))
+        assert header == b"Content-Length: %d" % len(body)
         self._loop.call_soon(self.receive, json.loads(body))
 
     async def stop(self) -> None:

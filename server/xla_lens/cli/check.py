@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from xla_lens.cli.sets import load_sets, names_in, number_argument, paragraphs, size_argument
+from xla_lens.cli.sets import load_sets, names_in, paragraphs, size_argument
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -41,14 +41,6 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
             type=size_argument,
             help=f"report an error if more bytes of HBM (on CPU: host memory) are {what} than this, such as 16GiB",
         )
-    parser.add_argument(
-        "--all-features",
-        action="store_true",
-        help="make every request of an editor at every word of each file instead, and report what goes wrong",
-    )
-    parser.add_argument(
-        "--sample", metavar="N", type=number_argument, help="with --all-features: at so many words of each file only"
-    )
     parser.set_defaults(run=run_check)
 
 

@@ -37,8 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(is_server=arguments[:1] == ["server"]).parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
-    if getattr(options, "all_features", False):
-        run = _check_requests
     try:
         status = run(options)
         sys.stdout.flush()
@@ -93,24 +91,6 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; expected for example 127.0.0.1:2087")
     return host, int(port)
-
-
-def _check_requests(options: argparse.Namespace) -> int:
-    from xla_lens.cli.sets import sets_at
-    from xla_lens.lsp.every_request import check_requests
-
-    has_failed = False
-    for files in sets_at(options.paths):
-        # Of a single file only that is meant, and of a folder all of it.
-        named = [path for path in options.paths if path in files.paths.values()]
-        for path in named or files.paths.values():
-            outcome = check_requests(path, options.sample)
-            for line in outcome.wrong:
-                print(f"{path}:{line}")
-            made = outcome.requests.total()
-            print(f"{path}: {made:,} requests at {outcome.words:,} words, {len(outcome.wrong):,} went wrong")
-            has_failed = has_failed or bool(outcome.wrong)
-    return int(has_failed)
 
 
 def _run_server(options: argparse.Namespace) -> int:

@@ -1,15 +1,34 @@
-"""What the editor at the other end can do, as far as it makes a difference."""
+"""The editor: what it supports, and everything the server sends to it."""
 
-from collections.abc import Mapping
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lsprotocol import types as lsp
-from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
+from pygls.capabilities import get_capability
 
+from xla_lens.lsp.converter import to_json
+from xla_lens.lsp.methods import DID_LOAD, REFRESHES
+from xla_lens.lsp.protocol import LanguageServerProtocol
+from xla_lens.lsp.raw_json import RawJson
 from xla_lens.text.encoding import Encoding
 
-_REFRESHES: Final = {
+logger = logging.getLogger(__name__)
+
+_PROGRESS_DELAY: Final = 0.2
+"""Seconds. Shorter work shows no progress."""
+
+_PROGRESS_PERIOD: Final = 0.25
+"""Seconds between two progress reports."""
+
+_PART: Final = 1_000
+"""Number of items in one partial result."""
+
+_REFRESH_SUPPORT: Final = {
     lsp.WORKSPACE_DIAGNOSTIC_REFRESH: "workspace.diagnostics.refresh_support",
     lsp.WORKSPACE_INLAY_HINT_REFRESH: "workspace.inlay_hint.refresh_support",
     lsp.WORKSPACE_CODE_LENS_REFRESH: "workspace.code_lens.refresh_support",
@@ -17,7 +36,7 @@ _REFRESHES: Final = {
     lsp.WORKSPACE_FOLDING_RANGE_REFRESH: "workspace.folding_range.refresh_support",
 }
 
-_LINKS: Final = {
+_LINK_SUPPORT: Final = {
     lsp.TEXT_DOCUMENT_DEFINITION: "text_document.definition.link_support",
     lsp.TEXT_DOCUMENT_DECLARATION: "text_document.declaration.link_support",
     lsp.TEXT_DOCUMENT_TYPE_DEFINITION: "text_document.type_definition.link_support",
@@ -26,29 +45,32 @@ _LINKS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """What the editor can do. `links` are the requests that it takes links from, which tell the word that they start
-    at; `refreshes` what it can be asked to ask for again; `folding_limit` is None where it has none.
+class ClientCapabilities:
+    """What the editor supports.
+
+    `links` are the requests that it accepts `LocationLink`s for, `refreshes` the refresh requests that it handles.
+    `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
+    all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any.
     """
 
     encoding: Encoding = Encoding.UTF16
     links: frozenset[str] = frozenset()
     refreshes: frozenset[str] = frozenset()
     folding_limit: int | None = None
-    reads_markdown: bool = True
+    has_markdown: bool = True
     has_nested_symbols: bool = False
     has_code_action_literals: bool = False
+    has_pull_diagnostics: bool = False
     pulls_diagnostics: bool = False
-    knows_pulled_diagnostics: bool = False
-    has_settings: bool = False
-    shows_progress: bool = False
-    shows_documents: bool = False
-    reads_content: bool = False
-    hears_of_loads: bool = False
+    has_configuration: bool = False
+    has_progress: bool = False
+    has_show_document: bool = False
+    has_text_document_content: bool = False
+    has_did_load: bool = False
 
 
-def client_of(capabilities: lsp.ClientCapabilities) -> Client:
-    """What an editor can do by its own word."""
+def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilities:
+    """Extract what matters here from the capabilities that the editor announces."""
 
     def has(name: str) -> bool:
         return bool(get_capability(capabilities, name, False))  # noqa: FBT003
@@ -56,30 +78,155 @@ def client_of(capabilities: lsp.ClientCapabilities) -> Client:
     def get(name: str, default: Any) -> Any:
         return get_capability(capabilities, name, default) or default
 
-    knows = get_capability(capabilities, "text_document.diagnostic", None) is not None
-    formats = get("text_document.hover.content_format", [lsp.MarkupKind.Markdown])
-    return Client(
-        encoding=Encoding(ServerCapabilitiesBuilder.choose_position_encoding(capabilities)),
-        links=frozenset(method for method, name in _LINKS.items() if has(name)),
-        refreshes=frozenset(method for method, name in _REFRESHES.items() if has(name)),
+    pulls = get_capability(capabilities, "text_document.diagnostic", None) is not None
+    encodings = [Encoding(encoding) for encoding in get("general.position_encodings", []) if encoding in set(Encoding)]
+    return ClientCapabilities(
+        encoding=encodings[0] if encodings else Encoding.UTF16,
+        links=frozenset(method for method, name in _LINK_SUPPORT.items() if has(name)),
+        refreshes=frozenset(method for method, name in _REFRESH_SUPPORT.items() if has(name)),
         folding_limit=get_capability(capabilities, "text_document.folding_range.range_limit", None),
-        reads_markdown=lsp.MarkupKind.Markdown in formats,
+        has_markdown=lsp.MarkupKind.Markdown in get("text_document.hover.content_format", [lsp.MarkupKind.Markdown]),
         has_nested_symbols=has("text_document.document_symbol.hierarchical_document_symbol_support"),
         has_code_action_literals=has("text_document.code_action.code_action_literal_support"),
-        # Findings in one file come from edits of another, so that an editor must be told when to ask again.
-        pulls_diagnostics=knows and has(_REFRESHES[lsp.WORKSPACE_DIAGNOSTIC_REFRESH]),
-        knows_pulled_diagnostics=knows,
-        has_settings=has("workspace.configuration"),
-        shows_progress=has("window.work_done_progress"),
-        shows_documents=has("window.show_document.support"),
-        hears_of_loads=_experimental(capabilities, "xlaLens", "didLoad") is True,
-        reads_content=get_capability(capabilities, "workspace.text_document_content", None) is not None,
+        has_pull_diagnostics=pulls,
+        # An edit of one file can change the findings in another, so pulling only works with refresh requests.
+        pulls_diagnostics=pulls and has(_REFRESH_SUPPORT[lsp.WORKSPACE_DIAGNOSTIC_REFRESH]),
+        has_configuration=has("workspace.configuration"),
+        has_progress=has("window.work_done_progress"),
+        has_show_document=has("window.show_document.support"),
+        has_text_document_content=get_capability(capabilities, "workspace.text_document_content", None) is not None,
+        has_did_load=_experimental(capabilities, "xlaLens", "didLoad") is True,
     )
 
 
 def _experimental(capabilities: lsp.ClientCapabilities, *names: str) -> Any:
-    """What an editor says beyond the protocol, None if it does not."""
+    """Return an experimental capability, None if the editor does not announce it."""
     value: Any = capabilities.experimental
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+class Client:
+    """The editor. Whatever it does not support is not sent."""
+
+    def __init__(self, protocol: LanguageServerProtocol) -> None:
+        self.capabilities = ClientCapabilities()
+        self._protocol = protocol
+
+    async def _try_request(self, method: str, params: Any = None) -> bool:
+        """Send a request for an action. Return whether the editor accepts it."""
+        try:
+            await self._protocol.request(method, params)
+        except Exception as error:
+            logger.info("the editor rejects %s: %s", method, error)
+            return False
+        return True
+
+    # ---------------------------------------------------------------- documents
+
+    def publish_diagnostics(self, uri: str, diagnostics: Sequence[lsp.Diagnostic], version: int | None) -> None:
+        """Publish all diagnostics of a document. `version` is None for a document that is not open."""
+        params = lsp.PublishDiagnosticsParams(uri, diagnostics, version)
+        self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+
+    async def refresh(self, methods: Iterable[str]) -> None:
+        """Make the editor send some requests again."""
+        refreshes = {REFRESHES[method] for method in methods if method in REFRESHES}
+        await asyncio.gather(*map(self._try_request, sorted(refreshes & self.capabilities.refreshes)))
+
+    async def refresh_page(self, uri: str) -> None:
+        """Make the editor read a page again."""
+        if self.capabilities.has_text_document_content:
+            params = lsp.TextDocumentContentRefreshParams(uri)
+            await self._try_request(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH, params)
+
+    async def show_document(self, uri: str, selection: lsp.Range | None = None) -> None:
+        """Make the editor show a document."""
+        if self.capabilities.has_show_document:
+            params = lsp.ShowDocumentParams(uri, take_focus=True, selection=selection)
+            await self._try_request(lsp.WINDOW_SHOW_DOCUMENT, params)
+
+    def notify_did_load(self, uris: Collection[str], *, is_loaded: bool) -> None:
+        """Report that the set of some files was loaded, or was closed."""
+        if self.capabilities.has_did_load:
+            self._protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
+
+    # ---------------------------------------------------------------- messages and settings
+
+    def show_message(self, kind: lsp.MessageType, text: str) -> None:
+        """Show a message to the user."""
+        self._protocol.notify(lsp.WINDOW_SHOW_MESSAGE, lsp.ShowMessageParams(kind, text))
+
+    def log_message(self, kind: lsp.MessageType, text: str) -> None:
+        """Write a message to the editor's log."""
+        self._protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(kind, text))
+
+    async def configuration(self, section: str) -> Any:
+        """Request a section of the user's settings. Raises `JsonRpcException` or a conversion error."""
+        params = lsp.ConfigurationParams([lsp.ConfigurationItem(section=section)])
+        (settings,) = await self._protocol.request(lsp.WORKSPACE_CONFIGURATION, params)
+        return settings
+
+    # ---------------------------------------------------------------- partial results and progress
+
+    def send_partial_result(self, token: lsp.ProgressToken, part: Any) -> None:
+        """Send a part of a result before its response."""
+        self._protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, to_json(part)))
+
+    def split_result(self, token: lsp.ProgressToken | None, result: Any) -> Any:
+        """Send a long list in parts, if the editor gives a token for them. Return what is left for the response."""
+        items = result.json if isinstance(result, RawJson) else result
+        if token is None or not isinstance(items, list) or len(items) <= _PART:
+            return result
+        for first in range(0, len(items), _PART):
+            self.send_partial_result(token, items[first : first + _PART])
+        return []
+
+    @asynccontextmanager
+    async def progress(
+        self,
+        title: str,
+        token: lsp.ProgressToken | None = None,
+        measure: Callable[[], tuple[str, int] | None] = lambda: None,
+    ) -> AsyncIterator[None]:
+        """Show progress while the body runs: under the token of a request, or else under a token of the server's own.
+
+        `measure` returns a message and a percentage, or None as long as there is neither.
+        """
+        reporter = asyncio.create_task(self._report_progress(title, token, measure))
+        try:
+            yield
+        finally:
+            reporter.cancel()
+            with suppress(asyncio.CancelledError):
+                await reporter
+
+    async def _report_progress(
+        self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str, int] | None]
+    ) -> None:
+        await asyncio.sleep(_PROGRESS_DELAY)
+        if token is None:
+            token = f"xla-lens-{uuid.uuid4()}"
+            params = lsp.WorkDoneProgressCreateParams(token)
+            if not (
+                self.capabilities.has_progress and await self._try_request(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, params)
+            ):
+                return
+        first = measure()
+        # Editors never show a percentage for progress that begins without one.
+        self._send_progress(token, lsp.WorkDoneProgressBegin(title, percentage=first[1] if first else None))
+        try:
+            while True:
+                await asyncio.sleep(_PROGRESS_PERIOD)
+                if now := measure():
+                    self._send_progress(token, lsp.WorkDoneProgressReport(message=now[0], percentage=now[1]))
+        finally:
+            self._send_progress(token, lsp.WorkDoneProgressEnd())
+
+    def _send_progress(
+        self,
+        token: lsp.ProgressToken,
+        value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd,
+    ) -> None:
+        self._protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, to_json(value)))

@@ -1,4 +1,4 @@
-"""Plain data to the types of the Language Server Protocol."""
+"""Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
@@ -10,10 +10,9 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
 from xla_lens.files import explanation_path
-from xla_lens.lsp.client import Client
-from xla_lens.lsp.opened import OpenDocument
-from xla_lens.lsp.plain import Json, Plain
-from xla_lens.lsp.sync import uri_of
+from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
@@ -23,6 +22,7 @@ from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
+from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
 
 _SEVERITIES: Final = {
@@ -43,20 +43,22 @@ _SYMBOL_KINDS: Final = {
 
 
 class Converter:
-    """Places of one dump set to positions in the texts that the editor has now, which may be ahead of the analysis."""
+    """Converts places in the files of one dump set, as they were analysed, to positions in the current texts of the
+    editor, which may be ahead of the analysis.
+    """
 
-    def __init__(self, opened: Mapping[Path, OpenDocument], client: Client) -> None:
-        # By the labels of their files: to make a path takes longer than all else about a position.
+    def __init__(self, opened: Mapping[Path, OpenDocument], encoding: Encoding) -> None:
+        # By label: constructing a `Path` takes longer than the rest of a conversion.
         self._opened = {str(path): document for path, document in opened.items()}
-        self._client = client
+        self._encoding = encoding
 
     def uri(self, file: DumpFile) -> str:
-        """The address of a file, as the editor has it if it is open."""
+        """Return the URI of a file: the editor's own if the file is open."""
         opened = self._opened.get(file.label)
         return opened.uri if opened else uri_of(Path(file.label))
 
     def position(self, file: DumpFile, offset: int) -> lsp.Position:
-        """Where a byte of an analysed file is."""
+        """Convert the offset of a byte."""
         return lsp.Position(*self._position(file, offset))
 
     def _position(self, file: DumpFile, offset: int) -> tuple[int, int]:
@@ -64,42 +66,42 @@ class Converter:
         document = file.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
-        return to_position(document, offset, self._client.encoding)
+        return to_position(document, offset, self._encoding)
 
     def range(self, file: DumpFile, start: int, end: int) -> lsp.Range:
-        """Where some bytes of an analysed file are."""
+        """Convert a span of bytes."""
         return lsp.Range(self.position(file, start), self.position(file, end))
 
     def positions(self, file: DumpFile, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The lines and the columns of many bytes of an analysed file."""
+        """Convert many offsets. Return their lines and their columns."""
         opened = self._opened.get(file.label)
         if opened and opened.edits:
             places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
-        rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._client.encoding)
+        rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._encoding)
         return rows.tolist(), columns.tolist()
 
     def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:
-        """Where many spans of an analysed file are, each a `Range`."""
+        """Convert many spans, each to a `Range`."""
         rows, columns = self.positions(file, [*chain.from_iterable(spans)])
         places = [{"line": row, "character": column} for row, column in zip(rows, columns, strict=True)]
         return [{"start": start, "end": end} for start, end in zip(places[::2], places[1::2], strict=True)]
 
-    def locations(self, places: Iterable[Place]) -> Plain:
-        """Where many places are, each a `Location`."""
+    def locations(self, places: Iterable[Place]) -> RawJson:
+        """Convert many places, each to a `Location`."""
         found: list[Json] = []
         for file, group in groupby(places, lambda place: place.file):
             uri = self.uri(file)
             ranges = self.ranges(file, [(place.start, place.end) for place in group])
             found += [{"uri": uri, "range": where} for where in ranges]
-        return Plain(found)
+        return RawJson(found)
 
     def location(self, place: Place) -> lsp.Location:
-        """Where a place is."""
+        """Convert a place."""
         return lsp.Location(self.uri(place.file), self.range(place.file, place.start, place.end))
 
     def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
-        """A link from a range to a place: editors show its whole line, and put the cursor on it."""
+        """Return a link from a range to a place. Editors preview the whole line of the place and select the place."""
         start, end = place.file.document.line_span(place.file.document.row(place.start))
         whole, name = (
             self.range(place.file, start, max(end, place.end)),
@@ -107,12 +109,12 @@ class Converter:
         )
         return lsp.LocationLink(self.uri(place.file), whole, name, origin)
 
-    def address(self, place: Place) -> str:
-        """The address of the line of a place, as editors and browsers read it."""
+    def line_uri(self, place: Place) -> str:
+        """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
         return f"{self.uri(place.file)}#L{self.position(place.file, place.start).line + 1}"
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
-        """A finding, with its related places."""
+        """Convert a finding with its related places."""
         place = finding.place
         return lsp.Diagnostic(
             range=self.range(place.file, place.start, place.end),
@@ -128,10 +130,10 @@ class Converter:
             or None,
         )
 
-    def hints(self, file: DumpFile, hints: Sequence[Hint]) -> Plain:
-        """Many hints, each an `InlayHint`."""
+    def hints(self, file: DumpFile, hints: Sequence[Hint]) -> RawJson:
+        """Convert hints, each to an `InlayHint`."""
         rows, columns = self.positions(file, [hint.offset for hint in hints])
-        return Plain(
+        return RawJson(
             [
                 {
                     "position": {"line": row, "character": column},
@@ -142,19 +144,19 @@ class Converter:
             ]
         )
 
-    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> Plain:
-        """An outline: each entry a `DocumentSymbol` with what is below."""
+    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
+        """Convert an outline to a tree of `DocumentSymbol`s."""
         every = [symbol for symbol, _ in _with_parents(symbols, "")]
         spans = self.ranges(file, [(symbol.start, symbol.end) for symbol in every])
         names = self.ranges(file, [(symbol.name_start, symbol.name_end) for symbol in every])
         ranges = zip(spans, names, strict=True)
-        return Plain([_entry(symbol, ranges) for symbol in symbols])
+        return RawJson([_entry(symbol, ranges) for symbol in symbols])
 
-    def flat_symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> Plain:
-        """An outline for editors that take no tree: each entry a `SymbolInformation`."""
+    def flat_symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
+        """Convert an outline to a list of `SymbolInformation`s, for editors that support no tree."""
         every = [*_with_parents(symbols, Path(file.label).name)]
         spans, uri = self.ranges(file, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(file)
-        return Plain(
+        return RawJson(
             [
                 {
                     "name": symbol.name,
@@ -168,7 +170,9 @@ class Converter:
 
 
 def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
-    """A `DocumentSymbol` with what is below, which take their own and their names' ranges in the order of the text."""
+    """Return the `DocumentSymbol` of an entry and its children. `ranges` has the ranges of each entry and of its name,
+    in the order of the text.
+    """
     span, name = next(ranges)
     found: Json = {
         "name": symbol.name,
@@ -183,7 +187,7 @@ def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
 
 
 def _with_parents(symbols: Iterable[Symbol], parent: str) -> Iterator[tuple[Symbol, str]]:
-    """Entries of an outline and all below them in the order of the text, each with the name of what it is in."""
+    """Return all entries of an outline in the order of the text, each with the name of its parent."""
     for symbol in symbols:
         yield symbol, parent
         yield from _with_parents(symbol.children, symbol.name)

@@ -1,47 +1,66 @@
-"""The findings of a set as diagnostics of its files."""
+"""Diagnostics: the findings of a dump set, by the URIs of its files."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.settings import Settings
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.render.numbers import counted
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
+from xla_lens.text.encoding import Encoding
 
 DIAGNOSTIC_LIMIT: Final = 1_000
-"""Diagnostics of one file, at most: editors show no more."""
+"""Maximum number of diagnostics of one file. Editors show no more."""
 
 
-def diagnostics_of(server: "XlaLensServer", state: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
-    """The diagnostics by the addresses of the files: of all that are open, and of others that have some. None for a set
-    without open documents.
+def diagnostics_of(
+    state: DumpSetState, settings: Settings, encoding: Encoding, on_truncated: Callable[[str, str], None]
+) -> dict[str, list[lsp.Diagnostic]]:
+    """Return the diagnostics of a set: an entry for each open document, and for each other file that has some. Empty if
+    the set has no open documents.
+
+    `on_truncated` is called with the URI of each file that has too many, and a text that says how many are left out.
     """
     found: dict[str, list[lsp.Diagnostic]] = {opened.uri: [] for opened in state.open.values()}
     if state.analysis is None or not state.open:
         return found
-    convert, left_out = Converter(state.open, server.client), dict.fromkeys(found, 0)
-    dump, memory, settings = state.analysis.dump, state.analysis.memory, server.settings
-    limits = over_limits(dump, memory, settings.max_peak, settings.max_reserved)
+    convert, omitted = Converter(state.open, encoding), dict.fromkeys(found, 0)
+    limits = over_limits(state.analysis.dump, state.analysis.memory, settings.max_peak, settings.max_reserved)
     for finding in (*state.analysis.findings, *limits):
-        if finding.code in server.settings.ignored_codes:
+        if finding.code in settings.ignored_codes:
             continue
         uri = convert.uri(finding.place.file)
         diagnostics = found.setdefault(uri, [])
         if len(diagnostics) < DIAGNOSTIC_LIMIT:
             diagnostics.append(convert.diagnostic(finding))
         else:
-            left_out[uri] = left_out.get(uri, 0) + 1
-    tell_left_out(server, left_out)
+            omitted[uri] = omitted.get(uri, 0) + 1
+    for uri, count in omitted.items():
+        if count:
+            on_truncated(uri, _omitted(count))
     return found
 
 
-def tell_left_out(server: "XlaLensServer", left_out: Mapping[str, int]) -> None:
-    """Logs how many diagnostics of each file are left out."""
-    for uri, count in left_out.items():
-        if count:
-            server.tell_cut(lsp.TEXT_DOCUMENT_DIAGNOSTIC, uri, f"{counted(count, 'finding')} left out")
+def diagnostics_of_indexed(
+    indexed: IndexedSet, settings: Settings, on_truncated: Callable[[str, str], None]
+) -> dict[str, list[lsp.Diagnostic]]:
+    """Return the diagnostics of a set without open documents, an entry for each of its files. Findings that depend on
+    the user's memory limits are not among them, because they require the whole set.
+    """
+    found = {}
+    for label, findings in indexed.findings.items():
+        uri = uri_of(Path(label))
+        found[uri] = [diagnostic for diagnostic in findings.told if diagnostic.code not in settings.ignored_codes]
+        if omitted := findings.count - len(findings.told):
+            on_truncated(uri, _omitted(omitted))
+    return found
+
+
+def _omitted(count: int) -> str:
+    return f"{counted(count, 'finding')} left out"

@@ -1,95 +1,182 @@
-"""The dump sets of the workspace, open or not: what is needed to find something in them, and their diagnostics; and its
-source files.
+"""The index of the workspace: what is kept of each of its dump sets to search it and to report its findings.
 
-Read when it is first asked for, in a worker thread, and looked through again when it is asked for later. What the
-editor has open counts instead of the disk.
+The sets on disk are read in a worker thread, which posts each finished set to the event loop; the event loop alone
+touches the index. Sets with open documents are taken from memory, so that unsaved changes count.
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
 from xla_lens.files import SetFiles
+from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.diagnostics import tell_left_out
-from xla_lens.lsp.progress import progress
-from xla_lens.lsp.session import DumpSetState
-from xla_lens.lsp.sources import SourceFinder
-from xla_lens.lsp.sync import uri_of
-from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.workspace import SET_LIMIT, Indexed, Progress, index, index_set
 
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
-
-_LASTS: Final = 5.0
-"""Seconds for which what was read is taken as it is on disk."""
+_FRESH_SECONDS: Final = 5.0
+"""How long the index is used without checking the disk again."""
 
 IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
 
 
-class WorkspaceIndex:
-    """The sets in the folders of the workspace, and those that are open."""
+@dataclass(slots=True, eq=False)
+class _Read:
+    """One pass over the folders. `excluded` are the sets that were open at its start; `found` are the sets read so far,
+    by their keys.
+    """
 
-    def __init__(self, server: "XlaLensServer") -> None:
-        self._server = server
-        self._known: dict[Path, IndexedSet] = {}
-        self._found: dict[Path, IndexedSet] = {}
+    folders: tuple[Path, ...]
+    excluded: frozenset[Path]
+    found: dict[Path, IndexedSet] = field(default_factory=dict)
+    progress: Progress | None = None
+    is_outdated: bool = False
+
+
+class WorkspaceIndex:
+    """The dump sets in the folders of the workspace, and those with open documents."""
+
+    def __init__(
+        self, sets: DumpSets, client: Client, tasks: BackgroundTasks, on_truncated: Callable[[str], None]
+    ) -> None:
+        self.folders: tuple[Path, ...] = ()
+        self.is_truncated = False
+        """Whether the workspace has more sets than are indexed."""
+        self._sets, self._client, self._tasks, self._on_truncated = sets, client, tasks, on_truncated
+        self._known: Mapping[Path, IndexedSet] = {}
         self._open: dict[Path, tuple[int, IndexedSet]] = {}
         self._answered: Mapping[Path, IndexedSet] | None = None
-        self._progress: Progress | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._folders: list[Path] = []
-        self._left_out: frozenset[Path] = frozenset()
+        self._read: _Read | None = None
         self._read_at = float("-inf")
-        self._is_forgotten = False
-        self._is_cancelled = False
-        self.is_cut = False
-        """Whether there are more sets than are read."""
-        self.sources = SourceFinder(server)
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def close(self) -> None:
-        """Gives up what is under way."""
-        self._is_cancelled = True
+        """Stop reading."""
+        self._is_closed = True
 
-    def forget(self) -> None:
-        """Files in the folders have changed: what was read is not as it is on disk any more."""
-        self._is_forgotten = True
-        self.sources.forget()
+    def invalidate(self) -> None:
+        """Read the folders again when the index is used next: files have changed."""
+        if self._read:
+            self._read.is_outdated = True
+
+    # ---------------------------------------------------------------- reading
 
     @property
     def is_reading(self) -> bool:
-        """Whether sets are being read."""
+        """Whether a pass over the folders is in progress."""
         return self._task is not None and not self._task.done()
 
     def start_reading(self) -> bool:
-        """Has the sets read if they may not be as they are on disk any more; whether that is under way."""
-        if not self.is_reading and not (self._is_fresh() and self._is_of_now()):
-            self._server.start(self.read())
+        """Start a pass if the index may be stale. Return whether one is in progress."""
+        if not self.is_reading and not (self._is_fresh() and self._is_current()):
+            self._tasks.start(self.update())
             return True
         return self.is_reading
 
-    async def read(self) -> None:
-        """Waits until all sets are read as they are on disk now, or were a few seconds ago."""
+    async def update(self) -> None:
+        """Wait until the index is that of the disk, as of a few seconds ago at most."""
         is_read = self._is_fresh()
-        while not (is_read and self._is_of_now()) and not self._is_cancelled:
-            if self._task is None or self._task.done():
-                self._task = asyncio.get_running_loop().create_task(self._read())
-            await asyncio.shield(self._task)
+        while not (is_read and self._is_current()) and not self._is_closed:
+            if not self.is_reading:
+                self._task = asyncio.get_running_loop().create_task(self._read_folders())
+            if self._task:
+                await asyncio.shield(self._task)
             is_read = True
 
-    def note_answer(self) -> None:
-        """A request is answered from the sets as they were read."""
+    def _is_fresh(self) -> bool:
+        return not self.is_reading and time.monotonic() - self._read_at < _FRESH_SECONDS
+
+    def _is_current(self) -> bool:
+        """Whether the last pass covers the folders of the workspace, no file has changed since it began, and no set has
+        been closed that it excluded.
+        """
+        read = self._read
+        return (
+            read is not None
+            and not read.is_outdated
+            and read.folders == self.folders
+            and read.excluded <= self._open_keys()
+        )
+
+    def _open_keys(self) -> frozenset[Path]:
+        return frozenset(state.key for state in self._sets.open)
+
+    async def _read_folders(self) -> None:
+        self._read = read = _Read(self.folders, self._open_keys())
+        try:
+            async with self._client.progress("Reading dump sets", measure=lambda: _measured(read.progress)):
+                await in_thread(self._read_in_thread, read, self._known, asyncio.get_running_loop())
+        except Cancelled:
+            return
+        self.is_truncated = read.progress is not None and read.progress.is_cut
+        if self.is_truncated:
+            self._on_truncated(f"only the first {SET_LIMIT:,} dump sets of the workspace are indexed")
+        self._known = read.found
+        self._read_at = time.monotonic()
+
+    def _read_in_thread(self, read: _Read, known: Mapping[Path, IndexedSet], loop: asyncio.AbstractEventLoop) -> None:
+        """Read the folders. Runs in a worker thread: results reach the event loop as callbacks, in order, before the
+        end of this function does.
+        """
+        capabilities = self._client.capabilities
+        for indexed in index(
+            read.folders,
+            known,
+            left_out=read.excluded,
+            encoding=capabilities.encoding,
+            tell=Converter({}, capabilities.encoding).diagnostic,
+            is_cancelled=lambda: self._is_closed,
+            report_progress=lambda progress: _post(loop, setattr, read, "progress", progress),
+        ):
+            _post(loop, read.found.__setitem__, indexed.files.stem, indexed)
+
+    # ---------------------------------------------------------------- the sets
+
+    async def sets(self) -> Mapping[Path, IndexedSet]:
+        """Return the sets indexed so far, by their keys. Waits for the sets with open documents to be loaded."""
+        for state in self._sets.open:
+            await state.analysis_for(state.path)
+        return await self.sets_now()
+
+    async def sets_now(self) -> Mapping[Path, IndexedSet]:
+        """Return the sets indexed so far, by their keys."""
+        found = {**self._known, **(self._read.found if self._read and self.is_reading else {})}
+        states = self._sets.open
+        for state in states:
+            if state.analysis and state.analysis.dump.files:
+                found[state.key] = await self._index_open(state, state.analysis)
+        self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
+        return found
+
+    async def _index_open(self, state: DumpSetState, analysis: Analysis) -> IndexedSet:
+        known = self._open.get(state.key)
+        if known and known[0] == state.generation:
+            return known[1]
+        files = SetFiles(state.key, {file.kind: Path(file.label) for file in analysis.dump.files})
+        encoding = self._client.capabilities.encoding
+        generation, convert = state.generation, Converter(state.open, encoding)
+        indexed = await in_thread(index_set, files, {}, analysis, encoding, convert.diagnostic)
+        self._open[state.key] = generation, indexed
+        return indexed
+
+    # ---------------------------------------------------------------- stale answers
+
+    def record_answer(self) -> None:
+        """Record that a request is answered from the index as it is now."""
         self._answered = self._known
 
-    def is_answer_outdated(self) -> bool:
-        """Whether a request was answered from what has changed since; told once."""
+    def take_is_outdated(self) -> bool:
+        """Return whether the last answer is stale. Returns True once for each answer."""
         if self._answered is None:
             return False
         keys = (self._answered.keys() | self._known.keys()) - self._open_keys()
@@ -97,88 +184,18 @@ class WorkspaceIndex:
         self._answered = None if is_outdated else self._answered
         return is_outdated
 
-    async def sets(self) -> Mapping[Path, IndexedSet]:
-        """The sets that have been read up to now, by their stems. Those that are open are waited for."""
-        for state in self._server.session.sets:
-            await state.analysis_for(state.path)
-        return await self.sets_now()
 
-    async def sets_now(self) -> Mapping[Path, IndexedSet]:
-        """The sets that have been read up to now, by their stems."""
-        found = dict(self._known if not self.is_reading else {**self._known, **self._found})
-        states = self._server.session.sets
-        for state in states:
-            if state.analysis and state.analysis.dump.files:
-                found[state.key] = await self._of_open(state, state.analysis)
-        self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
-        return found
+def _post(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:
+    """Run a callback on the event loop. Called from a worker thread."""
+    try:
+        loop.call_soon_threadsafe(callback, *arguments)
+    except RuntimeError as error:
+        # The loop is closed: the server is exiting.
+        raise Cancelled from error
 
-    def diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
-        """The diagnostics of a set that is not open, by the addresses of its files. What the set would have to be
-        loaded for, such as the limits of the user, is not among them.
-        """
-        ignored = self._server.settings.ignored_codes
-        left_out = {uri_of(Path(label)): found.count - len(found.told) for label, found in indexed.findings.items()}
-        tell_left_out(self._server, left_out)
-        return {
-            uri_of(Path(label)): [diagnostic for diagnostic in found.told if diagnostic.code not in ignored]
-            for label, found in indexed.findings.items()
-        }
 
-    def _is_fresh(self) -> bool:
-        return not self.is_reading and time.monotonic() - self._read_at < _LASTS
-
-    def _is_of_now(self) -> bool:
-        """Whether nobody has told of changes since it was begun to read, nor closed what was open then."""
-        is_right = self._folders == self._server.folders and self._left_out <= self._open_keys()
-        return is_right and not self._is_forgotten
-
-    def _open_keys(self) -> frozenset[Path]:
-        """The sets that the editor has open: they are in memory already."""
-        return frozenset(state.key for state in self._server.session.sets)
-
-    async def _read(self) -> None:
-        self._found, self._is_forgotten = {}, False
-        self._folders, self._left_out = self._server.folders, self._open_keys()
-        async with progress(self._server, "Reading dump sets", told=self._told):
-            try:
-                await in_thread(self._read_all)
-            except Cancelled:
-                return
-        self.is_cut = self._progress is not None and self._progress.is_cut
-        if self.is_cut:
-            self._server.tell_cut("workspace", "", f"{SET_LIMIT:,} of its dump sets are read, and the others left out")
-        self._known, self._found, self._progress = self._found, {}, None
-        self._read_at = time.monotonic()
-
-    def _read_all(self) -> None:
-        """Runs in a worker thread."""
-        for indexed in index(
-            self._folders,
-            dict(self._known),
-            left_out=self._left_out,
-            encoding=self._server.client.encoding,
-            tell=Converter({}, self._server.client).diagnostic,
-            is_cancelled=lambda: self._is_cancelled,
-            report_progress=self._follow,
-        ):
-            self._found[indexed.files.stem] = indexed
-
-    def _follow(self, now: Progress) -> None:
-        self._progress = now
-
-    def _told(self) -> tuple[str, int] | None:
-        now = self._progress
-        if now is None:
-            return "", 0
-        return f"{now.set_count:,} of {now.all_sets:,}", 100 * now.size_bytes // max(1, now.all_bytes)
-
-    async def _of_open(self, state: DumpSetState, analysis: Analysis) -> IndexedSet:
-        known = self._open.get(state.key)
-        if known and known[0] == state.generation:
-            return known[1]
-        files = SetFiles(state.key, {file.kind: Path(file.label) for file in analysis.dump.files})
-        generation, convert = state.generation, Converter(state.open, self._server.client)
-        indexed = await in_thread(index_set, files, {}, analysis, self._server.client.encoding, convert.diagnostic)
-        self._open[state.key] = generation, indexed
-        return indexed
+def _measured(progress: Progress | None) -> tuple[str, int]:
+    if progress is None:
+        return "", 0
+    percentage = 100 * progress.size_bytes // max(1, progress.all_bytes)
+    return f"{progress.set_count:,} of {progress.all_sets:,}", percentage

@@ -1,6 +1,6 @@
-"""Which files belong together as the editor sees them, some open and some on disk, and loading them.
+"""Which files form a dump set, counting open documents and files on disk, and loading them.
 
-Made for worker threads, but for `set_key`.
+All functions but `set_key` read the disk: call them in a worker thread.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from xla_lens.text.document import Document
 
 
 def set_key(path: Path, document: Document | None) -> Path:
-    """What tells sets apart: the stem of the files' names, or a path that stands alone."""
+    """Return what identifies the set of a file: the stem of its files, or the path of a file that stands alone."""
     stem, kind = split_name(path.name)
     if kind or (document and kind_of_content(document.data) is FileKind.HLO):
         return path.parent / stem
@@ -22,8 +22,10 @@ def set_key(path: Path, document: Document | None) -> Path:
 
 
 def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
-    """The files of the set of a file. What is open is part of it whatever it holds, if nothing else is."""
-    # A name that tells what a file holds leads to its siblings.
+    """Return the files of the set of a file. `texts` are the open documents of the set; if none of them is recognised,
+    they still form a set.
+    """
+    # Prefer a file whose name gives its kind: it leads to its siblings.
     path = min(texts or [path], key=lambda path: split_name(path.name)[1] is None)
     try:
         return find_set(path, texts)
@@ -40,7 +42,9 @@ def load_set(
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
-    """The set of a file. What is `known` and has not changed is not read again. Raises `Cancelled`."""
+    """Load and analyse the set of a file. Files in `known` that have not changed are not read again. Raises
+    `Cancelled`.
+    """
     loaded = load_files(set_files(path, texts), texts, known, is_cancelled)
     return loaded, analyse(file.dump_file for file in loaded.values())
 
@@ -48,5 +52,5 @@ def load_set(
 def load_module_of(
     path: Path, texts: Mapping[Path, Document], known: LoadedModule | None, is_cancelled: Callable[[], bool]
 ) -> LoadedModule | None:
-    """The HLO module of the set of a file, None if there is none. Raises `Cancelled`."""
+    """Load the HLO module of the set of a file. Return None if the set has none. Raises `Cancelled`."""
     return load_module(set_files(path, texts), texts, known, is_cancelled)

@@ -1,4 +1,4 @@
-"""What the server says that it can do."""
+"""What the server announces: its requests, commands, and semantic tokens."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,17 +7,16 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 
 PAGE_SCHEME: Final = "xla-lens"
-"""The scheme of the addresses of pages."""
-
+"""The scheme of the URIs of pages."""
 
 DID_LOAD: Final = "xla-lens/didLoad"
-"""A notification for editors that say that they take it: what is drawn and listed of a set is not up to date any more,
-and may be asked for again; `loaded` is false where the set was closed.
+"""A notification for editors that draw and list dumps: what they show of a set is stale. Its parameters are `uris`, the
+files of the set, and `loaded`, false if the set was closed. Only editors that announce it receive it.
 """
 
 
 class Command(StrEnum):
-    """The commands."""
+    """The commands of `workspace/executeCommand`."""
 
     REPORT = "xla-lens.report"
     CHECK = "xla-lens.check"
@@ -49,13 +48,13 @@ TOKEN_TYPES: Final = (
     lsp.SemanticTokenTypes.String,
     lsp.SemanticTokenTypes.Comment,
 )
-"""The types of semantic tokens, which editors have colours for, by their numbers."""
+"""The types of semantic tokens. The index of a type is its number in the protocol."""
 
 TOKEN_MODIFIERS: Final = ("definition", "liveAtPeak")
-"""What else is told of a semantic token, a bit each."""
+"""The modifiers of semantic tokens. The index of a modifier is its bit in the protocol."""
 
 ACTION_KIND: Final = "xla-lens"
-"""The kind of code actions that do not belong to a diagnostic."""
+"""The kind of the code actions that do not belong to a diagnostic."""
 
 METHODS: Final[Mapping[str, Any]] = {
     lsp.TEXT_DOCUMENT_HOVER: None,
@@ -85,10 +84,10 @@ METHODS: Final[Mapping[str, Any]] = {
     lsp.WORKSPACE_SYMBOL: lsp.WorkspaceSymbolOptions(work_done_progress=True),
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: None,
 }
-"""The requests that are answered, with what is told of them at the start; `xla_lens.lsp.requests` has the answers."""
+"""The requests that the server answers, with their options; `xla_lens.lsp.requests` has the handlers."""
 
 NEEDS_MODULE: Final = frozenset((lsp.TEXT_DOCUMENT_IMPLEMENTATION, lsp.TEXT_DOCUMENT_DOCUMENT_LINK))
-"""The requests about a dump that wait for the HLO module."""
+"""The requests about a dump file whose handlers need the HLO module."""
 
 REFRESHES: Final[Mapping[str, str]] = {
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
@@ -98,12 +97,12 @@ REFRESHES: Final[Mapping[str, str]] = {
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH,
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: lsp.WORKSPACE_FOLDING_RANGE_REFRESH,
 }
-"""How an editor is asked to ask for something again."""
+"""The request that makes an editor repeat a request."""
 
-ASKED_BY_THE_USER: Final = (
+USER_INITIATED: Final = (
     lsp.TEXT_DOCUMENT_DEFINITION,
     lsp.TEXT_DOCUMENT_REFERENCES,
     lsp.CALL_HIERARCHY_INCOMING_CALLS,
     lsp.CALL_HIERARCHY_OUTGOING_CALLS,
 )
-"""Requests after which a message does not come as a surprise."""
+"""Requests that editors send only for an action of the user, who may then see a message about the answer."""

@@ -1,4 +1,4 @@
-"""The HLO module of a set as the server knows it. It is loaded after the dump, which nobody has to wait longer for."""
+"""The HLO module of a dump set. It is loaded after the other files, so that requests about those need not wait."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xla_lens.files import LoadedModule, Stamp
 from xla_lens.lsp.loading import load_module_of
-from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
@@ -17,61 +17,66 @@ logger = logging.getLogger(__name__)
 
 
 class ModuleState:
-    """The module of one set. Only the event loop touches it."""
+    """The HLO module of one set, and the load in progress. Only the event loop touches it."""
 
     def __init__(self) -> None:
-        self._known: LoadedModule | None = None
+        self._loaded: LoadedModule | None = None
         self._task: asyncio.Task[None] | None = None
         self._load: object = None
         self.seconds = 0.0
-        """How long the last load took."""
+        """Duration of the last load."""
 
     @property
     def module(self) -> HloModule | None:
-        """The module as it was last read, None if there is none or none yet."""
-        return self._known.module if self._known else None
+        """The module, None if there is none or it is not loaded yet."""
+        return self._loaded.module if self._loaded else None
+
+    @property
+    def path(self) -> Path | None:
+        """The path of the module's file, None if there is no module."""
+        return Path(self._loaded.module.file.label) if self._loaded else None
 
     @property
     def stamps(self) -> dict[Path, Stamp]:
-        """The stamp of the module's file, if it was read from the disk."""
-        known = self._known
-        return {Path(known.module.file.label): known.stamp} if known and known.stamp else {}
+        """The stamp of the module's file, if it was read from disk."""
+        loaded, path = self._loaded, self.path
+        return {path: loaded.stamp} if loaded and path and loaded.stamp else {}
 
     @property
     def is_loading(self) -> bool:
-        """Whether it is being read again."""
+        """Whether a load is in progress."""
         return self._task is not None and not self._task.done()
 
-    def reload(self, path: Path, texts: Mapping[Path, Document], loaded: Callable[[], None]) -> None:
-        """Reads the module of the set of a file again, if it has changed. `loaded` is called when that is done."""
+    def reload(self, path: Path, texts: Mapping[Path, Document], on_loaded: Callable[[], None]) -> None:
+        """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress."""
         self.close()
-        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loaded))
+        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, on_loaded))
 
     def close(self) -> None:
-        """Gives up what is under way."""
+        """Cancel the load in progress."""
         self._load = None
         if self._task:
             self._task.cancel()
-            # It would keep all that it worked on, and be kept by it.
+            # The task and the set refer to each other: break the cycle.
             self._task = None
 
     async def ready(self) -> HloModule | None:
-        """The module, as soon as it is read."""
+        """Wait until no load is in progress and return the module."""
         while self._task and self.is_loading:
-            # If it is given up, that is no reason to give up who waits for it: another may have taken its place.
+            # Not awaited directly: cancelling the load must not cancel the waiting request.
             await asyncio.wait((self._task,))
         return self.module
 
-    async def _read(self, path: Path, texts: Mapping[Path, Document], loaded: Callable[[], None]) -> None:
+    async def _read(self, path: Path, texts: Mapping[Path, Document], on_loaded: Callable[[], None]) -> None:
         self._load = load = object()
         started = time.monotonic()
         try:
-            known = await in_thread(load_module_of, path, texts, self._known, lambda: self._load is not load)
+            loaded = await in_thread(load_module_of, path, texts, self._loaded, lambda: self._load is not load)
         except Cancelled:
             return
         except Exception:
             logger.exception("cannot load the HLO module of %s", path)
             return
         if self._load is load:
-            self._known, self.seconds = known, time.monotonic() - started
-            loaded()
+            self._loaded, self.seconds = loaded, time.monotonic() - started
+            on_loaded()

@@ -1,253 +1,272 @@
-"""The protocol as its specification has it, where pygls is more lenient or says nothing at all.
+"""The base protocol of LSP: JSON-RPC messages, the lifecycle of the server, and cancellation.
 
-Each request gets exactly one answer, and what is wrong with a message is told with the code of the specification.
-
-pygls still finds and runs the handlers. Documents are kept in the session instead of pygls's workspace, whose documents
-are too slow for dumps.
+Every request gets exactly one response, and every malformed message gets the error code of the specification. pygls
+differs in too many of these points, so nothing of its message loop is used.
 """
 
 import asyncio
+import itertools
+import json
 import logging
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+import traceback
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from enum import Enum, auto
+from functools import partial
+from typing import Any, Final, Protocol
 
-from cattrs import Converter
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcRequestCancelled
 
-from xla_lens.lsp.plain import Plain
+from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.transport import Malformed
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
+_VERSION: Final = "2.0"
 
-_NOT_INITIALIZED: Final = -32002
-"""ServerNotInitialized, which lsprotocol has no place for among the codes that it takes."""
+_SERVER_NOT_INITIALIZED: Final = -32002
 
-_UNANSWERED: Final = 10_000
-"""Requests that wait for their answers, at most."""
+_REQUEST_LIMIT: Final = 10_000
+"""Maximum number of requests in flight."""
 
-_LAST_ANSWERS: Final = 1.0
-"""Seconds in which a request that was given up has to end."""
-
-_UNUSED: Final = (
-    lsp.NOTEBOOK_DOCUMENT_DID_OPEN,
-    lsp.NOTEBOOK_DOCUMENT_DID_CHANGE,
-    lsp.NOTEBOOK_DOCUMENT_DID_CLOSE,
-    lsp.SET_TRACE,
-)
-"""Notifications that pygls would keep something of."""
+_CANCEL_SECONDS: Final = 1.0
+"""How long cancelled requests may take to end when the server exits."""
 
 
-class Protocol(LanguageServerProtocol):
-    """What is received and sent. `exit_status` is what the process has to end with, once `on_exit` was called."""
+class Writer(Protocol):
+    """Where messages go."""
 
-    _server: "XlaLensServer"
+    def write(self, data: bytes) -> None:
+        """Send a message with its header. Does not block."""
 
-    def __init__(self, server: "XlaLensServer", converter: Converter) -> None:
-        super().__init__(server, converter)
+
+class _Phase(Enum):
+    STARTING = auto()
+    RUNNING = auto()
+    SHUT_DOWN = auto()
+
+
+class LanguageServerProtocol:
+    """One conversation with a client.
+
+    `initialize` handles the `initialize` request. `answer` handles the requests in `methods`, `notifications` the
+    notifications; all others are rejected or ignored. `exit_status` is the exit status of the process once `on_exit`
+    has been called.
+    """
+
+    def __init__(
+        self,
+        initialize: Callable[[lsp.InitializeParams], lsp.InitializeResult],
+        methods: Collection[str],
+        answer: Callable[[str, Any], Awaitable[Any]],
+        notifications: Mapping[str, Callable[[Any], None]],
+    ) -> None:
         self.exit_status = 1
         self.on_exit: Callable[[], None] = lambda: None
-        self._is_initialized = False
-        for method in _UNUSED:
-            self.fm.builtin_features.pop(method)
+        self.writer: Writer | None = None
+        self._initialize = initialize
+        self._methods = {*methods, lsp.INITIALIZE, lsp.SHUTDOWN}
+        self._answer = answer
+        self._notifications: dict[str, Callable[[Any], None]] = {
+            **notifications,
+            lsp.EXIT: self._exit,
+            lsp.CANCEL_REQUEST: self._cancel,
+        }
+        self._phase = _Phase.STARTING
+        self._requests: dict[int | str, asyncio.Future[Any]] = {}
+        self._calls: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
+        self._call_ids = itertools.count(1)
 
-    # ---------------------------------------------------------------- messages
+    @property
+    def in_flight(self) -> int:
+        """The number of requests of either side that have no response yet."""
+        return len(self._requests) + len(self._calls)
+
+    # ---------------------------------------------------------------- messages to the client
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        self._send({"method": method, "params": to_json(params)})
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Send a request and return its result. Raises `JsonRpcException` if the response is an error, and what
+        `from_json` raises if it is malformed.
+        """
+        call_id = f"xla-lens/{next(self._call_ids)}"
+        response = asyncio.get_running_loop().create_future()
+        self._calls[call_id] = lsp.METHOD_TO_TYPES[method][1], response
+        self._send({"id": call_id, "method": method, **({} if params is None else {"params": to_json(params)})})
+        try:
+            return await response
+        finally:
+            self._calls.pop(call_id, None)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        if self.writer is not None:
+            body = json.dumps({"jsonrpc": _VERSION, **message}).encode()
+            self.writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    def _send_error(self, request_id: Any, code: int, message: str, data: Any = None) -> None:
+        error = {"code": int(code), "message": message, **({} if data is None else {"data": data})}
+        self._send({"id": request_id if _is_id(request_id) else None, "error": error})
+
+    def _reject(self, request_id: Any, code: int, reason: str) -> None:
+        logger.info("rejected: %s", reason)
+        self._send_error(request_id, code, reason)
+
+    # ---------------------------------------------------------------- messages from the client
 
     def receive(self, message: Any) -> None:
-        """Handles a message of the client: any JSON."""
-        if not isinstance(message, dict) or message.get("jsonrpc") != self.VERSION:
-            number = message.get("id") if isinstance(message, dict) else None
-            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "not a message of JSON-RPC 2.0")
+        """Handle a message from the client, which may be any JSON."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != _VERSION:
+            request_id = message.get("id") if isinstance(message, dict) else None
+            self._reject(request_id, lsp.ErrorCodes.InvalidRequest, "not a message of JSON-RPC 2.0")
         elif "method" not in message:
             self._receive_response(message)
         elif not isinstance(message["method"], str):
-            self._refuse(message.get("id"), lsp.ErrorCodes.InvalidRequest, "the method is no string")
+            self._reject(message.get("id"), lsp.ErrorCodes.InvalidRequest, "the method is not a string")
         elif "id" not in message:
-            self._receive_notification(message)
+            self._receive_notification(message, message["method"])
         elif not _is_id(message["id"]):
-            self._refuse(None, lsp.ErrorCodes.InvalidRequest, "the id is neither a number nor a string")
-        elif message["id"] in self._request_futures:
-            self._refuse(message["id"], lsp.ErrorCodes.InvalidRequest, "another request with that id is under way")
+            self._reject(None, lsp.ErrorCodes.InvalidRequest, "the id is neither a number nor a string")
+        elif message["id"] in self._requests:
+            self._reject(message["id"], lsp.ErrorCodes.InvalidRequest, "another request with this id is in flight")
         else:
-            self._receive_request(message)
+            self._receive_request(message, message["id"], message["method"])
 
-    def typed(self, value: Any, wanted: type[_T]) -> _T:
-        """Some JSON as one of the protocol's types. Raises `ValueError`, `TypeError` or an `ExceptionGroup`."""
-        return self._converter.structure(value, wanted)
+    def receive_malformed(self, error: Malformed) -> None:
+        """Respond to bytes that are not a message."""
+        self._reject(None, lsp.ErrorCodes.ParseError, str(error))
 
-    def plain(self, value: Any) -> Any:
-        """A value of the protocol's types as JSON."""
-        return value.json if isinstance(value, Plain) else self._converter.unstructure(value)
-
-    def refuse(self, malformed: Malformed) -> None:
-        """Answers to what is no message."""
-        self._refuse(None, lsp.ErrorCodes.ParseError, str(malformed))
-
-    def _receive_request(self, message: dict[str, Any]) -> None:
-        number, method = message["id"], message["method"]
-        if self._shutdown:
-            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "the server is shutting down")
-        elif not self._is_initialized and method != lsp.INITIALIZE:
-            self._refuse(number, _NOT_INITIALIZED, "the first request has to be `initialize`")
-        elif self._is_initialized and method == lsp.INITIALIZE:
-            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "the server is initialized already")
-        elif not self._handles(method) or not _has_answer(method):
-            self._refuse(number, lsp.ErrorCodes.MethodNotFound, f"no such method: {method}")
-        elif len(self._request_futures) >= _UNANSWERED:
-            self._refuse(number, lsp.LSPErrorCodes.RequestFailed, f"more than {_UNANSWERED:,} requests are under way")
+    def _receive_request(self, message: dict[str, Any], request_id: int | str, method: str) -> None:
+        if self._phase is _Phase.SHUT_DOWN:
+            self._reject(request_id, lsp.ErrorCodes.InvalidRequest, "the server is shutting down")
+        elif self._phase is _Phase.STARTING and method != lsp.INITIALIZE:
+            self._reject(request_id, _SERVER_NOT_INITIALIZED, "the first request must be `initialize`")
+        elif self._phase is _Phase.RUNNING and method == lsp.INITIALIZE:
+            self._reject(request_id, lsp.ErrorCodes.InvalidRequest, "the server is already initialized")
+        elif method not in self._methods:
+            self._reject(request_id, lsp.ErrorCodes.MethodNotFound, f"no such method: {method}")
+        elif len(self._requests) >= _REQUEST_LIMIT:
+            self._reject(
+                request_id, lsp.LSPErrorCodes.RequestFailed, f"more than {_REQUEST_LIMIT:,} requests in flight"
+            )
         else:
             try:
-                request = self._structure(message)
+                params = _params(message, method)
             except Exception as error:
-                self._refuse(number, lsp.ErrorCodes.InvalidParams, f"invalid parameters of {method}: {_first(error)}")
+                reason = f"invalid parameters of {method}: {_first(error)}"
+                self._reject(request_id, lsp.ErrorCodes.InvalidParams, reason)
                 return
-            self._is_initialized = True
-            self.handle_message(request)
+            self._handle_request(request_id, method, params)
 
-    def _receive_notification(self, message: dict[str, Any]) -> None:
-        method = message["method"]
-        if method != lsp.EXIT and (not self._is_initialized or self._shutdown):
-            return
-        if _has_answer(method) or not (self._handles(method) or method == lsp.CANCEL_REQUEST):
+    def _handle_request(self, request_id: int | str, method: str, params: Any) -> None:
+        if method == lsp.INITIALIZE:
+            self._phase = _Phase.RUNNING
+            try:
+                self._respond(request_id, self._initialize(params))
+            except Exception as error:
+                self._respond_error(request_id, error)
+        elif method == lsp.SHUTDOWN:
+            self._phase = _Phase.SHUT_DOWN
+            self.cancel_all()
+            self._respond(request_id, None)
+        else:
+            task = asyncio.ensure_future(self._answer(method, params))
+            self._requests[request_id] = task
+            task.add_done_callback(partial(self._finish, request_id))
+
+    def _receive_notification(self, message: dict[str, Any], method: str) -> None:
+        handler = self._notifications.get(method)
+        if handler is None or (method != lsp.EXIT and self._phase is not _Phase.RUNNING):
             return
         try:
-            notification = self._structure(message)
+            params = _params(message, method)
         except Exception as error:
-            # A notification has no answer.
+            # A notification has no response.
             logger.warning("ignored: invalid parameters of %s: %s", method, _first(error))
             return
-        self.handle_message(notification)
+        try:
+            handler(params)
+        except Exception:
+            logger.exception("%s failed", method)
 
     def _receive_response(self, message: dict[str, Any]) -> None:
-        number, error = message.get("id"), message.get("error")
-        if not _is_id(number) or number not in self._result_types:
+        call_id, error = message.get("id"), message.get("error")
+        if not isinstance(call_id, str) or call_id not in self._calls:
             if message.keys() <= {"jsonrpc", "id"}:
-                self._refuse(number, lsp.ErrorCodes.InvalidRequest, "neither a request nor an answer")
+                self._reject(call_id, lsp.ErrorCodes.InvalidRequest, "neither a request nor a response")
             return
-        wanted, future = self._result_types.pop(number), self._request_futures.pop(number, None)
-        if future is None or future.done():
+        response_type, response = self._calls.pop(call_id)
+        if response.done():
             return
         try:
             if error is None:
-                future.set_result(self._converter.structure(message, wanted).result)
+                response.set_result(from_json(message, response_type).result)
             else:
-                told = self._converter.structure(error, lsp.ResponseError)
-                future.set_exception(JsonRpcException.from_error(told))
+                response.set_exception(JsonRpcException.from_error(from_json(error, lsp.ResponseError)))
         except Exception as wrong:
-            future.set_exception(wrong)
+            response.set_exception(wrong)
 
-    def _handles(self, method: str) -> bool:
-        return method in self.fm.builtin_features or method in self.fm.features
+    # ---------------------------------------------------------------- responses
 
-    def _structure(self, message: dict[str, Any]) -> Any:
-        message_type = self.get_message_type(message["method"])
-        if message_type is None:
-            raise ValueError("no such method")
-        return self._converter.structure(message, message_type)
-
-    def _refuse(self, number: Any, code: int, reason: str) -> None:
-        logger.info("refused: %s", reason)
-        # As it stands in the specification, and not as an object of lsprotocol, which has no place for all codes.
-        error = {"code": int(code), "message": reason}
-        self._send_data({"jsonrpc": self.VERSION, "id": number if _is_id(number) else None, "error": error})
-
-    def _send_response(
-        self, msg_id: int | str, result: Any | None = None, error: lsp.ResponseError | None = None
-    ) -> None:
-        if error is not None:
-            super()._send_response(msg_id, error=error)
+    def _finish(self, request_id: int | str, task: "asyncio.Future[Any]") -> None:
+        del self._requests[request_id]
+        if task.cancelled():
+            self._respond_error(request_id, JsonRpcRequestCancelled("the request was cancelled"))
+        elif error := task.exception():
+            self._respond_error(request_id, error)
         else:
-            self._result_types.pop(msg_id, None)
-            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": self.plain(result)})
+            self._respond(request_id, task.result())
 
-    def _execute_handler(self, msg_id: int | str, *arguments: Any, **options: Any) -> None:
-        """Nothing is kept of a notification either, once it is handled."""
-        super()._execute_handler(msg_id, *arguments, **options)
-        if future := self._request_futures.get(msg_id):
-            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
+    def _respond(self, request_id: int | str, result: Any) -> None:
+        try:
+            self._send({"id": request_id, "result": to_json(result)})
+        except Exception as error:
+            logger.exception("cannot send a result")
+            self._respond_error(request_id, error)
 
-    def _handle_cancel_notification(self, msg_id: int | str) -> None:
-        """A request that is answered already may be cancelled as well: then the two have met on the way."""
-        task = self._request_futures.get(msg_id)
-        if isinstance(task, asyncio.Task):
+    def _respond_error(self, request_id: int | str, error: BaseException) -> None:
+        if isinstance(error, JsonRpcException):
+            self._send_error(request_id, error.code, error.message, error.data)
+        else:
+            reason, where = f"{type(error).__name__}: {error}", traceback.format_tb(error.__traceback__)
+            self._send_error(request_id, JsonRpcInternalError.CODE, reason, {"traceback": where})
+
+    # ---------------------------------------------------------------- cancellation and exit
+
+    def _cancel(self, params: lsp.CancelParams) -> None:
+        if task := self._requests.get(params.id):
             task.cancel()
 
-    async def answer_all(self) -> None:
-        """Gives up the requests that are under way; each has its answer then."""
-        waiting: list[Any] = [task for task in self._request_futures.values() if isinstance(task, asyncio.Task)]
-        for task in waiting:
+    def cancel_all(self) -> None:
+        """Cancel all requests of the client that are in flight."""
+        for task in self._requests.values():
             task.cancel()
-        if waiting:
-            await asyncio.wait(waiting, timeout=_LAST_ANSWERS)
 
-    # ---------------------------------------------------------------- the life of a server
+    async def finish_requests(self) -> None:
+        """Cancel all requests and wait until their responses are sent."""
+        self.cancel_all()
+        if self._requests:
+            await asyncio.wait(self._requests.values(), timeout=_CANCEL_SECONDS)
 
-    @lsp_method(lsp.INITIALIZE)
-    def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
-        """Says what the server can."""
-        result: lsp.InitializeResult = yield from super().lsp_initialize(params)
-        self._server.initialize(params, result.capabilities)
-        return result
-
-    @lsp_method(lsp.INITIALIZED)
-    def lsp_initialized(self, *_params: Any) -> None:
-        """The client has read what the server can."""
-        self._server.initialized()
-
-    @lsp_method(lsp.EXIT)
-    def lsp_exit(self, *_params: Any) -> None:  # type: ignore[override]  # pygls takes functions, too
-        """Ends the server; without a `shutdown` before it that is an error."""
-        self.exit_status = 0 if self._shutdown else 1
+    def _exit(self, _params: None) -> None:
+        """End the server. Without a `shutdown` request before it, that is an error."""
+        self.exit_status = 0 if self._phase is _Phase.SHUT_DOWN else 1
         self.on_exit()
 
-    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(  # type: ignore[override]  # pygls takes coroutines, too
-        self, params: lsp.ExecuteCommandParams
-    ) -> Any:
-        """Runs a command."""
-        return await self._server.answer(lsp.WORKSPACE_EXECUTE_COMMAND, params)
 
-    # ---------------------------------------------------------------- documents
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        """The editor has opened a document."""
-        from xla_lens.lsp.sync import did_open
-
-        did_open(self._server.session, params)
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """The editor has changed a document."""
-        from xla_lens.lsp.sync import did_change
-
-        did_change(self._server.session, params, self._server.client.encoding)
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        """The editor has closed a document."""
-        from xla_lens.lsp.sync import did_close
-
-        did_close(self._server.session, params)
+def _params(message: dict[str, Any], method: str) -> Any:
+    """The parameters of a request or notification, None for a method without. Raises what `from_json` raises."""
+    return from_json(message, lsp.METHOD_TO_TYPES[method][0]).params
 
 
-def _has_answer(method: str) -> bool:
-    """Whether a method is a request, and no notification."""
-    return hasattr(lsp.METHOD_TO_TYPES.get(method, (None,))[0], "id")
-
-
-def _is_id(number: Any) -> bool:
-    return isinstance(number, (int, str)) and not isinstance(number, bool)
+def _is_id(value: Any) -> bool:
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
 def _first(error: BaseException) -> str:
-    """What is wrong, without the tree of errors around it."""
+    """Describe the first error in a tree of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""How the server starts and ends."""
+"""Starts the server and connects it to a client."""
 
 import asyncio
 import gc
@@ -6,50 +6,33 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
-from functools import partial
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
-from lsprotocol import types as lsp
-
-from xla_lens.lsp.methods import METHODS
-from xla_lens.lsp.server import XlaLensServer
-from xla_lens.lsp.threads import share_memory
+from xla_lens.lsp.server import Server
+from xla_lens.lsp.tasks import share_heap
 from xla_lens.lsp.transport import Transport
 
 SWITCH_SECONDS: Final = 0.001
-"""How long a thread keeps the interpreter when another wants it."""
+"""How long a thread runs before it gives way to another."""
 
-_LAST_WORDS: Final = 1.0
-"""Seconds in which the client may still read what was sent before the end."""
-
-
-def create_server() -> XlaLensServer:
-    """The server with its handlers, not yet connected to anything."""
-    server = XlaLensServer()
-    for method, options in METHODS.items():
-        server.feature(method, options)(_handler(server, method))
-    server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)(partial(_settings_changed, server))
-    server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)(partial(_files_changed, server))
-    return server
+_FLUSH_SECONDS: Final = 1.0
+"""How long the client may take to read the last messages."""
 
 
 def serve(address: tuple[str, int] | None) -> int:
-    """Runs the server, on standard input and output or for one editor that connects to `address`, until it is told to
-    exit or the connection ends; gives the exit status. Raises `OSError` if it cannot listen there.
+    """Run the server and return its exit status. It talks over standard input and output, or to the first client that
+    connects to `address`. Raises `OSError` if it cannot listen there.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # It logs each error that is an answer to a client, with all of its calls.
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    # What an answer is made of is no garbage yet when there is much of it, and to look for some among all that is known
-    # of a dump takes longer than the answer.
+    # Building a long answer allocates many objects that are no garbage. With the default thresholds that would trigger
+    # full collections, each of which takes longer than the answer.
     gc.set_threshold(50_000, 20, 20)
-    share_memory()
-    # Each message passes between threads several times. Beside a load, each pass waits for this long.
+    share_heap()
+    # A message passes through several threads. During a load, each handover waits this long.
     sys.setswitchinterval(SWITCH_SECONDS)
     if address is None:
-        # Copies of its own: what else writes to standard output goes elsewhere, and the interpreter's end does not wait
-        # for the thread that reads.
+        # Duplicates: prints of other code go to standard error, and the interpreter does not wait for the reader thread
+        # when it exits.
         source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         return asyncio.run(run(source, sink))
@@ -60,35 +43,17 @@ def serve(address: tuple[str, int] | None) -> int:
 
 
 async def run(source: BinaryIO, sink: BinaryIO) -> int:
-    """Runs the server on two streams; gives the exit status."""
-    server, ended = create_server(), asyncio.Event()
+    """Run the server on two streams until the client asks it to exit or is gone. Return the exit status."""
+    server, ended = Server(), asyncio.Event()
     protocol = server.protocol
-    transport = Transport(source, sink, protocol.receive, protocol.refuse, ended.set)
-    protocol.set_writer(transport)
+    transport = Transport(source, sink, protocol.receive, protocol.receive_malformed, ended.set)
+    protocol.writer = transport
     protocol.on_exit = ended.set
     try:
         await ended.wait()
     finally:
         server.close()
-    await protocol.answer_all()
+    await protocol.finish_requests()
     transport.close()
-    await asyncio.to_thread(transport.flush, _LAST_WORDS)
+    await asyncio.to_thread(transport.flush, _FLUSH_SECONDS)
     return protocol.exit_status
-
-
-def _handler(server: XlaLensServer, method: str) -> Callable[[Any], Any]:
-    async def handler(params: Any) -> Any:
-        return await server.answer(method, params)
-
-    return handler
-
-
-def _settings_changed(server: XlaLensServer, params: lsp.DidChangeConfigurationParams) -> None:
-    if server.client.has_settings:
-        server.start(server.pull_settings())
-    else:
-        server.take_settings(params.settings)
-
-
-def _files_changed(server: XlaLensServer, _params: lsp.DidChangeWatchedFilesParams) -> None:
-    server.files_changed()

@@ -1,4 +1,4 @@
-"""The settings of the user, as an editor sends them in its section `xla-lens`."""
+"""The user's settings, which editors send as the section `xla-lens`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,10 +11,12 @@ SECTION: Final = "xla-lens"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings. `place_limit` is how many places one answer has at most; `max_peak` and `max_reserved` are limits
-    for the default memory space, as in `xla-lens check`, in bytes; None: there is no limit. `ignored_codes` are not
-    reported. `checks_workspace` tells whether sets of which nothing is open are checked, too. `path_mapping` are
-    folders of the machine that compiled, and the same folders here.
+    """The settings.
+
+    `place_limit` is the maximum number of places in one answer. `max_peak` and `max_reserved` are limits in bytes for
+    the device's main memory, as in `xla-lens check`; None means no limit. Findings in `ignored_codes` are not reported.
+    `checks_workspace` reports the findings of all sets of the workspace, not only of those with open documents.
+    `path_mapping` maps folders of the machine that compiled to folders here.
     """
 
     inlay_hints: bool = True
@@ -27,88 +29,90 @@ class Settings:
     path_mapping: tuple[tuple[str, str], ...] = ()
 
 
-_DEEPEST: Final = 3
-"""Objects in objects: no setting lies as deep."""
+_MAX_DEPTH: Final = 3
+"""Maximum nesting of settings objects."""
 
 
-class Unreadable(Exception):
-    """A setting is not what it should be. Says in one line why."""
+class InvalidSetting(Exception):
+    """A setting is invalid. The text continues the name of the setting."""
 
 
 def read_settings(given: Any) -> tuple[Settings, list[str]]:
-    """The settings in some JSON, and what is wrong with it, a line each. What is wrong or missing is as by default."""
-    settings, wrong = Settings(), []
+    """Read settings from JSON. Return them and a message for each invalid one. Invalid and missing settings have their
+    defaults.
+    """
+    settings, errors = Settings(), []
     if given is not None and not isinstance(given, Mapping):
-        return settings, [f"the settings of {SECTION} are no object"]
+        return settings, [f"{SECTION}: expected an object with settings"]
     for name, value in _flat(given or {}, ""):
         if name not in _SETTINGS:
-            # Editors have settings of their own in the same section.
+            # Editors keep settings of their own in this section.
             continue
         field, read = _SETTINGS[name]
         try:
             settings = replace(settings, **{field: read(value)})
-        except Unreadable as error:
-            wrong.append(f"{SECTION}.{name} {error}")
-    return settings, wrong
+        except InvalidSetting as error:
+            errors.append(f"{SECTION}.{name}: expected {error}")
+    return settings, errors
 
 
 def _flat(given: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """The settings by their full names: editors nest them, or do not."""
+    """Return the settings by their full names. Some editors nest them, others do not."""
     for name, value in given.items():
-        if isinstance(value, Mapping) and f"{prefix}{name}" not in _SETTINGS and prefix.count(".") < _DEEPEST:
+        if isinstance(value, Mapping) and f"{prefix}{name}" not in _SETTINGS and prefix.count(".") < _MAX_DEPTH:
             yield from _flat(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", value
 
 
-def _switch(value: Any) -> bool:
+def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Unreadable("is true or false")
+        raise InvalidSetting("true or false")
     return value
 
 
-def _number(value: Any) -> int:
+def _positive(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise Unreadable("is a number from 1")
+        raise InvalidSetting("an integer of at least 1")
     return value
 
 
 def _size(value: Any) -> int | None:
-    # An editor's empty field.
+    # An empty field in an editor.
     if value == "":
         return None
     size_bytes = parse_size(value) if isinstance(value, str) else None
     if size_bytes is None:
-        raise Unreadable('is a size such as "16GiB"')
+        raise InvalidSetting('a size such as "16GiB"')
     return size_bytes
 
 
 def _codes(value: Any) -> frozenset[str]:
-    # Here, since the engine is slow to import.
+    # Imported here, because the engine is slow to import.
     from xla_lens.model.checks.codes import Code
 
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
-        raise Unreadable("is a list of codes")
+        raise InvalidSetting("a list of finding codes")
     unknown = [code for code in value if code not in set(Code)]
     if unknown:
-        raise Unreadable(f"has codes that there are not: {', '.join(unknown)}")
+        raise InvalidSetting(f"finding codes, not {', '.join(unknown)}")
     return frozenset(value)
 
 
-def _folders(value: Any) -> tuple[tuple[str, str], ...]:
+def _mapping(value: Any) -> tuple[tuple[str, str], ...]:
     pairs = tuple(value.items()) if isinstance(value, Mapping) else ()
     if not isinstance(value, Mapping) or not all(isinstance(path, str) and path for pair in pairs for path in pair):
-        raise Unreadable("is an object: folders of the machine that compiled, and for each the folder here")
+        raise InvalidSetting("an object that maps folders of the compiling machine to local ones")
     return pairs
 
 
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "inlayHints.enable": ("inlay_hints", _switch),
-    "codeLens.enable": ("code_lenses", _switch),
-    "references.limit": ("place_limit", _number),
+    "inlayHints.enable": ("inlay_hints", _boolean),
+    "codeLens.enable": ("code_lenses", _boolean),
+    "references.limit": ("place_limit", _positive),
     "diagnostics.ignore": ("ignored_codes", _codes),
     "diagnostics.maxPeak": ("max_peak", _size),
     "diagnostics.maxReserved": ("max_reserved", _size),
-    "diagnostics.workspace": ("checks_workspace", _switch),
-    "sources.pathMapping": ("path_mapping", _folders),
+    "diagnostics.workspace": ("checks_workspace", _boolean),
+    "sources.pathMapping": ("path_mapping", _mapping),
 }

@@ -1,7 +1,7 @@
-"""Where the source files of a program are, which a dump names as the machine that compiled had them.
+"""Finds the source files that a dump names by the paths of the machine that compiled.
 
-A dump is not trusted. Nothing of such a path is opened: what is looked at is whether there is a file, and which names
-the folders of the workspace hold. To open it is up to the editor, when its user has asked for it.
+Dumps are not trusted. No file is opened here: only its existence is checked, and the names in the folders of the
+workspace are listed. The editor opens a file when the user asks for it.
 """
 
 import os
@@ -11,21 +11,18 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from xla_lens.lsp.sync import uri_of
-from xla_lens.lsp.threads import in_thread
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import uri_of
 
 FILE_LIMIT: Final = 50_000
-"""Files of the workspace among which one is looked for, at most: those in the folders that lie deepest are left out."""
+"""Maximum number of files of the workspace to search; files in deeper folders are left out first."""
 
-_LASTS: Final = 30.0
-"""Seconds for which the names of files are taken as they are on disk."""
+_FRESH_SECONDS: Final = 30.0
+"""How long the list of files is used without reading the folders again."""
 
-_PACKAGES: Final = frozenset(("node_modules", "__pycache__"))
+_SKIPPED_FOLDERS: Final = frozenset(("node_modules", "__pycache__"))
 
 _SEPARATOR: Final = re.compile(r"[/\\]+")
 
@@ -34,8 +31,8 @@ FileIndex: TypeAlias = Mapping[str, Sequence[Path]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """The files in some folders, as they were read at a time."""
+class _Listing:
+    """The files in some folders at a point in time."""
 
     folders: tuple[Path, ...]
     read_at: float
@@ -43,43 +40,47 @@ class _Index:
 
 
 class SourceFinder:
-    """Finds source files for one server. What it knows of the workspace is read when it is first asked for."""
+    """Finds source files in the workspace. Its files are listed when one is looked for."""
 
-    def __init__(self, server: "XlaLensServer") -> None:
-        self._server = server
-        self._index: _Index | None = None
+    def __init__(self) -> None:
+        self._listing: _Listing | None = None
 
-    async def address(self, path: str, line: int | None) -> str | None:
-        """The address of a line of a source file: of the one that the user's mapping or the dump itself tells, if it is
-        there, else of a file in the workspace whose path ends most like it; if there is none, of where it would be.
-        None for what is no path.
+    async def find(self, path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Path | None:
+        """Return the source file of a path in a dump, None if the path is invalid.
+
+        That is the mapped path or the path itself if the file exists, else the file of the workspace with the most
+        similar path, else the path where the file would be.
         """
-        mapping, folders = self._server.settings.path_mapping, tuple(self._server.folders)
-        found = await in_thread(self._find, mapped(path, mapping), path, folders)
-        if found is None:
-            return None
-        return uri_of(found) + (f"#L{line}" if line is not None else "")
+        before = self._listing
+        found, listing = await in_thread(_find, mapped(path, mapping), path, folders, before)
+        if self._listing is before:
+            self._listing = listing
+        return found
 
-    def forget(self) -> None:
-        """Files in the folders have changed."""
-        self._index = None
+    def invalidate(self) -> None:
+        """List the files again when one is looked for next: files have changed."""
+        self._listing = None
 
-    def _find(self, path: str, told: str, folders: tuple[Path, ...]) -> Path | None:
-        """Runs in a worker thread."""
-        absolute = _absolute(path, folders)
-        if absolute is None or _is_file(absolute):
-            return absolute
-        return nearest(self._files(folders), told) or absolute
 
-    def _files(self, folders: tuple[Path, ...]) -> FileIndex:
-        known = self._index
-        if known is None or known.folders != folders or time.monotonic() - known.read_at > _LASTS:
-            self._index = known = _Index(folders, time.monotonic(), file_index(folders, FILE_LIMIT))
-        return known.files
+def source_uri(path: Path, line: int | None) -> str:
+    """Return the URI of a source file, or of a line of it."""
+    return uri_of(path) + (f"#L{line}" if line is not None else "")
+
+
+def _find(
+    path: str, original: str, folders: tuple[Path, ...], listing: _Listing | None
+) -> tuple[Path | None, _Listing | None]:
+    """Find a file. Return it and the listing that was used. Runs in a worker thread."""
+    absolute = _absolute(path, folders)
+    if absolute is None or _is_file(absolute):
+        return absolute, listing
+    if listing is None or listing.folders != folders or time.monotonic() - listing.read_at > _FRESH_SECONDS:
+        listing = _Listing(folders, time.monotonic(), file_index(folders, FILE_LIMIT))
+    return nearest(listing.files, original) or absolute, listing
 
 
 def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
-    """A path with the longest folder that it is in replaced as the user wants it."""
+    """Replace the longest folder of a path that the user's mapping contains."""
     for there, here in sorted(mapping, key=lambda pair: -len(pair[0])):
         folder = there.rstrip("/\\")
         rest = path.removeprefix(folder)
@@ -89,7 +90,7 @@ def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
 
 
 def _absolute(path: str, folders: Sequence[Path]) -> Path | None:
-    # Two slashes would lead to another host.
+    # Two leading slashes would name another host.
     path = f"/{path.lstrip('/')}" if path.startswith("/") else path
     absolute = next((folder / path for folder in folders if _is_file(folder / path)), None)
     absolute = absolute or next((folder / path for folder in folders), Path(path))
@@ -106,8 +107,8 @@ def _is_file(path: Path) -> bool:
 
 
 def file_index(folders: Sequence[Path], limit: int) -> FileIndex:
-    """The files in some folders and below, at most so many, those that lie deepest left out. Hidden folders and those
-    of packages are passed over; no link is followed, and nothing but names is read.
+    """List at most `limit` files in some folders, the least deep first. Skips hidden folders and folders of packages,
+    and follows no links.
     """
     found: dict[str, list[Path]] = {}
     for count, path in enumerate(_walk(folders)):
@@ -118,6 +119,7 @@ def file_index(folders: Sequence[Path], limit: int) -> FileIndex:
 
 
 def _walk(folders: Sequence[Path]) -> Iterator[Path]:
+    """Walk some folders breadth first."""
     waiting = deque(folders)
     while waiting:
         try:
@@ -127,21 +129,22 @@ def _walk(folders: Sequence[Path]) -> Iterator[Path]:
             continue
         for entry in inside:
             if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") and entry.name not in _PACKAGES:
+                if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
                     waiting.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
 
 
 def nearest(files: FileIndex, path: str) -> Path | None:
-    """The file whose path has the longest end in common with another path, by its parts; of several the one that lies
-    least deep. None if none has even the same name.
+    """Return the file with the same name whose path shares the most trailing parts with `path`, the least deep one if
+    there are several. None if no file has the name.
     """
     parts = [part for part in _SEPARATOR.split(path) if part]
     found = files.get(parts[-1], ()) if parts else ()
-    return min(found, key=lambda file: (-_in_common(file.parts, parts), len(file.parts), file), default=None)
+    return min(found, key=lambda file: (-_shared(file.parts, parts), len(file.parts), file), default=None)
 
 
-def _in_common(parts: Sequence[str], others: Sequence[str]) -> int:
+def _shared(parts: Sequence[str], others: Sequence[str]) -> int:
+    """Count the trailing parts that two paths share."""
     pairs = zip(reversed(parts), reversed(others), strict=False)
     return next((count for count, (one, other) in enumerate(pairs) if one != other), min(len(parts), len(others)))

@@ -1,7 +1,7 @@
-"""Messages of the Language Server Protocol over two streams of bytes.
+"""Messages over two byte streams.
 
-One thread reads and one writes, so that neither a client that is slow nor one that sends much at once stops the event
-loop. What a client may have under way is bounded: when too much waits on either side, the reader does not read on.
+One thread reads and one writes, so that neither a slow client nor a flood of messages blocks the event loop. Memory is
+bounded: when too much waits on either side, the reader stops reading.
 """
 
 import asyncio
@@ -13,28 +13,31 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
 _LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
-"""Wherever it stands in a line: before it may be the rest of a message that is longer than it was said to be."""
 
-LONGEST_MESSAGE: Final = 1 << 31
-"""Bytes: no client means a message as long as that."""
+_LONGEST_MESSAGE: Final = 1 << 31
+"""Bytes. No client sends a message of this length."""
 
 _LONGEST_LINE: Final = 1 << 16
 _CHUNK: Final = 1 << 24
 
 _UNHANDLED: Final = 1_000
-"""Messages that have been read and not been handled, at most."""
+"""Maximum number of messages that have been read but not handled."""
 
 _UNWRITTEN: Final = 1 << 26
-"""Bytes that wait for the client to read them, above which nothing of it is read."""
+"""Bytes. While more output than this waits for the client, nothing is read."""
 
 
 class Malformed(Exception):
-    """What a client sent is no message. Says in one line why."""
+    """The client sent bytes that are not a message. The text is one line and says why."""
+
+
+class BadHeader(Malformed):
+    """The header does not give the length of the message, so the start of the next one is unknown."""
 
 
 class Transport:
-    """A connection to a client. `receive` and `fail` are called on the event loop for each message, in order, and for
-    what is none; `end` once, when the client is gone.
+    """A connection to a client. `receive` is called on the event loop for each message, in order, `fail` for each
+    malformed one, and `end` once, when the client is gone or sends a bad header.
     """
 
     def __init__(
@@ -57,17 +60,17 @@ class Transport:
         threading.Thread(target=self._read, name="reader", daemon=True).start()
 
     def write(self, data: bytes) -> None:
-        """Sends a message with its header, when the client is ready to read it."""
+        """Queue a message with its header. Does not block."""
         with self._has_room:
             self._unwritten += len(data)
         self._outgoing.put(data)
 
     def close(self) -> None:
-        """Sends nothing more than what waits to be sent."""
+        """Stop writing after the messages that are queued."""
         self._outgoing.put(None)
 
     def flush(self, seconds: float) -> None:
-        """Waits until all is sent after `close`, for so long at most."""
+        """Block until everything queued before `close` is written, or the time is up."""
         self._writer.join(seconds)
 
     def _write(self) -> None:
@@ -91,6 +94,7 @@ class Transport:
         self._call(self._end)
 
     def _read_one(self) -> bool:
+        """Read and deliver one message. Return whether another may follow."""
         try:
             body = read_body(self._source)
             if body is None:
@@ -98,8 +102,8 @@ class Transport:
             message = _json(body)
         except Malformed as error:
             self._deliver(self._fail, error)
-        else:
-            self._deliver(self._receive, message)
+            return not isinstance(error, BadHeader)
+        self._deliver(self._receive, message)
         return True
 
     def _deliver(self, handle: Callable[[Any], None], message: Any) -> None:
@@ -114,33 +118,31 @@ class Transport:
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
-            # The loop has ended, and with it all interest in the client.
+            # The event loop is closed: nothing more can be sent.
             self._outgoing.put(None)
 
 
 def read_body(source: BinaryIO) -> bytes | None:
-    """The body of the next message, None at the end. Raises `Malformed` for what is none; what comes after it can be
-    read all the same.
-    """
+    """Return the body of the next message, None at the end of the stream. Raises `BadHeader`."""
     length, is_empty = None, True
     while line := source.readline(_LONGEST_LINE):
-        if found := _LENGTH.search(line):
+        if found := _LENGTH.match(line):
             length = int(found[1])
         elif line.strip():
             is_empty = False
         elif length is not None:
             return _read_exactly(source, length)
         elif not is_empty:
-            raise Malformed("a header without a length")
+            raise BadHeader("the header has no Content-Length")
     return None
 
 
 def _read_exactly(source: BinaryIO, length: int) -> bytes | None:
-    if length > LONGEST_MESSAGE:
-        raise Malformed(f"a message of {length:,} bytes")
+    if length > _LONGEST_MESSAGE:
+        raise BadHeader(f"a message of {length:,} bytes is too long")
     chunks = []
     while length:
-        # What is announced may never come, so that there is no buffer made for all of it.
+        # Read in chunks: the announced bytes may never arrive, so do not allocate for all of them.
         chunk = source.read(min(length, _CHUNK))
         if not chunk:
             return None

@@ -1,8 +1,8 @@
-"""The requests that an editor can make, and how each is answered.
+"""The table of handlers: which function answers which request, for which kind of document.
 
-Quick ones are answered on the event loop: they take less time than a thread takes to start. The others run in a worker
-thread. Both are functions of a snapshot and the parameters of the request. What is about no document is a coroutine on
-the event loop, which keeps its threads itself.
+A handler of a document request is a function of a snapshot and the request's parameters. It runs on the event loop
+(`inline`) if it takes less time than starting a thread, else in a worker thread (`worker`). Requests that concern no
+document, or more than one, are answered by coroutines of the state.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -12,98 +12,127 @@ from typing import Any, Final, TypeAlias
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.requests import (
+    call_hierarchy,
+    code_action,
+    code_lens,
     commands,
     content,
     diagnostics,
-    documents,
-    hierarchy,
-    module,
-    module_sources,
-    module_structure,
-    positions,
+    hover,
+    inlay_hint,
+    links,
+    navigation,
     structure,
-    suggestions,
     workspace,
 )
-from xla_lens.lsp.requests.context import Context, ModuleContext
+from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.state import State
+from xla_lens.lsp.tasks import in_thread
+
+Answer: TypeAlias = Callable[[Any, Any], Any]
+"""A function of a snapshot and the parameters of a request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quick:
-    """Answered at once."""
+class DocumentHandler:
+    """Answers a request about one document: a dump file, an HLO module or a page. Where a function is None, the result
+    for that kind of document is null.
+    """
 
-    answer: Callable[[Any, Any], Any]
+    dump: Answer | None
+    hlo: Answer | None
+    page: Answer | None
+    is_inline: bool
+
+    def function_for(self, snapshot: Snapshot | PageSnapshot) -> Answer | None:
+        """Return the function for the kind of document of a snapshot."""
+        match snapshot:
+            case PageSnapshot():
+                return self.page
+            case HloSnapshot():
+                return self.hlo
+        return self.dump
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
-    """Answered from a worker thread."""
+class StateHandler:
+    """Answers a request that concerns no document, or more than one: a coroutine of the state and the parameters."""
 
-    answer: Callable[[Any, Any], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Wide:
-    """About no document, or not about one only: a coroutine of the server and the parameters."""
-
-    answer: Callable[[Any, Any], Coroutine[Any, Any, Any]]
+    function: Callable[[State, Any], Coroutine[Any, Any, Any]]
 
 
-Handler: TypeAlias = Quick | Slow | Wide
+def _inline(dump: Answer, hlo: Answer | None = None, page: Answer | None = None) -> DocumentHandler:
+    return DocumentHandler(dump, hlo, page, is_inline=True)
 
-HANDLERS: Final[Mapping[str, Handler]] = {
-    lsp.TEXT_DOCUMENT_HOVER: Quick(positions.show_hover),
-    lsp.TEXT_DOCUMENT_DEFINITION: Quick(positions.go_to_definition),
-    lsp.TEXT_DOCUMENT_DECLARATION: Quick(positions.go_to_declaration),
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(positions.go_to_type_definition),
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(positions.go_to_implementation),
-    lsp.TEXT_DOCUMENT_REFERENCES: Slow(positions.find_references),
-    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: Quick(positions.mark_highlights),
-    lsp.TEXT_DOCUMENT_SELECTION_RANGE: Quick(structure.widen_selections),
-    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: Quick(hierarchy.prepare_hierarchy),
-    lsp.CALL_HIERARCHY_INCOMING_CALLS: Slow(hierarchy.list_producers),
-    lsp.CALL_HIERARCHY_OUTGOING_CALLS: Slow(hierarchy.list_consumers),
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(structure.list_folds),
-    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Slow(structure.colour_words),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(documents.show_hints),
-    lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),
-    lsp.CODE_LENS_RESOLVE: Quick(suggestions.resolve_lens),
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(documents.list_links),
-    lsp.DOCUMENT_LINK_RESOLVE: Wide(documents.resolve_link),
-    lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(suggestions.list_actions),
-    lsp.TEXT_DOCUMENT_DIAGNOSTIC: Wide(diagnostics.of_document),
-    lsp.WORKSPACE_DIAGNOSTIC: Wide(diagnostics.of_workspace),
-    lsp.WORKSPACE_SYMBOL: Wide(workspace.find_symbols),
-    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Wide(content.read_content),
-    lsp.WORKSPACE_EXECUTE_COMMAND: Wide(commands.run_command),
+
+def _worker(dump: Answer, hlo: Answer | None = None, page: Answer | None = None) -> DocumentHandler:
+    return DocumentHandler(dump, hlo, page, is_inline=False)
+
+
+HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
+    lsp.TEXT_DOCUMENT_HOVER: _inline(hover.hover, hlo=hover.hlo_hover),
+    lsp.TEXT_DOCUMENT_DEFINITION: _inline(
+        navigation.definition, hlo=navigation.hlo_definition, page=navigation.page_definition
+    ),
+    lsp.TEXT_DOCUMENT_DECLARATION: _inline(
+        navigation.declaration, hlo=navigation.hlo_declaration, page=navigation.page_definition
+    ),
+    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: _inline(
+        navigation.type_definition, hlo=navigation.hlo_type_definition, page=navigation.page_definition
+    ),
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: _inline(
+        navigation.implementation, hlo=navigation.hlo_implementation, page=navigation.page_definition
+    ),
+    lsp.TEXT_DOCUMENT_REFERENCES: _worker(navigation.references, hlo=navigation.hlo_references),
+    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: _inline(navigation.document_highlight, hlo=navigation.hlo_document_highlight),
+    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: _inline(
+        call_hierarchy.prepare_call_hierarchy, hlo=call_hierarchy.hlo_prepare_call_hierarchy
+    ),
+    lsp.CALL_HIERARCHY_INCOMING_CALLS: _worker(call_hierarchy.incoming_calls, hlo=call_hierarchy.hlo_incoming_calls),
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS: _worker(call_hierarchy.outgoing_calls, hlo=call_hierarchy.hlo_outgoing_calls),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _worker(structure.document_symbol, hlo=structure.hlo_document_symbol),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: _worker(structure.folding_range, hlo=structure.hlo_folding_range),
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: _inline(structure.selection_range, hlo=structure.hlo_selection_range),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: _worker(
+        structure.semantic_tokens_range, hlo=structure.hlo_semantic_tokens_range
+    ),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: _worker(inlay_hint.inlay_hint, hlo=inlay_hint.hlo_inlay_hint),
+    lsp.TEXT_DOCUMENT_CODE_LENS: _worker(code_lens.code_lens),
+    lsp.CODE_LENS_RESOLVE: _inline(code_lens.code_lens_resolve),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: _inline(code_action.code_action, hlo=code_action.hlo_code_action),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: _worker(
+        links.document_link, hlo=links.hlo_document_link, page=links.page_document_link
+    ),
+    lsp.DOCUMENT_LINK_RESOLVE: StateHandler(links.document_link_resolve),
+    lsp.TEXT_DOCUMENT_DIAGNOSTIC: StateHandler(diagnostics.document_diagnostic),
+    lsp.WORKSPACE_DIAGNOSTIC: StateHandler(diagnostics.workspace_diagnostic),
+    lsp.WORKSPACE_SYMBOL: StateHandler(workspace.workspace_symbol),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler(content.text_document_content),
+    lsp.WORKSPACE_EXECUTE_COMMAND: StateHandler(commands.execute_command),
 }
-"""By the method. About an HLO module the answers are others."""
-
-MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
-    lsp.TEXT_DOCUMENT_HOVER: Quick(module.show_hover),
-    lsp.TEXT_DOCUMENT_DEFINITION: Quick(module.go_to_definition),
-    lsp.TEXT_DOCUMENT_DECLARATION: Quick(module.go_to_declaration),
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(module.go_to_type_definition),
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(module.go_to_implementation),
-    lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
-    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: Quick(module_structure.mark_highlights),
-    lsp.TEXT_DOCUMENT_SELECTION_RANGE: Quick(module_structure.widen_selections),
-    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: Quick(module_structure.prepare_hierarchy),
-    lsp.CALL_HIERARCHY_INCOMING_CALLS: Slow(module_structure.list_incoming),
-    lsp.CALL_HIERARCHY_OUTGOING_CALLS: Slow(module_structure.list_outgoing),
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(module_structure.list_folds),
-    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Slow(module_structure.colour_words),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(module_structure.list_symbols),
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(module_sources.list_links),
-    lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(module_sources.list_actions),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(module_sources.show_hints),
-}
-"""Those about an HLO module, and what is not among them has no answer there."""
 
 
-def handler_for(context: Context, method: str) -> Quick | Slow:
-    """Who answers a request about a document."""
-    handlers = MODULE_HANDLERS if isinstance(context, ModuleContext) else HANDLERS
-    handler = handlers.get(method)
-    return handler if isinstance(handler, Quick | Slow) else Quick(lambda _context, _params: None)
+async def answer(state: State, method: str, params: Any) -> Any:
+    """Return the result of a request."""
+    handler = HANDLERS[method]
+    if isinstance(handler, StateHandler):
+        return await handler.function(state, params)
+    snapshot = await state.snapshot(method, _uri(params))
+    function = handler.function_for(snapshot) if snapshot else None
+    if function is None:
+        result = None
+    elif handler.is_inline:
+        result = function(snapshot, params)
+    else:
+        result = await in_thread(function, snapshot, params)
+    # The result of a resolve request must not be null: an item that cannot be resolved any more stays as it is.
+    return params if result is None and method.endswith("/resolve") else result
+
+
+def _uri(params: Any) -> str:
+    """The URI of the document that a request is about. Items from an earlier result have it in their `data`."""
+    document = getattr(params, "text_document", None)
+    if document is not None:
+        return str(document.uri)
+    data = getattr(getattr(params, "item", params), "data", None)
+    return str(data.get("uri", "")) if isinstance(data, Mapping) else ""

@@ -1,114 +1,113 @@
-"""The object that a command is given."""
+"""The argument of a command: one object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
-from xla_lens.lsp.reach import state_asked_for
-from xla_lens.lsp.requests.content import state_of_page
-from xla_lens.lsp.requests.context import Context, context_of
-from xla_lens.lsp.session import DumpSetState
-from xla_lens.lsp.sync import path_of
+from xla_lens.lsp.converter import from_json
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.snapshot import Snapshot, snapshot_of
+from xla_lens.lsp.state import State, is_page
+from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
 
 _T = TypeVar("_T")
 
 _GREATEST: Final = (1 << 53) - 1
-"""The greatest number that each reader of JSON can tell from the next one."""
+"""The greatest integer that every JSON reader represents exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The object that a command is given."""
+    """The object that a command is given. Methods raise `JsonRpcInvalidParams` for a value of the wrong type."""
 
-    server: "XlaLensServer"
+    state: State
     given: Mapping[str, Any]
 
     def get(self, name: str, wanted: type[_T], default: _T) -> _T:
-        """An argument, which need not be there. Raises `JsonRpcInvalidParams` for one that is of no use."""
+        """Return an optional property."""
         value = self.given.get(name)
         if value is None:
             return default
         if not isinstance(value, wanted) or isinstance(value, bool):
-            raise JsonRpcInvalidParams(message=f"{name}: {wanted.__name__} wanted, not {type(value).__name__}")
+            raise JsonRpcInvalidParams(message=f"{name}: expected {wanted.__name__}, not {type(value).__name__}")
         found: _T = value
         return found
 
     def need(self, name: str, wanted: type[_T]) -> _T:
-        """An argument that has to be there. Raises `JsonRpcInvalidParams` if it is not."""
+        """Return a required property."""
         if self.given.get(name) is None:
             raise JsonRpcInvalidParams(message=f"{name} is missing")
         value: _T = self.get(name, wanted, self.given[name])
         return value
 
     def number(self, name: str) -> int | None:
-        """An argument that is a number from 0, None if it is not there."""
+        """Return an optional non-negative integer, None if it is missing."""
         value = self.get(name, int, 0) if self.given.get(name) is not None else None
         if value is not None and not 0 <= value <= _GREATEST:
-            raise JsonRpcInvalidParams(message=f"{name}: a number from 0 to {_GREATEST}")
+            raise JsonRpcInvalidParams(message=f"{name}: expected an integer from 0 to {_GREATEST}")
         return value
 
     def need_number(self, name: str) -> int:
-        """An argument that has to be there, and to be a number from 0."""
+        """Return a required non-negative integer."""
         self.need(name, int)
         return self.number(name) or 0
 
+    def position(self) -> lsp.Position:
+        """Return the property `position`."""
+        try:
+            return from_json(self.need("position", dict), lsp.Position)
+        except (ValueError, TypeError, ExceptionGroup) as error:
+            raise JsonRpcInvalidParams(message="position: expected an object with line and character") from error
+
     def path(self) -> Path:
-        """The file of the argument `uri`."""
+        """Return the path of the property `uri`."""
         uri = self.need("uri", str)
-        found = self.server.session.find(uri)
+        found = self.state.sets.find(uri)
         return found[1] if found else path_of(uri)
 
     async def analysed(self) -> tuple[DumpSetState, Analysis]:
-        """The set of the argument `uri`: of a document that is open, of a page, or of a file on disk."""
+        """Return the set of the property `uri`, which may be an open document, a page, or a file on disk."""
         uri = self.need("uri", str)
-        state, path = self.server.session.find(uri) or (state_of_page(self.server, uri), None)
-        state = state or await state_asked_for(self.server, path_of(uri))
-        analysis = await _analysis(state, path or state.path) if state else None
-        if state is None or analysis is None:
+        dump_set, path = self.state.sets.find(uri) or (self.state.set_for_page(uri), None)
+        dump_set = dump_set or await self.state.set_for_command(path_of(uri))
+        analysis = await _analysis(dump_set, path or dump_set.path) if dump_set else None
+        if dump_set is None or analysis is None:
             raise JsonRpcInvalidParams(message=f"{uri} is neither open nor a dump")
-        return state, analysis
+        return dump_set, analysis
 
-    async def context(self) -> Context:
-        """The context of a request about the argument `uri`, which has to be open."""
-        context = await self.server.context(lsp.WORKSPACE_EXECUTE_COMMAND, self.need("uri", str))
-        if context is None:
-            raise JsonRpcInvalidParams(message=f"{self.given['uri']} is not open")
-        return context
-
-    async def context_of_file(self) -> Context:
-        """The context of a request about the argument `uri`, which need not be open."""
+    async def snapshot(self) -> Snapshot:
+        """Return a snapshot of the property `uri`, which must be an open document."""
         uri = self.need("uri", str)
-        if self.server.session.find(uri):
-            return await self.context()
-        state, _ = await self.analysed()
+        snapshot = None if is_page(uri) else await self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri)
+        if snapshot is None:
+            raise JsonRpcInvalidParams(message=f"{uri} is not open")
+        return snapshot
+
+    async def snapshot_of_file(self) -> Snapshot:
+        """Return a snapshot of the property `uri`, which may be an open document or a file on disk."""
+        uri = self.need("uri", str)
+        if self.state.sets.find(uri):
+            return await self.snapshot()
+        dump_set, _ = await self.analysed()
         path = self.path()
-        if state.file(path) is None:
-            await state.module_for(path)
-        context = context_of(state, path, self.server.client, self.server.settings, lambda _: None)
-        if context is None:
+        if dump_set.file(path) is None:
+            await dump_set.module_for(path)
+        capabilities = self.state.client.capabilities
+        snapshot = snapshot_of(dump_set, path, capabilities, self.state.settings, lambda _: None)
+        if snapshot is None:
             raise JsonRpcInvalidParams(message=f"{uri} cannot be read")
-        return context
-
-    def position(self) -> lsp.Position:
-        """The argument `position`."""
-        try:
-            return self.server.protocol.typed(self.need("position", dict), lsp.Position)
-        except (ValueError, TypeError, ExceptionGroup) as error:
-            raise JsonRpcInvalidParams(message="position is no position") from error
+        return snapshot
 
 
-async def _analysis(state: DumpSetState, path: Path) -> Analysis | None:
-    analysis = await state.analysis_for(path)
+async def _analysis(dump_set: DumpSetState, path: Path) -> Analysis | None:
+    analysis = await dump_set.analysis_for(path)
     if analysis is None:
-        # An HLO module is read after its dump.
-        await state.module_for(path)
-        analysis = await state.analysis_for(path)
+        # The file may be the HLO module, which is loaded last.
+        await dump_set.module_for(path)
+        analysis = await dump_set.analysis_for(path)
     return analysis

@@ -1,98 +1,93 @@
-"""Diagnostics for editors that ask for them: of a document, and of the workspace."""
+"""Pull diagnostics: `textDocument/diagnostic` and `workspace/diagnostic`."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.diagnostics import diagnostics_of
+from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.index import IndexedSet
-from xla_lens.lsp.session import DumpSetState
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
+from xla_lens.lsp.settings import Settings
+from xla_lens.lsp.state import State
 
 _PART: Final = 100
-"""Files in one part of a result."""
+"""Number of files in one partial result."""
 
 _Report: TypeAlias = lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport
 _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.WorkspaceUnchangedDocumentDiagnosticReport
 
 
-async def of_document(server: "XlaLensServer", params: lsp.DocumentDiagnosticParams) -> _Report:
+async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams) -> _Report:
     """The diagnostics of an open document."""
     uri = params.text_document.uri
-    found = server.session.find(uri)
+    found = state.sets.find(uri)
     if found is None:
         return lsp.RelatedFullDocumentDiagnosticReport([])
-    state, path = found
-    if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in server.client.refreshes:
-        await state.analysis_for(path)
+    dump_set, path = found
+    if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
+        await dump_set.analysis_for(path)
     else:
-        # It cannot be told that there is something new.
-        await state.settled()
-    state.note_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
-    result = _result_id(server, state, uri)
-    if result == params.previous_result_id:
-        return lsp.RelatedUnchangedDocumentDiagnosticReport(result)
-    diagnostics = diagnostics_of(server, state)
-    return lsp.RelatedFullDocumentDiagnosticReport(diagnostics.get(uri, []), result_id=result)
+        # The editor would never learn that the answer is stale.
+        await dump_set.settled()
+    dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
+    result_id = _result_id(state.settings, dump_set, uri)
+    if result_id == params.previous_result_id:
+        return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id)
+    return lsp.RelatedFullDocumentDiagnosticReport(state.diagnostics(dump_set).get(uri, []), result_id=result_id)
 
 
-async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
-    """The diagnostics of all files of the sets that are open; of the others in the workspace, too, if the user wants
-    that.
-    """
-    before = {previous.uri: previous.value for previous in params.previous_result_ids}
+async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
+    """The diagnostics of the sets with open documents; with `diagnostics.workspace` also those of all other sets."""
+    previous = {result.uri: result.value for result in params.previous_result_ids}
     reports: dict[str, _WorkspaceReport] = {}
-    closed: Mapping[Path, IndexedSet] = {}
-    if server.settings.checks_workspace:
-        await server.index.read()
-        closed = await server.index.sets()
-        server.index.note_answer()
-    for state in server.session.sets:
-        await state.analysis_for(state.path)
-        # What is not open tells of edits of what is.
-        state.note_answer(lsp.WORKSPACE_DIAGNOSTIC, state.key)
-    is_open = {state.key for state in server.session.sets}
-    for key, indexed in closed.items():
-        if key not in is_open:
-            reports.update((report.uri, report) for report in _of_indexed(server, indexed, before))
-    for state in server.session.sets:
-        reports.update((report.uri, report) for report in _of_set(server, state, before))
-    # Of what was closed since nothing is told any more.
-    for uri in before.keys() - reports.keys():
+    indexed_sets: Mapping[Path, IndexedSet] = {}
+    if state.settings.checks_workspace:
+        await state.index.update()
+        indexed_sets = await state.index.sets()
+        state.index.record_answer()
+    for dump_set in state.sets.open:
+        await dump_set.analysis_for(dump_set.path)
+        # Under the key, which is no document: files that are not open become stale with every edit.
+        dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
+    open_keys = {dump_set.key for dump_set in state.sets.open}
+    for key, indexed in indexed_sets.items():
+        if key not in open_keys:
+            reports.update((report.uri, report) for report in _reports_of_indexed(state, indexed, previous))
+    for dump_set in state.sets.open:
+        reports.update((report.uri, report) for report in _reports(state, dump_set, previous))
+    # Withdraw the diagnostics of documents that were closed since.
+    for uri in previous.keys() - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
     found = list(reports.values())
     if params.partial_result_token is None or len(found) <= _PART:
         return lsp.WorkspaceDiagnosticReport(found)
     for first in range(0, len(found), _PART):
         part = lsp.WorkspaceDiagnosticReportPartialResult(found[first : first + _PART])
-        server.send_part(params.partial_result_token, part)
+        state.client.send_partial_result(params.partial_result_token, part)
     return lsp.WorkspaceDiagnosticReport([])
 
 
-def _of_set(server: "XlaLensServer", state: DumpSetState, before: dict[str, str]) -> Iterator[_WorkspaceReport]:
-    versions = {opened.uri: opened.version for opened in state.open.values()}
-    for uri, diagnostics in diagnostics_of(server, state).items():
-        result, version = _result_id(server, state, uri), versions.get(uri)
-        if before.get(uri) == result:
-            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result, version)
+def _reports(state: State, dump_set: DumpSetState, previous: Mapping[str, str]) -> Iterator[_WorkspaceReport]:
+    versions = {opened.uri: opened.version for opened in dump_set.open.values()}
+    for uri, diagnostics in state.diagnostics(dump_set).items():
+        result_id, version = _result_id(state.settings, dump_set, uri), versions.get(uri)
+        if previous.get(uri) == result_id:
+            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
         else:
-            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result)
+            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id)
 
 
-def _of_indexed(server: "XlaLensServer", indexed: IndexedSet, before: dict[str, str]) -> Iterator[_WorkspaceReport]:
-    result = f"{hash((*sorted(indexed.stamps.values()), server.settings)):x}"
-    for uri, diagnostics in server.index.diagnostics(indexed).items():
-        if before.get(uri) == result:
-            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result)
+def _reports_of_indexed(state: State, indexed: IndexedSet, previous: Mapping[str, str]) -> Iterator[_WorkspaceReport]:
+    result_id = f"{hash((*sorted(indexed.stamps.values()), state.settings)):x}"
+    for uri, diagnostics in state.indexed_diagnostics(indexed).items():
+        if previous.get(uri) == result_id:
+            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id)
         else:
-            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result)
+            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result_id)
 
 
-def _result_id(server: "XlaLensServer", state: DumpSetState, uri: str) -> str:
-    """What tells that the diagnostics of a document are still the same."""
-    version = next((opened.version for opened in state.open.values() if opened.uri == uri), 0)
-    return f"{state.generation}.{version}.{hash(server.settings):x}"
+def _result_id(settings: Settings, dump_set: DumpSetState, uri: str) -> str:
+    """An identifier that changes whenever the diagnostics of a document may change."""
+    version = next((opened.version for opened in dump_set.open.values() if opened.uri == uri), 0)
+    return f"{dump_set.generation}.{version}.{hash(settings):x}"

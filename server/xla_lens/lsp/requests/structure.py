@@ -1,4 +1,4 @@
-"""Requests about how a document is built: what can be folded, what surrounds a place, what its words are."""
+"""The structure of a document: outline, folding ranges, selection ranges and semantic tokens."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,97 +7,156 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.folding import folds
+from xla_lens.features.hlo.folding import hlo_folds
+from xla_lens.features.hlo.selection import hlo_selection
+from xla_lens.features.hlo.symbols import hlo_symbols
+from xla_lens.features.hlo.tokens import hlo_tokens
 from xla_lens.features.selection import selection
+from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
-from xla_lens.lsp.methods import TOKEN_TYPES
-from xla_lens.lsp.plain import Json, Plain
-from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES
+from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import Token, TokenType
 
-FOLD_LIMIT: Final = 5_000
-"""What can be folded, at most, where the editor does not set a limit."""
+SYMBOL_LIMIT: Final = 1_000
+"""Maximum number of children of one outline entry. Editors draw the whole outline at once."""
 
-TOKEN_LIMIT: Final = 20_000
-"""Words in one answer, at most."""
+FOLD_LIMIT: Final = 5_000
+"""Maximum number of folding ranges if the editor sets no limit."""
 
 POSITION_LIMIT: Final = 1_000
-"""Cursors of one request around which something is looked for, at most."""
+"""Maximum number of positions of one request that get selection ranges."""
 
 NESTING_LIMIT: Final = 100
-"""Selections in each other, at most: parentheses can be as deep as a text is long."""
+"""Maximum depth of selection ranges. Parentheses can be nested as deeply as the text is long."""
+
+TOKEN_LIMIT: Final = 20_000
+"""Maximum number of semantic tokens in one answer."""
+
+# ---------------------------------------------------------------- outline
 
 
-def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
-    """What can be folded, the biggest first if it is too much."""
-    return shown_folds(context, [(fold.start, fold.end) for fold in folds(context.file, fold_limit(context))])
+def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
+    """The outline of a dump file."""
+    return _outline(snapshot, document_symbols(snapshot.analysis.dump, snapshot.file, SYMBOL_LIMIT))
 
 
-def fold_limit(context: Context) -> int:
-    """What can be folded in one document, at most."""
-    return min(context.client.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+def hlo_document_symbol(snapshot: HloSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
+    """The computations of an HLO module and their instructions."""
+    return _outline(snapshot, hlo_symbols(snapshot.analysis.dump, snapshot.module, SYMBOL_LIMIT))
 
 
-def shown_folds(context: Context, found: list[tuple[int, int]]) -> Plain:
-    """What can be folded, from the line of one byte to that of another."""
-    limit = fold_limit(context)
+def _outline(snapshot: Snapshot, symbols: list[Symbol]) -> RawJson:
+    if snapshot.capabilities.has_nested_symbols:
+        # A truncated entry says so in its detail.
+        return snapshot.convert.symbols(snapshot.file, symbols)
+    if any(map(_is_truncated, symbols)):
+        snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
+    return snapshot.convert.flat_symbols(snapshot.file, symbols)
+
+
+def _is_truncated(symbol: Symbol) -> bool:
+    return 0 < len(symbol.children) < symbol.count or any(map(_is_truncated, symbol.children))
+
+
+# ---------------------------------------------------------------- folding ranges
+
+
+def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
+    """The folding ranges of a dump file, the biggest ones if there are too many."""
+    limit = _fold_limit(snapshot)
+    return _folding_ranges(snapshot, [(fold.start, fold.end) for fold in folds(snapshot.file, limit)], limit)
+
+
+def hlo_folding_range(snapshot: HloSnapshot, _params: lsp.FoldingRangeParams) -> RawJson:
+    """The folding ranges of an HLO module, the biggest ones if there are too many."""
+    limit = _fold_limit(snapshot)
+    return _folding_ranges(snapshot, hlo_folds(snapshot.module, limit), limit)
+
+
+def _fold_limit(snapshot: Snapshot) -> int:
+    return min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+
+
+def _folding_ranges(snapshot: Snapshot, found: list[tuple[int, int]], limit: int) -> RawJson:
     if len(found) == limit:
-        context.told_cut(f"the {limit:,} biggest folds are shown")
-    starts, _ = context.convert.positions(context.file, [start for start, _ in found])
-    ends, _ = context.convert.positions(context.file, [end for _, end in found])
-    return Plain([{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end])
+        snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
+    starts, _ = snapshot.convert.positions(snapshot.file, [start for start, _ in found])
+    ends, _ = snapshot.convert.positions(snapshot.file, [end for _, end in found])
+    return RawJson(
+        [{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end]
+    )
 
 
-def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain:
-    """What surrounds each of some places, from the word to the whole file."""
-    return shown_selections(context, params, lambda offset: selection(context.file, offset, NESTING_LIMIT))
+# ---------------------------------------------------------------- selection ranges
 
 
-def shown_selections(
-    context: Context, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
-) -> Plain:
-    """For each of some places the spans that are found around it, from the smallest on."""
-    found = [_widen(context, position, find) for position in params.positions[:POSITION_LIMIT]]
-    # Each has to have an answer.
-    return Plain([*found, *map(_nothing, params.positions[POSITION_LIMIT:])])
+def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> RawJson:
+    """What surrounds each position of a dump file, from the word to the whole file."""
+    return _selection_ranges(snapshot, params, lambda offset: selection(snapshot.file, offset, NESTING_LIMIT))
 
 
-def _widen(context: Context, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]) -> Json:
+def hlo_selection_range(snapshot: HloSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
+    """What surrounds each position of an HLO module, from the word to the whole file."""
+    return _selection_ranges(snapshot, params, lambda offset: hlo_selection(snapshot.module, offset, NESTING_LIMIT))
+
+
+def _selection_ranges(
+    snapshot: Snapshot, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
+) -> RawJson:
+    found = [_selection_range(snapshot, position, find) for position in params.positions[:POSITION_LIMIT]]
+    # The protocol requires a range for each position.
+    return RawJson([*found, *map(_empty_range, params.positions[POSITION_LIMIT:])])
+
+
+def _selection_range(snapshot: Snapshot, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]) -> Json:
     found: Json = {}
-    spans = find(context.offset(position))
-    for where in reversed(context.convert.ranges(context.file, spans)):
+    spans = find(snapshot.offset(position))
+    for where in reversed(snapshot.convert.ranges(snapshot.file, spans)):
         found = {"range": where, "parent": found} if found else {"range": where}
-    return found or _nothing(position)
+    return found or _empty_range(position)
 
 
-def _nothing(position: lsp.Position) -> Json:
+def _empty_range(position: lsp.Position) -> Json:
     place = {"line": position.line, "character": position.character}
     return {"range": {"start": place, "end": place}}
 
 
-def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
-    """The words of some lines with what they are."""
-    start, end = context.offset(params.range.start), context.offset(params.range.end)
-    return shown_words(context, tokens(context.analysis, context.file, start, end, TOKEN_LIMIT + 1))
+# ---------------------------------------------------------------- semantic tokens
 
 
-def shown_words(context: Context, found: list[Token]) -> lsp.SemanticTokens:
-    """The first of some words of the document, each told from the one before."""
-    found = context.cut(found, TOKEN_LIMIT, "words with colours")
+def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
+    """The semantic tokens of some lines of a dump file."""
+    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+    return _semantic_tokens(snapshot, tokens(snapshot.analysis, snapshot.file, start, end, TOKEN_LIMIT + 1))
+
+
+def hlo_semantic_tokens_range(snapshot: HloSnapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
+    """The semantic tokens of some lines of an HLO module."""
+    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+    return _semantic_tokens(snapshot, hlo_tokens(snapshot.analysis, snapshot.module, start, end, TOKEN_LIMIT + 1))
+
+
+def _semantic_tokens(snapshot: Snapshot, found: list[Token]) -> lsp.SemanticTokens:
+    """Encode tokens: five numbers each, positions relative to the token before."""
+    found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (
-        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in context.convert.positions(context.file, offsets)
+        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in snapshot.convert.positions(snapshot.file, offsets)
     )
     down = np.diff(row, prepend=0)
     right = np.where(down == 0, np.diff(column, prepend=0), column)
-    # What an edit has torn apart is nothing for now.
+    # A token that an edit has split over several lines has no width until the next analysis.
     width = np.where(end_row == row, end_column - column, 0)
     types = [_TYPES[token.type] for token in found]
-    modifiers = [_IS_DEFINITION * token.is_definition | _IS_LIVE_AT_PEAK * token.is_live_at_peak for token in found]
+    modifiers = [_DEFINITION * token.is_definition | _LIVE_AT_PEAK * token.is_live_at_peak for token in found]
     return lsp.SemanticTokens(np.array((down, right, width, types, modifiers), np.int64).T.ravel().tolist())
 
 
-_IS_DEFINITION: Final = 1
-_IS_LIVE_AT_PEAK: Final = 2
+_DEFINITION: Final = 1 << TOKEN_MODIFIERS.index("definition")
+_LIVE_AT_PEAK: Final = 1 << TOKEN_MODIFIERS.index("liveAtPeak")
 _TYPES: Final = {
     kind: TOKEN_TYPES.index(shown)
     for kind, shown in {

@@ -10,19 +10,19 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.features.hover import hover
-from xla_lens.features.memory_map import memory_map
-from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview, overview
+from xla_lens.features.memory_map import memory_map as memory_map_facts
+from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview
+from xla_lens.features.overview import overview as overview_facts
 from xla_lens.files import file_size
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
-from xla_lens.lsp.opened import OpenDocument
-from xla_lens.lsp.plain import Plain
+from xla_lens.lsp.raw_json import RawJson
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.content import shown_page
-from xla_lens.lsp.requests.context import Context, ModuleContext
-from xla_lens.lsp.sync import uri_of
-from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_target
@@ -51,30 +51,30 @@ _EDITED_BYTES: Final = 50 << 20
 """The size above which VS Code gives extensions no text of a file."""
 
 
-async def read_memory_map(arguments: Arguments) -> Plain:
+async def memory_map(arguments: Arguments) -> RawJson:
     """Return everything of a set that can be drawn."""
-    state, analysis = await arguments.analysed()
-    module = await state.module_for(state.path)
-    return await in_thread(lambda: Plain(memory_map_data(memory_map(analysis, module))))
+    dump_set, analysis = await arguments.analysed()
+    module = await dump_set.module_for(dump_set.path)
+    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(analysis, module))))
 
 
 # ---------------------------------------------------------------- an overview
 
 
-async def read_overview(arguments: Arguments) -> Plain:
+async def overview(arguments: Arguments) -> RawJson:
     """Return where the memory of a set goes."""
     top = arguments.number("top")
-    state, analysis = await arguments.analysed()
-    module = await state.module_for(state.path)
-    opened = dict(state.open)
-    convert = Converter(opened, arguments.server.client)
+    dump_set, analysis = await arguments.analysed()
+    module = await dump_set.module_for(dump_set.path)
+    opened = dict(dump_set.open)
+    convert = Converter(opened, arguments.state.client.capabilities.encoding)
 
-    def made() -> Plain:
-        found = overview(analysis, module, _TOP if top is None else top)
-        files = _files(state.path, opened)
+    def made() -> RawJson:
+        found = overview_facts(analysis, module, _TOP if top is None else top)
+        files = _files(dump_set.path, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
-        return Plain(_overview(found, analysis.dump, uri, files, convert))
+        return RawJson(_overview(found, analysis.dump, uri, files, convert))
 
     return await in_thread(made)
 
@@ -179,20 +179,20 @@ def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
 # ---------------------------------------------------------------- modules
 
 
-async def list_modules(arguments: Arguments) -> Plain:
+async def modules(arguments: Arguments) -> RawJson:
     """Return the sets of the workspace that have been read so far, and start reading the others."""
-    index = arguments.server.index
+    index = arguments.state.index
     is_reading = index.start_reading()
-    found, states = await index.sets_now(), arguments.server.session.sets
+    found, states = await index.sets_now(), arguments.state.sets.open
     is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
-    modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
+    found_modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
     answer: contract.Modules = {
         "isReading": is_reading or is_loading,
-        "isTruncated": index.is_cut,
-        "modules": modules,
+        "isTruncated": index.is_truncated,
+        "modules": found_modules,
     }
-    return Plain(answer)
+    return RawJson(answer)
 
 
 def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
@@ -217,7 +217,7 @@ def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> contract
 # ---------------------------------------------------------------- positions
 
 
-async def read_what_is_at(arguments: Arguments) -> contract.WhatIsAt:
+async def what_is_at(arguments: Arguments) -> contract.WhatIsAt:
     """Return what a position of a file of a set, or of a page, refers to."""
     dump, target, step = await target_at(arguments)
     value = target.row if isinstance(target, Value) else NONE
@@ -230,27 +230,27 @@ async def read_what_is_at(arguments: Arguments) -> contract.WhatIsAt:
 async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int | None]:
     """Return the set of a file or a page, what a position of it refers to, and the step that it refers to."""
     position = arguments.position()
-    page = await shown_page(arguments.server, arguments.need("uri", str))
+    page = await arguments.state.page(arguments.need("uri", str))
     if page is None:
-        context = await arguments.context_of_file()
-        return context.analysis.dump, *_target(context, position)
+        snapshot = await arguments.snapshot_of_file()
+        return snapshot.analysis.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
-    link = page.link_at(position, arguments.server.client.encoding)
+    link = page.link_at(position, arguments.state.client.capabilities.encoding)
     target = entity_target(analysis.dump, link.entity) if link else None
     return analysis.dump, target, target.step if isinstance(target, Step) else None
 
 
-def _target(context: Context, position: lsp.Position) -> tuple[Target | None, int | None]:
-    dump = context.analysis.dump
-    if not isinstance(context, ModuleContext):
-        mention = context.mention(position)
+def _target(snapshot: Snapshot, position: lsp.Position) -> tuple[Target | None, int | None]:
+    dump = snapshot.analysis.dump
+    if not isinstance(snapshot, HloSnapshot):
+        mention = snapshot.mention(position)
         target = mention.target if mention else None
         step = step_of(dump, mention) if mention else None
         return target, _step(dump, target.name) if isinstance(target, Instruction) else step
-    found = context.hlo_mention(position)
+    found = snapshot.hlo_mention(position)
     if found is None or not isinstance(found.target, HloInstruction):
         return None, None
-    name = context.module.name(found.target.row)
+    name = snapshot.module.name(found.target.row)
     return meaning_of(dump, name, found.target.index), _step(dump, dump.name_number(name))
 
 
@@ -267,14 +267,14 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise JsonRpcInvalidParams(message=f"expected exactly one of {', '.join(_DESCRIBED)}")
     (what,) = given
     number = arguments.need_number(what)
-    state, analysis = await arguments.analysed()
+    dump_set, analysis = await arguments.analysed()
     found = _DESCRIBED[what](analysis.dump, number)
     if found is None:
         raise JsonRpcInvalidParams(message=f"there is no {what} {number:,}")
     target, place = found
-    module = await state.module_for(state.path)
+    module = await dump_set.module_for(dump_set.path)
     markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
-    convert = Converter(state.open, arguments.server.client)
+    convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     return {"markdown": markdown, "location": _location(convert, asked or _shown(analysis.dump, target, place))}
 

@@ -1,27 +1,25 @@
-"""Requests about all dump sets of the workspace."""
+"""`workspace/symbol`."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
 from xla_lens.lsp.index import IndexedSet
-from xla_lens.lsp.sync import uri_of
-from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.state import State
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.summary import EntryKind
 from xla_lens.render.workspace_symbols import container_text, parse_query
 
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
-
 SYMBOL_LIMIT: Final = 500
-"""What is found, at most: people look at the first few, and type on."""
+"""Maximum number of symbols. Users look at the first few and continue to type."""
 
 _PERIOD: Final = 0.3
-"""Seconds between parts of a result."""
+"""Seconds between two partial results."""
 
 _KINDS: Final = {
     EntryKind.MODULE: lsp.SymbolKind.Module,
@@ -30,38 +28,38 @@ _KINDS: Final = {
 }
 
 
-async def find_symbols(server: "XlaLensServer", params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-    """What is found by name, size and what it is."""
-    reading = asyncio.ensure_future(server.index.read())
-    told: set[Path] = set()
+async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
+    """Modules, allocations and values of the workspace by name, size and kind. While sets are being read, those read so
+    far are searched and sent as partial results.
+    """
+    reading = asyncio.ensure_future(state.index.update())
+    searched: set[Path] = set()
     left = SYMBOL_LIMIT
     try:
         while params.partial_result_token is not None and not reading.done():
             await asyncio.wait([reading], timeout=_PERIOD)
-            found = {stem: one for stem, one in (await server.index.sets()).items() if stem not in told}
+            found = {key: one for key, one in (await state.index.sets()).items() if key not in searched}
             if found and not reading.done():
-                told |= found.keys()
-                # The biggest sets come last: there has to be room for them.
-                part = await _search(server, found.values(), params.query, left // 2)
+                searched |= found.keys()
+                # Leave room for later sets: the biggest ones come last.
+                part = await _search(state, found.values(), params.query, left // 2)
                 left -= len(part)
                 if part:
-                    server.send_part(params.partial_result_token, part)
+                    state.client.send_partial_result(params.partial_result_token, part)
         await reading
     finally:
-        # Others may wait for the same.
+        # Cancels this wait only: other requests may wait for the same pass.
         reading.cancel()
-    rest = (one for stem, one in (await server.index.sets()).items() if stem not in told)
-    return await _search(server, rest, params.query, left)
+    rest = (one for key, one in (await state.index.sets()).items() if key not in searched)
+    return await _search(state, rest, params.query, left)
 
 
-async def _search(
-    server: "XlaLensServer", sets: Iterable[IndexedSet], query: str, limit: int
-) -> list[lsp.WorkspaceSymbol]:
+async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: int) -> list[lsp.WorkspaceSymbol]:
     summaries = [one.summary for one in sets]
     found = await in_thread(search, summaries, parse_query(query), limit)
     if found.is_cut:
-        server.tell_cut(lsp.WORKSPACE_SYMBOL, "", f"the best {SYMBOL_LIMIT:,} of what is found are shown")
-    uris = {opened.path: opened.uri for state in server.session.sets for opened in state.open.values()}
+        state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
+    uris = state.sets.uris
     return [_symbol(symbol, uris) for symbol in found.symbols]
 
 

@@ -1,4 +1,4 @@
-"""`xla-lens check --all-features`: nothing goes wrong on real dumps, and what goes wrong is found."""
+"""All requests at all words of real dumps succeed, and `every_request` finds those that fail."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,18 +8,24 @@ from typing import Any
 import pytest
 from lsprotocol import types as lsp
 
-from cli.test_cli import run
+from every_request import check_requests, main
 from samples import DUMPS, GLUED, PALLAS, PEAK_NAMES, SEED, SPLIT, TPU, facts
-from xla_lens.lsp.every_request import check_requests
-from xla_lens.lsp.requests import HANDLERS, Quick, Wide
+from xla_lens.lsp.requests import HANDLERS, DocumentHandler, StateHandler
 
-_OUTCOME = re.compile(r"(.*): ([\d,]+) requests at ([\d,]+) words, ([\d,]+) went wrong")
+_OUTCOME = re.compile(r"(.*): ([\d,]+) requests at ([\d,]+) words, ([\d,]+) failed")
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Run the command line of `every_request`. Return the exit status and what it prints."""
+    status = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS)[::3], ids=lambda fact: fact["file"])
 def test_nothing_goes_wrong(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
     path = DUMPS / fact["file"]
-    status, out, err = run(capsys, "check", "--all-features", "--sample", 5, path)
+    status, out, err = _run(capsys, "--sample", 5, path)
     assert (status, err) == (0, "")
     (outcome,) = map(_OUTCOME.fullmatch, out.splitlines())
     assert outcome
@@ -31,12 +37,12 @@ def test_nothing_goes_wrong(capsys: pytest.CaptureFixture[str], fact: dict[str, 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU, PALLAS, PEAK_NAMES], ids=lambda path: path.name[:40])
 def test_nothing_goes_wrong_at_any_word(path: Path) -> None:
     outcome = check_requests(path, None)
-    assert outcome.wrong == []
+    assert outcome.failures == []
     assert outcome.requests["textDocument/hover"] == outcome.words > 60
 
 
 def test_a_folder_is_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "check", "--all-features", "--sample", 1, SPLIT.parent)
+    _, out, _ = _run(capsys, "--sample", 1, SPLIT.parent)
     files = [Path(line.split(": ")[0]).name for line in out.splitlines()]
     assert len(files) == 5
     assert {name.split("_optimizations")[1] for name in files} == {
@@ -46,15 +52,6 @@ def test_a_folder_is_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> Non
         "-live-range.txt",
         "-memory-usage-report.txt",
     }
-
-
-def test_what_is_no_dump_is_said_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("nothing of a dump\n")
-    status, out, err = run(capsys, "check", "--all-features", path)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert "not an XLA dump" in err
 
 
 def test_all_requests_are_made() -> None:
@@ -84,11 +81,11 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
 def test_what_goes_wrong_is_found(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, told: str
 ) -> None:
-    monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, Quick(answer))
-    status, out, err = run(capsys, "check", "--all-features", "--sample", 2, SEED)
+    monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, DocumentHandler(answer, None, None, is_inline=True))
+    status, out, err = _run(capsys, "--sample", 2, SEED)
     assert (status, err) == (1, "")
     *wrong, last = out.splitlines()
-    assert last.endswith("at 2 words, 2 went wrong")
+    assert last.endswith("at 2 words, 2 failed")
     assert len(wrong) == 2
     for line in wrong:
         assert re.match(rf"{re.escape(str(SEED))}:\d+:\d+: textDocument/hover: {re.escape(told)}", line)
@@ -105,9 +102,13 @@ def test_each_request_that_fails_is_found(monkeypatch: pytest.MonkeyPatch, broke
 
     for method in broken:
         handler = HANDLERS[method]
-        answer = raises if isinstance(handler, Wide) else _raises
-        monkeypatch.setitem(HANDLERS, method, type(handler)(answer))
+        broken_handler = (
+            StateHandler(raises)
+            if isinstance(handler, StateHandler)
+            else DocumentHandler(_raises, _raises, handler.page, handler.is_inline)
+        )
+        monkeypatch.setitem(HANDLERS, method, broken_handler)
     values = Path(str(SPLIT).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
-    wrong = [line.rsplit(": ", 2) for line in check_requests(values, 60).wrong]
+    wrong = [line.rsplit(": ", 2) for line in check_requests(values, 60).failures]
     assert {(error, reason) for _, error, reason in wrong} == {("ZeroDivisionError", "broken")}
     assert {where.split(": ")[-1] for where, _, _ in wrong} == set(broken)

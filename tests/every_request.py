@@ -1,11 +1,13 @@
-"""Every request at every word of a file, without an editor: `xla-lens check --all-features`.
+"""Make every request of an editor at every word of dump files: `python tests/every_request.py PATH... [--sample N]`.
 
-What goes wrong is told: an exception, an answer that the protocol does not allow, or a range that is not in its file.
+Reports exceptions, answers that the protocol does not allow, and ranges that are not in their file.
 """
 
+import argparse
 import asyncio
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,12 +17,14 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 
 from xla_lens.features.tokens import tokens
+from xla_lens.files import find_sets
+from xla_lens.lsp.converter import strict_converter, to_json
 from xla_lens.lsp.methods import Command
-from xla_lens.lsp.requests import HANDLERS, Wide, handler_for
-from xla_lens.lsp.requests.content import page_uri
-from xla_lens.lsp.requests.context import Context, ModuleContext
-from xla_lens.lsp.serve import create_server
-from xla_lens.lsp.strict import strict_converter
+from xla_lens.lsp.pages import page_uri
+from xla_lens.lsp.requests import HANDLERS, StateHandler
+from xla_lens.lsp.requests import answer as answer_request
+from xla_lens.lsp.server import Server
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.tables.dump_set import DumpSet
@@ -35,20 +39,20 @@ _CAPABILITIES: Final = {
     },
 }
 _LINES: Final = 200
-"""Lines that an editor shows at once."""
+"""Number of lines that an editor requests at once."""
 
 _WORD: Final = re.compile(rb"[^\s{}()\[\]\",=%]+")
-"""In an HLO module: a name, a number, a word of the format."""
+"""A name, a number or a keyword in an HLO module."""
 
 _QUERIES: Final = ("", "f", "peak:", "temp: >1KiB", "allocation 1", "module:jit")
 _CHECKED_RANGES: Final = 100
-"""Ranges of one answer that are looked at."""
+"""Number of ranges checked in one answer."""
 
 _DESCRIBED: Final = 20
-"""Values, allocations and steps that are described, of each so many."""
+"""Number of values, of allocations and of steps to describe."""
 
 _CONVERTER: Final = strict_converter()
-# lsprotocol takes whatever has a `command` for a command, and so each action that has one.
+# lsprotocol reads every action with a `command` as a command.
 _CONVERTER.register_structure_hook(
     lsp.Command | lsp.CodeAction,
     lambda value, _: _CONVERTER.structure(value, lsp.CodeAction if "kind" in value else lsp.Command),
@@ -57,98 +61,95 @@ _CONVERTER.register_structure_hook(
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of the requests about a file. `wrong` are lines of text: where, which request, and what."""
+    """The requests about one file. `failures` are lines of text: position, request, and what is wrong."""
 
     path: Path
     words: int = 0
     requests: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 def check_requests(path: Path, sample: int | None) -> Outcome:
-    """Makes all requests about a file, at each of its words, or at so many of them that are chosen at random.
-
-    Raises `OSError` where the file cannot be read.
-    """
+    """Make all requests about a file, at each of its words or at a random sample of them. Raises `OSError`."""
     return asyncio.run(_Check(path).run(sample))
 
 
 class _Check:
-    """The requests about one file."""
+    """Makes the requests about one file."""
 
     def __init__(self, path: Path) -> None:
         self._outcome = Outcome(path)
-        self._server = create_server()
+        self._server = Server()
         self._uri = path.absolute().as_uri()
         self._documents: dict[str, Document] = {}
 
     async def run(self, sample: int | None) -> Outcome:
         path = self._outcome.path.absolute()
-        context = await self._open(path)
-        if context is None:
-            # Nothing of a dump: what is asked about it has no answer, and that is right.
+        snapshot = await self._open(path)
+        if snapshot is None:
+            # Not a dump: requests about it have no result.
             return self._outcome
-        files = [*context.analysis.dump.files, *([context.module.file] if context.module else [])]
+        files = [*snapshot.analysis.dump.files, *([snapshot.module.file] if snapshot.module else [])]
         self._documents = {Path(file.label).as_uri(): file.document for file in files}
-        await self._about_the_file(context)
-        await self._about_the_workspace(context)
-        file = context.file
+        await self._about_the_file(snapshot)
+        await self._about_the_workspace(snapshot)
+        file = snapshot.file
         size = len(file.document.data)
-        starts = [token.start for token in tokens(context.analysis, file, 0, size, size + 1)]
-        if isinstance(context, ModuleContext):
+        starts = [token.start for token in tokens(snapshot.analysis, file, 0, size, size + 1)]
+        if isinstance(snapshot, HloSnapshot):
             starts = [word.start() for word in _WORD.finditer(file.document.data)]
         if sample is not None and sample < len(starts):
             starts = sorted(random.Random(0).sample(starts, sample))
         for start in starts:
-            await self._at(context, lsp.Position(*to_position(file.document, start, self._server.client.encoding)))
+            await self._at(
+                snapshot, lsp.Position(*to_position(file.document, start, self._server.client.capabilities.encoding))
+            )
         self._outcome.words = len(starts)
         return self._outcome
 
-    async def _open(self, path: Path) -> Context | None:
-        protocol = self._server.protocol
-        protocol.set_writer(_Sink())
+    async def _open(self, path: Path) -> Snapshot | None:
         params = {"processId": None, "rootUri": None, "capabilities": _CAPABILITIES}
-        protocol.receive({"jsonrpc": "2.0", "id": 0, "method": lsp.INITIALIZE, "params": params})
-        self._server.session.open(self._uri, path, 1, document_of_file(path.read_bytes()))
-        # The HLO module should be there, too.
-        return await self._server.context(lsp.TEXT_DOCUMENT_IMPLEMENTATION, self._uri)
+        self._server.protocol.receive({"jsonrpc": "2.0", "id": 0, "method": lsp.INITIALIZE, "params": params})
+        self._server.state.sets.open_document(self._uri, path, 1, document_of_file(path.read_bytes()))
+        # This request waits for the HLO module.
+        return await self._server.state.file_snapshot(lsp.TEXT_DOCUMENT_IMPLEMENTATION, self._uri)
 
     # ---------------------------------------------------------------- requests
 
-    async def _about_the_file(self, context: Context) -> None:
-        document, last = lsp.TextDocumentIdentifier(self._uri), context.file.document.line_count
-        await self._ask(context, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lsp.DocumentSymbolParams(document))
-        await self._ask(context, lsp.TEXT_DOCUMENT_FOLDING_RANGE, lsp.FoldingRangeParams(document))
-        for lens in await self._ask(context, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensParams(document)) or []:
-            await self._ask(context, lsp.CODE_LENS_RESOLVE, lens)
-        for link in await self._ask(context, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lsp.DocumentLinkParams(document)) or []:
-            await self._ask(context, lsp.DOCUMENT_LINK_RESOLVE, link)
+    async def _about_the_file(self, snapshot: Snapshot) -> None:
+        document, last = lsp.TextDocumentIdentifier(self._uri), snapshot.file.document.line_count
+        await self._ask(snapshot, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lsp.DocumentSymbolParams(document))
+        await self._ask(snapshot, lsp.TEXT_DOCUMENT_FOLDING_RANGE, lsp.FoldingRangeParams(document))
+        for lens in await self._ask(snapshot, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensParams(document)) or []:
+            await self._ask(snapshot, lsp.CODE_LENS_RESOLVE, lens)
+        for link in await self._ask(snapshot, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lsp.DocumentLinkParams(document)) or []:
+            await self._ask(snapshot, lsp.DOCUMENT_LINK_RESOLVE, link)
         for row in range(0, last, _LINES):
             lines = lsp.Range(lsp.Position(row, 0), lsp.Position(row + _LINES, 0))
             hints = lsp.InlayHintParams(document, lines)
-            await self._ask(context, lsp.TEXT_DOCUMENT_INLAY_HINT, hints)
+            await self._ask(snapshot, lsp.TEXT_DOCUMENT_INLAY_HINT, hints)
             words = lsp.SemanticTokensRangeParams(document, lines)
-            await self._ask(context, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, words)
+            await self._ask(snapshot, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, words)
 
-    async def _about_the_workspace(self, context: Context) -> None:
+    async def _about_the_workspace(self, snapshot: Snapshot) -> None:
         document = lsp.TextDocumentIdentifier(self._uri)
-        await self._ask(context, lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DocumentDiagnosticParams(document))
-        await self._ask(context, lsp.WORKSPACE_DIAGNOSTIC, lsp.WorkspaceDiagnosticParams([]))
+        await self._ask(snapshot, lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DocumentDiagnosticParams(document))
+        await self._ask(snapshot, lsp.WORKSPACE_DIAGNOSTIC, lsp.WorkspaceDiagnosticParams([]))
         for query in _QUERIES:
-            await self._ask(context, lsp.WORKSPACE_SYMBOL, lsp.WorkspaceSymbolParams(query))
-        found = self._server.session.find(self._uri)
+            await self._ask(snapshot, lsp.WORKSPACE_SYMBOL, lsp.WorkspaceSymbolParams(query))
+        found = self._server.state.sets.find(self._uri)
         key = found[0].key if found else self._outcome.path
-        for page in _pages(context):
+        for page in _pages(snapshot):
             uri = page_uri(key, page)
-            await self._ask(context, lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, lsp.TextDocumentContentParams(uri))
+            await self._ask(snapshot, lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, lsp.TextDocumentContentParams(uri))
             links = lsp.DocumentLinkParams(lsp.TextDocumentIdentifier(uri))
-            answer = await self._server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
+            answer = await answer_request(self._server.state, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
             self._checked(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
-        for command, arguments in _commands(self._uri, context.analysis.dump):
+        for command, arguments in _commands(self._uri, snapshot.analysis.dump):
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
-            await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
+            await self._ask(snapshot, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
 
-    async def _at(self, context: Context, position: lsp.Position) -> None:
+    async def _at(self, snapshot: Snapshot, position: lsp.Position) -> None:
         document, here = lsp.TextDocumentIdentifier(self._uri), lsp.Range(position, position)
         for method, params in (
             (lsp.TEXT_DOCUMENT_HOVER, lsp.HoverParams(document, position)),
@@ -156,38 +157,41 @@ class _Check:
             (lsp.TEXT_DOCUMENT_DECLARATION, lsp.DeclarationParams(document, position)),
             (lsp.TEXT_DOCUMENT_TYPE_DEFINITION, lsp.TypeDefinitionParams(document, position)),
             (lsp.TEXT_DOCUMENT_IMPLEMENTATION, lsp.ImplementationParams(document, position)),
-            (lsp.TEXT_DOCUMENT_REFERENCES, lsp.ReferenceParams(lsp.ReferenceContext(True), document, position)),  # noqa: FBT003
+            (lsp.TEXT_DOCUMENT_REFERENCES, lsp.ReferenceParams(lsp.ReferenceContext(True), document, position)),
             (lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, lsp.DocumentHighlightParams(document, position)),
             (lsp.TEXT_DOCUMENT_SELECTION_RANGE, lsp.SelectionRangeParams(document, [position])),
             (lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionParams(document, here, lsp.CodeActionContext([]))),
         ):
-            await self._ask(context, method, params)
+            await self._ask(snapshot, method, params)
         place = {"line": position.line, "character": position.character}
         what = lsp.ExecuteCommandParams(Command.WHAT_IS_AT, arguments=[{"uri": self._uri, "position": place}])
-        await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, what)
+        await self._ask(snapshot, lsp.WORKSPACE_EXECUTE_COMMAND, what)
         prepare = lsp.CallHierarchyPrepareParams(document, position)
-        for item in await self._ask(context, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepare) or []:
+        for item in await self._ask(snapshot, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepare) or []:
             incoming, outgoing = lsp.CallHierarchyIncomingCallsParams(item), lsp.CallHierarchyOutgoingCallsParams(item)
-            await self._ask(context, lsp.CALL_HIERARCHY_INCOMING_CALLS, incoming)
-            await self._ask(context, lsp.CALL_HIERARCHY_OUTGOING_CALLS, outgoing)
+            await self._ask(snapshot, lsp.CALL_HIERARCHY_INCOMING_CALLS, incoming)
+            await self._ask(snapshot, lsp.CALL_HIERARCHY_OUTGOING_CALLS, outgoing)
 
-    async def _ask(self, context: Context, method: str, params: Any) -> Any:
-        """The answer to a request, if nothing is wrong with it."""
+    async def _ask(self, snapshot: Snapshot, method: str, params: Any) -> Any:
+        """Make a request and return its result. Return None and record a failure if it is wrong."""
         self._outcome.requests[method] += 1
         handler = HANDLERS[method]
         try:
-            if isinstance(handler, Wide):
-                result = await handler.answer(self._server, params)
+            if isinstance(handler, StateHandler):
+                result = await handler.function(self._server.state, params)
             else:
-                result = handler_for(context, method).answer(context, params)
+                function = handler.function_for(snapshot)
+                result = function(snapshot, params) if function else None
             return self._checked(self._uri, method, result)
         except Exception as error:
-            self._outcome.wrong.append(f"{_where(params)}{method}: {_reason(error)}")
+            self._outcome.failures.append(f"{_where(params)}{method}: {_reason(error)}")
             return None
 
     def _checked(self, uri: str, method: str, result: Any) -> Any:
-        """An answer. Raises if the protocol does not allow it, or if a range of it is not in its file."""
-        answer = self._server.protocol.plain(result)
+        """Return a result as an object of lsprotocol. Raises if the protocol does not allow it or a range is not in its
+        file.
+        """
+        answer = to_json(result)
         answer_type: Any = lsp.METHOD_TO_TYPES[method][1]
         response = _CONVERTER.structure({"jsonrpc": "2.0", "id": 0, "result": answer}, answer_type)
         for number, (where, place) in enumerate(_ranges(answer, uri)):
@@ -196,7 +200,7 @@ class _Check:
         return response.result
 
     def _check_range(self, document: Document, place: Mapping[str, Any]) -> None:
-        encoding = self._server.client.encoding
+        encoding = self._server.client.capabilities.encoding
         start, end = ((place[name]["line"], place[name]["character"]) for name in ("start", "end"))
         if start > end:
             raise ValueError(f"a range that ends before it starts: {start} to {end}")
@@ -205,23 +209,13 @@ class _Check:
                 raise ValueError(f"a position that is not in its file: {row}:{column}")
 
 
-class _Sink:
-    """What the server says without being asked is of no interest."""
-
-    def write(self, data: bytes) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-def _pages(context: Context) -> Iterator[Page]:
+def _pages(snapshot: Snapshot) -> Iterator[Page]:
     yield SummaryPage()
     yield ReportPage()
-    for space in context.analysis.memory.spaces:
+    for space in snapshot.analysis.memory.spaces:
         if space.peak_step is not None:
             yield LiveSetPage(space.peak_step)
-    for index in context.analysis.dump.allocations.index[:3].tolist():
+    for index in snapshot.analysis.dump.allocations.index[:3].tolist():
         if index >= 0:
             yield HistoryPage(index)
 
@@ -248,7 +242,7 @@ def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _ranges(answer: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The ranges in an answer, each with the address of its file."""
+    """Return the ranges in an answer, each with the URI of its file."""
     if isinstance(answer, list):
         for one in answer:
             yield from _ranges(one, uri)
@@ -268,7 +262,30 @@ def _where(params: Any) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What is wrong, without the tree of errors around it."""
+    """Describe the first error in a tree of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line. Return the exit status: 1 if a request fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a dump file, or a folder of dumps")
+    parser.add_argument("--sample", metavar="N", type=int, help="check N random words of each file only")
+    options = parser.parse_args(arguments)
+    has_failed = False
+    for path in options.paths:
+        files = [file for found in find_sets(path) for file in found.paths.values()] if path.is_dir() else [path]
+        for file in files:
+            outcome = check_requests(file, options.sample)
+            for line in outcome.failures:
+                print(f"{file}:{line}")
+            made, failed = outcome.requests.total(), len(outcome.failures)
+            print(f"{file}: {made:,} requests at {outcome.words:,} words, {failed:,} failed")
+            has_failed = has_failed or bool(outcome.failures)
+    return int(has_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+"""One dump set: its open documents, its files as they were loaded, and its analysis.
+
+A set is loaded in a worker thread. While a load is in progress, the last analysis answers requests; positions are
+mapped over the edits since. The files on disk are polled, and a set that has changed there is loaded again.
+"""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from xla_lens.files import LoadedFile, Stamp, stamps
+from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.loading import load_set, set_files
+from xla_lens.lsp.module_state import ModuleState
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import Document
+
+logger = logging.getLogger(__name__)
+
+_GENERATIONS: Final = itertools.count(1)
+
+_SHORT_LOAD: Final = 0.2
+"""Seconds. Requests wait for loads that take less; during longer ones the last analysis answers."""
+
+_LONGEST_DEBOUNCE: Final = 2.0
+"""Maximum number of seconds between an edit and the next load."""
+
+
+def _ignore(*_arguments: Any) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Callbacks for what happens to dump sets. The composition root, `server.py`, provides them."""
+
+    loaded: Callable[["DumpSetState"], None] = _ignore
+    """A set was loaded, or a document of a loaded set was opened."""
+    module_loaded: Callable[["DumpSetState"], None] = _ignore
+    """The HLO module of a set was loaded."""
+    closed: Callable[["DumpSetState"], None] = _ignore
+    """The last open document of a set was closed."""
+    evicted: Callable[["DumpSetState"], None] = _ignore
+    """A set without open documents was removed from the cache."""
+    files_deleted: Callable[[list[Path]], None] = _ignore
+    """Files of a set are no longer on disk."""
+    loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """A context manager that is entered around each load."""
+
+
+@dataclass(slots=True, eq=False)
+class _Load:
+    """A load in progress, and the open documents at its start."""
+
+    open: dict[Path, OpenDocument]
+    is_cancelled: bool = False
+
+
+class DumpSetState:
+    """One dump set. `key` identifies it, `path` is one of its files, and `generation` identifies its analysis."""
+
+    def __init__(self, key: Path, path: Path, events: Events) -> None:
+        self.key = key
+        self.path = path
+        self.open: dict[Path, OpenDocument] = {}
+        self.analysis: Analysis | None = None
+        self.generation = 0
+        self._answered: dict[str, set[Path]] = {}
+        self._outdated: set[str] = set()
+        self._events = events
+        self._files: dict[Path, LoadedFile] = {}
+        self._seen: dict[Path, Stamp] = {}
+        self._is_stale = False
+        self._skip_debounce = asyncio.Event()
+        self._load: _Load | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._seconds = 0.0
+        self._module = ModuleState()
+
+    # ---------------------------------------------------------------- documents
+
+    def add(self, opened: OpenDocument) -> None:
+        """Add a document that the editor has opened. If its text is already loaded, nothing is loaded again."""
+        known = self._files.get(opened.path)
+        if known and known.dump_file.document.data == opened.document.data:
+            document = known.dump_file.document
+            self.open[opened.path] = replace(opened, document=document, analysed=document)
+            self._events.loaded(self)
+        else:
+            self.open[opened.path] = opened
+            self.reload()
+
+    def reload(self) -> None:
+        """Load the set again, after a change. Cancels a load in progress."""
+        self._is_stale = True
+        if self._load:
+            self._load.is_cancelled = True
+        if not self._is_loading_files:
+            self._task = asyncio.get_running_loop().create_task(self._load_until_fresh())
+
+    def close(self) -> None:
+        """Cancel the loads in progress."""
+        if self._load:
+            self._load.is_cancelled = True
+        if self._task:
+            self._task.cancel()
+            # The task and the set refer to each other: break the cycle.
+            self._task = None
+        self._module.close()
+
+    # ---------------------------------------------------------------- the analysis and the HLO module
+
+    async def analysis_for(self, path: Path) -> Analysis | None:
+        """Return the analysis to answer a request about a file from: the one of the current text if loads are short or
+        there is no other, else the last one. None if there is none, or the file belongs to no dump.
+        """
+        opened = self.open.get(path)
+        is_known = opened.analysed is not None if opened else self.analysis is not None
+        if self._seconds < _SHORT_LOAD or not is_known:
+            await self.settled()
+            opened = self.open.get(path)
+        has_files = self.analysis is not None and self.analysis.dump.files
+        return self.analysis if has_files and (not opened or opened.analysed) else None
+
+    @property
+    def module(self) -> HloModule | None:
+        """The HLO module, None if there is none or it is not loaded yet."""
+        return self._module.module
+
+    async def module_for(self, path: Path) -> HloModule | None:
+        """Return the HLO module to answer a request about a file from. For the module's own file it is that of the
+        current text, if loads of it are short.
+        """
+        opened, module = self.open.get(path), self.module
+        is_stale = opened and module and opened.document is not module.file.document
+        is_known = opened and module and opened.analysed is module.file.document
+        is_slow = is_known and self._module.seconds > _SHORT_LOAD
+        if module is None or (self.is_module(path) and is_stale and not is_slow):
+            await self.settled()
+            module = await self._module.ready()
+        return module
+
+    def is_module(self, path: Path) -> bool:
+        """Whether a file is the HLO module of the set."""
+        return self._module.path == path
+
+    def file(self, path: Path) -> DumpFile | None:
+        """Return a file of the set as it was loaded, None if it is not part of the set."""
+        loaded = self._files.get(path)
+        if loaded is None and self.module and self.is_module(path):
+            return self.module.file
+        return loaded.dump_file if loaded else None
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the set or its HLO module is being loaded."""
+        return self._is_loading_files or self._module.is_loading
+
+    @property
+    def _is_loading_files(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def settled(self) -> None:
+        """Wait until the analysis is that of the current texts."""
+        if self._task and not self._task.done():
+            self._skip_debounce.set()
+            # Not awaited directly: cancelling the load must not cancel the waiting request.
+            await asyncio.wait((self._task,))
+
+    # ---------------------------------------------------------------- stale answers
+
+    def record_answer(self, method: str, path: Path) -> None:
+        """Record that a request about a file is answered from the current analysis."""
+        if self._is_loading_files or (self.is_module(path) and self._module.is_loading):
+            self._outdated.add(method)
+        else:
+            self._answered.setdefault(method, set()).add(path)
+
+    def take_outdated(self) -> set[str]:
+        """Return the requests whose answers are stale since the last call. Requests about a document that the editor
+        has changed are left out, because the editor repeats those by itself.
+        """
+        outdated, self._outdated = self._outdated, set()
+        return outdated
+
+    # ---------------------------------------------------------------- loading
+
+    async def poll(self) -> None:
+        """Load the set again if its files have changed on disk since the last load and have stopped changing."""
+        texts = {path: opened.document for path, opened in self.open.items()}
+        found = await in_thread(lambda: stamps(set_files(self.path, texts), self._module.stamps))
+        known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
+        on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
+        is_still, self._seen = on_disk == self._seen, on_disk
+        if self._is_loading_files:
+            return
+        if self.analysis and is_still and on_disk != known:
+            if deleted := sorted(known.keys() - found.keys()):
+                self._events.files_deleted(deleted)
+            self.reload()
+
+    async def _load_until_fresh(self) -> None:
+        while self._is_stale:
+            if self.analysis is not None:
+                await self._debounce()
+            self._is_stale = False
+            try:
+                await self._load_once()
+            except Cancelled:
+                pass
+            except Exception:
+                logger.exception("cannot load %s", self.key)
+            finally:
+                self._load = None
+
+    async def _load_once(self) -> None:
+        self._load = load = _Load(dict(self.open))
+        texts = {path: opened.document for path, opened in load.open.items()}
+        started = time.monotonic()
+        async with self._events.loading(self):
+            files, analysis = await in_thread(load_set, self.path, texts, self._files, lambda: load.is_cancelled)
+        self._seconds = time.monotonic() - started
+        self._files, self.analysis = files, analysis
+        self.generation = next(_GENERATIONS)
+        changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
+        self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
+        self._answered.clear()
+        for path in texts.keys() & files.keys():
+            self._set_analysed(load, path, texts[path])
+        self._events.loaded(self)
+        self._module.reload(self.path, texts, partial(self._module_loaded, load))
+
+    def _module_loaded(self, load: _Load) -> None:
+        if self.module:
+            self._set_analysed(load, Path(self.module.file.label), self.module.file.document)
+            self._events.module_loaded(self)
+
+    def _set_analysed(self, load: _Load, path: Path, document: Document) -> None:
+        """Record that an open document was analysed as it was at the start of a load."""
+        then, now = load.open.get(path), self.open.get(path)
+        # The edits of a document that was closed and opened again in between do not lead from `then` to `now`.
+        if then and now and then.opening is now.opening:
+            edits = now.edits[len(then.edits) :]
+            shown = now.document if edits else document
+            self.open[path] = replace(now, document=shown, analysed=document, edits=edits)
+
+    async def _debounce(self) -> None:
+        """Wait as long as a load takes, so that typing does not start one load after another."""
+        self._skip_debounce.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._skip_debounce.wait(), min(self._seconds, _LONGEST_DEBOUNCE))

@@ -1,0 +1,101 @@
+"""Pages: virtual documents, such as a report, with links into the files of a dump set.
+
+The URI of a page consists of a scheme of its own, the path of the set and the name of the page::
+
+    xla-lens:/dumps/module_0001.jit_f.cpu_after_optimizations/live-set-at-120.txt
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path, to_fs_path
+
+from xla_lens.features.report.pages import page_facts
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.methods import PAGE_SCHEME
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.entities import entity_place
+from xla_lens.model.places.pages import Page, page_name
+from xla_lens.render.pages import PageLink, PageText, page_text
+from xla_lens.text.document import Document
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import to_offset
+
+_CACHE_SIZE: Final = 30
+"""Number of pages that are kept, and refreshed in the editor when their set changes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RenderedPage:
+    """A page, rendered from the analysis of a set that has a `generation`."""
+
+    state: DumpSetState
+    generation: int
+    document: Document
+    links: tuple[PageLink, ...]
+
+    def link_at(self, position: lsp.Position, encoding: Encoding) -> PageLink | None:
+        """Return the link at a position, None if there is none."""
+        offset = to_offset(self.document, position.line, position.character, encoding)
+        return next((link for link in self.links if link.start <= offset <= link.end), None)
+
+
+def render_page(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
+    """Render a page. Runs in a worker thread."""
+    return page_text(page_facts(analysis, page, module=module), lambda entity: entity_place(analysis.dump, entity))
+
+
+class PageCache:
+    """The pages that the editor has read, the last ones only."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, RenderedPage] = {}
+        """The rendered pages by URI. Pages of a set that is closed are dropped."""
+        self._shown: dict[str, tuple[Path, int]] = {}
+
+    def add(self, uri: str, page: RenderedPage) -> None:
+        """Add a page that the editor reads."""
+        self._shown.pop(uri, None)
+        self._shown[uri] = page.state.key, page.generation
+        self.pages[uri] = page
+        while len(self._shown) > _CACHE_SIZE:
+            first = next(iter(self._shown))
+            del self._shown[first]
+            self.pages.pop(first, None)
+
+    def drop(self, state: DumpSetState) -> None:
+        """Drop the pages of a set that is no longer in memory."""
+        self.pages = {uri: page for uri, page in self.pages.items() if page.state is not state}
+
+    def stale(self, state: DumpSetState) -> list[str]:
+        """Return the URIs of the pages that the editor has read from another generation of a set."""
+        return [
+            uri for uri, (key, generation) in self._shown.items() if key == state.key and generation != state.generation
+        ]
+
+
+def page_uri(key: Path, page: Page) -> str:
+    """Return the URI of a page of a set."""
+    return f"{_set_uri(key)}/{page_name(page)}"
+
+
+def is_page_of(uri: str, key: Path) -> bool:
+    """Whether a page belongs to a set. Editors escape more characters of a URI than necessary."""
+    return unquote(_set_uri(key)) == unquote(uri.rpartition("/")[0])
+
+
+def set_key_of_page(uri: str) -> Path | None:
+    """Return the key of the set that the URI of a page names, None if it is not the URI of a page."""
+    folder = uri.rpartition("/")[0]
+    if not folder.startswith(f"{PAGE_SCHEME}:"):
+        return None
+    return Path(to_fs_path(f"file://{folder.partition(':')[2]}") or "")
+
+
+def _set_uri(key: Path) -> str:
+    uri = from_fs_path(key.as_posix()) or ""
+    return f"{PAGE_SCHEME}:{uri.removeprefix('file://')}"

@@ -1,0 +1,170 @@
+"""What the editor gets without a request: diagnostics, refresh requests, `didLoad`, and messages about deleted files.
+
+The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.dump_set_state import DumpSetState, Events
+from xla_lens.lsp.settings import Settings
+from xla_lens.lsp.state import State
+from xla_lens.lsp.uris import uri_of
+
+_AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
+    "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
+    "code_lenses": lsp.TEXT_DOCUMENT_CODE_LENS,
+    "ignored_codes": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+    "max_peak": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+    "max_reserved": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+    "checks_workspace": lsp.WORKSPACE_DIAGNOSTIC,
+}
+"""The request whose answers change with a setting."""
+
+
+class Publisher:
+    """Sends what changes to the editor."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._client = state.client
+
+    @property
+    def events(self) -> Events:
+        """The callbacks for dump sets."""
+        return Events(
+            loading=self._set_loading,
+            loaded=self._set_loaded,
+            module_loaded=self._module_loaded,
+            closed=self._set_closed,
+            evicted=self._set_evicted,
+            files_deleted=self._files_deleted,
+        )
+
+    # ---------------------------------------------------------------- events of dump sets
+
+    def _set_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
+        """Show progress while a set is loaded."""
+        return self._client.progress(f"Reading {dump_set.key.name}")
+
+    def _set_loaded(self, dump_set: DumpSetState) -> None:
+        """Publish what a load changes."""
+        self._publish_open(dump_set)
+        for uri in self.state.pages.stale(dump_set):
+            self.state.tasks.start(self._client.refresh_page(uri))
+        self._refresh(dump_set.take_outdated())
+        self._publish_load(dump_set)
+
+    def _module_loaded(self, dump_set: DumpSetState) -> None:
+        """Publish what the load of an HLO module changes."""
+        self._refresh(dump_set.take_outdated())
+        self._publish_load(dump_set)
+
+    def _set_closed(self, dump_set: DumpSetState) -> None:
+        """Withdraw the diagnostics of a set whose last document was closed."""
+        self._publish_open(dump_set)
+        self._refresh(dump_set.take_outdated())
+        if published := self.state.published.loads.get(dump_set.key):
+            self._client.notify_did_load(published[0], is_loaded=False)
+        self._set_evicted(dump_set)
+
+    def _set_evicted(self, dump_set: DumpSetState) -> None:
+        """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
+        is evicted would make the server load sets in turns forever.
+        """
+        self.state.published.loads.pop(dump_set.key, None)
+        self.state.pages.drop(dump_set)
+
+    def _files_deleted(self, paths: list[Path]) -> None:
+        """Report that files of a set are gone."""
+        names = ", ".join(path.name for path in paths)
+        text = f"{names}: no longer on disk. XLA Lens goes on with the rest of the dump."
+        self._client.show_message(lsp.MessageType.Info, text)
+
+    # ---------------------------------------------------------------- settings and the workspace
+
+    def settings_changed(self, before: Settings) -> None:
+        """Publish what new settings change."""
+        for dump_set in self.state.sets.open:
+            self._publish_open(dump_set)
+        changed = {name for name in _AFFECTED_REQUESTS if getattr(before, name) != getattr(self.state.settings, name)}
+        self._refresh(self.state.requested & {_AFFECTED_REQUESTS[name] for name in changed})
+        self.state.tasks.start(self.update_workspace())
+
+    async def update_workspace(self) -> None:
+        """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""
+        published = self.state.published
+        if published.is_updating or not (self.state.settings.checks_workspace or published.indexed):
+            return
+        published.is_updating = True
+        try:
+            if not self._client.capabilities.pulls_diagnostics:
+                await self._publish_indexed()
+            elif lsp.WORKSPACE_DIAGNOSTIC in self.state.requested:
+                await self.state.index.update()
+                if self.state.index.take_is_outdated():
+                    self._refresh({lsp.WORKSPACE_DIAGNOSTIC})
+        finally:
+            published.is_updating = False
+
+    # ---------------------------------------------------------------- diagnostics
+
+    def _publish_open(self, dump_set: DumpSetState) -> None:
+        if not self._client.capabilities.pulls_diagnostics:
+            self.state.published.indexed.pop(dump_set.key, None)
+            versions = {opened.uri: opened.version for opened in dump_set.open.values()}
+            self._publish(dump_set.key, self.state.diagnostics(dump_set), versions)
+
+    async def _publish_indexed(self) -> None:
+        """Publish the diagnostics of the sets without open documents that have changed."""
+        await self.state.index.update()
+        sets = await self.state.index.sets()
+        # Documents may have been opened and settings changed in the meantime.
+        is_open = {dump_set.key for dump_set in self.state.sets.open}
+        wanted = {key: indexed for key, indexed in sets.items() if key not in is_open}
+        if not self.state.settings.checks_workspace:
+            wanted = {}
+        for key in self.state.published.indexed.keys() - wanted.keys():
+            del self.state.published.indexed[key]
+            self._publish(key, {}, {})
+        for key, indexed in wanted.items():
+            published = indexed, self.state.settings
+            if self.state.published.indexed.get(key) != published:
+                self.state.published.indexed[key] = published
+                found = self.state.indexed_diagnostics(indexed)
+                self._publish(key, {uri: one for uri, one in found.items() if one}, {})
+
+    def _publish(self, key: Path, found: Mapping[str, list[lsp.Diagnostic]], versions: Mapping[str, int]) -> None:
+        """Publish all diagnostics of a set, and withdraw those of its other files."""
+        withdrawn = self.state.published.diagnostics.pop(key, set()) - found.keys()
+        if found:
+            self.state.published.diagnostics[key] = set(found)
+        for uri, diagnostics in (*((uri, []) for uri in sorted(withdrawn)), *found.items()):
+            self._client.publish_diagnostics(uri, diagnostics, versions.get(uri))
+
+    # ---------------------------------------------------------------- loads and refreshes
+
+    def _publish_load(self, dump_set: DumpSetState) -> None:
+        """Send `didLoad` if the set has changed since the last one."""
+        load = _uris(dump_set), dump_set.generation, dump_set.module
+        if self.state.published.loads.get(dump_set.key) != load:
+            self.state.published.loads[dump_set.key] = load
+            has_files = dump_set.analysis is not None and len(dump_set.analysis.dump.files) > 0
+            self._client.notify_did_load(load[0], is_loaded=has_files)
+
+    def _refresh(self, methods: Iterable[str]) -> None:
+        self.state.tasks.start(self._client.refresh(set(methods)))
+
+
+def _uris(dump_set: DumpSetState) -> frozenset[str]:
+    """The URIs of the files of a set that are known so far."""
+    members = [
+        *(dump_set.analysis.dump.files if dump_set.analysis else ()),
+        *([dump_set.module.file] if dump_set.module else ()),
+    ]
+    closed = {Path(member.label) for member in members} - dump_set.open.keys()
+    return frozenset((*map(uri_of, closed), *(opened.uri for opened in dump_set.open.values())))

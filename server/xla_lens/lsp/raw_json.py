@@ -1,0 +1,15 @@
+"""Results that are JSON already."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RawJson:
+    """A long result that a handler builds as JSON. Building objects of lsprotocol and converting those takes ten times
+    as long.
+    """
+
+    json: Any

@@ -1,0 +1,70 @@
+"""Document links: to source files, and from pages into the files of a dump set."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from xla_lens.features.hlo.links import hlo_links
+from xla_lens.features.links import LinkTarget, links
+from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.sources import source_uri
+from xla_lens.lsp.state import State
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.render.links import link_tooltip
+from xla_lens.text.positions import to_position
+
+LINK_LIMIT: Final = 1_000
+"""Maximum number of links of each kind."""
+
+
+def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJson:
+    """The links of a dump file. Links to source files get their target from `documentLink/resolve`."""
+    found = links(snapshot.analysis.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
+    return _links(snapshot, [(link.start, link.end, link.target) for link in found])
+
+
+def hlo_document_link(snapshot: HloSnapshot, _params: lsp.DocumentLinkParams) -> RawJson:
+    """The links of an HLO module to source files."""
+    found = hlo_links(snapshot.module, LINK_LIMIT + 1)
+    return _links(snapshot, [(link.start, link.end, link.frame) for link in found])
+
+
+def page_document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+    """The links of a page."""
+    document, encoding = snapshot.page.document, snapshot.capabilities.encoding
+    return [
+        lsp.DocumentLink(
+            lsp.Range(*(lsp.Position(*to_position(document, offset, encoding)) for offset in (link.start, link.end))),
+            snapshot.convert.line_uri(link.target),
+        )
+        for link in snapshot.page.links
+    ]
+
+
+def _links(snapshot: Snapshot, found: list[tuple[int, int, LinkTarget]]) -> RawJson:
+    found = snapshot.truncate(found, LINK_LIMIT, "links")
+    ranges = snapshot.convert.ranges(snapshot.file, [(start, end) for start, end, _ in found])
+    return RawJson(
+        [
+            {"range": where, "tooltip": link_tooltip(target), **_target(snapshot, target)}
+            for (_, _, target), where in zip(found, ranges, strict=True)
+        ]
+    )
+
+
+def _target(snapshot: Snapshot, target: LinkTarget) -> Json:
+    if isinstance(target, StackFrame):
+        return {"data": {"path": target.file, "line": target.line}}
+    return {"target": snapshot.convert.line_uri(target.place)}
+
+
+async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.DocumentLink:
+    """Find the source file of a link. The target is always a `file:` URI, whatever the dump contains."""
+    data = link.data if isinstance(link.data, Mapping) else {}
+    path, line = data.get("path"), data.get("line")
+    if link.target is None and isinstance(path, str):
+        found = await state.sources.find(path, state.settings.path_mapping, state.folders)
+        link.target = source_uri(found, line if isinstance(line, int) else None) if found else None
+    return link

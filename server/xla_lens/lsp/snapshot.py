@@ -1,0 +1,98 @@
+"""What a request about a document is answered from: a snapshot that does not change while a handler runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.client import ClientCapabilities
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.pages import RenderedPage
+from xla_lens.lsp.settings import Settings
+from xla_lens.lsp.uris import uri_of
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Mention, mention_at
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.text.edits import backward
+from xla_lens.text.positions import to_offset
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A file of a dump set as it was analysed.
+
+    `offset` converts a position in the editor's current text to an offset in that file. `module` is the HLO module of
+    the set, None if there is none or it is not loaded yet. `on_truncated` is called with a text for the user when an
+    answer is truncated.
+    """
+
+    uri: str
+    analysis: Analysis
+    module: HloModule | None
+    file: DumpFile
+    convert: Converter
+    offset: Callable[[lsp.Position], int]
+    capabilities: ClientCapabilities
+    settings: Settings
+    on_truncated: Callable[[str], None]
+
+    def mention(self, position: lsp.Position) -> Mention | None:
+        """Return what is mentioned at a position, None if nothing is."""
+        return mention_at(self.analysis.dump, self.file, self.offset(position))
+
+    def truncate(self, found: list[_T], limit: int, what: str) -> list[_T]:
+        """Truncate a list to `limit`. Callers fetch `limit + 1` items so that truncation can be detected. `what` names
+        the items in the message to the user.
+        """
+        if len(found) > limit:
+            self.on_truncated(f"more than {limit:,} {what}: the first {limit:,} are shown")
+        return found[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class HloSnapshot(Snapshot):
+    """The HLO module of a dump set."""
+
+    module: HloModule
+
+    def hlo_mention(self, position: lsp.Position) -> HloMention | None:
+        """Return what is mentioned at a position of the module, None if nothing is."""
+        return hlo_mention_at(self.module, self.offset(position))
+
+
+@dataclass(frozen=True, slots=True)
+class PageSnapshot:
+    """A page of a dump set."""
+
+    page: RenderedPage
+    convert: Converter
+    capabilities: ClientCapabilities
+
+
+def snapshot_of(
+    state: DumpSetState,
+    path: Path,
+    capabilities: ClientCapabilities,
+    settings: Settings,
+    on_truncated: Callable[[str], None],
+) -> Snapshot | None:
+    """Take a snapshot of a file of a dump set. Return None if the file has not been analysed."""
+    file, opened, module = state.file(path), state.open.get(path), state.module
+    if state.analysis is None or file is None:
+        return None
+
+    def offset(position: lsp.Position) -> int:
+        document, edits = (opened.document, opened.edits) if opened else (file.document, ())
+        return backward(edits, to_offset(document, position.line, position.character, capabilities.encoding))
+
+    uri, convert = opened.uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
+    if module and state.is_module(path):
+        return HloSnapshot(uri, state.analysis, module, file, convert, offset, capabilities, settings, on_truncated)
+    return Snapshot(uri, state.analysis, module, file, convert, offset, capabilities, settings, on_truncated)

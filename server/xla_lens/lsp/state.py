@@ -1,0 +1,233 @@
+"""The state of the server.
+
+`State` owns everything that changes: open documents, dump sets, the index of the workspace, pages, settings, and what
+was sent to the editor. Only the event loop touches it. Worker threads receive immutable values and return new ones.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from xla_lens.files import NotADump, find_set
+from xla_lens.lsp.client import Client
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
+from xla_lens.lsp.documents import apply_changes
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
+from xla_lens.lsp.loading import set_key
+from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, USER_INITIATED
+from xla_lens.lsp.pages import PageCache, RenderedPage, is_page_of, render_page, set_key_of_page
+from xla_lens.lsp.settings import Settings, read_settings
+from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, snapshot_of
+from xla_lens.lsp.sources import SourceFinder
+from xla_lens.lsp.tasks import BackgroundTasks, in_thread
+from xla_lens.lsp.uris import path_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.pages import ReportPage, SummaryPage, page_of_name
+from xla_lens.syntax.file_names import SUFFIXES
+from xla_lens.text.document import Document
+from xla_lens.text.positions import encode
+
+
+@dataclass(slots=True)
+class Published:
+    """What was sent to the editor without a request."""
+
+    diagnostics: dict[Path, set[str]] = field(default_factory=dict)
+    """By the key of a set: the URIs that have published diagnostics."""
+    indexed: dict[Path, tuple[IndexedSet, Settings]] = field(default_factory=dict)
+    """By the key of a set without open documents: what its published diagnostics were made from."""
+    loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
+    """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
+    truncations: set[tuple[str, str]] = field(default_factory=set)
+    """The methods and URIs of the truncated answers that were logged."""
+    is_updating: bool = False
+    """Whether the diagnostics of sets without open documents are being published."""
+
+
+class State:
+    """Everything mutable."""
+
+    def __init__(self, client: Client, tasks: BackgroundTasks) -> None:
+        self.client = client
+        self.tasks = tasks
+        self.settings = Settings()
+        self.sets = DumpSets()
+        self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
+        self.sources = SourceFinder()
+        self.pages = PageCache()
+        self.published = Published()
+        self.requested: set[str] = set()
+        """The methods of all requests so far."""
+        self._named: set[Path] = set()
+        self._setting_errors: list[str] = []
+
+    def close(self) -> None:
+        """Cancel everything in progress."""
+        self.sets.close()
+        self.index.close()
+
+    # ---------------------------------------------------------------- settings, folders, files on disk
+
+    def apply_settings(self, given: Any) -> None:
+        """Replace the settings by those in some JSON. The user sees a message for each invalid one, once."""
+        self.settings, errors = read_settings(given)
+        for error in errors:
+            if error not in self._setting_errors:
+                self.client.show_message(lsp.MessageType.Warning, error)
+        self._setting_errors = errors
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the workspace."""
+        return self.index.folders
+
+    def set_folders(self, uris: list[str]) -> None:
+        """Replace the folders of the workspace."""
+        self.index.folders = tuple(path_of(uri) for uri in uris if uri.startswith("file:"))
+
+    def files_changed(self) -> None:
+        """React to a notification that files have changed on disk."""
+        self.index.invalidate()
+        self.sources.invalidate()
+        self.tasks.start(self.sets.poll())
+
+    # ---------------------------------------------------------------- documents
+
+    def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        """Add a document. Pages are left out: some editors report those, too."""
+        item = params.text_document
+        if not is_page(item.uri):
+            self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
+
+    def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """Change a document. Does nothing if it is not open."""
+        uri, version = params.text_document.uri, params.text_document.version
+        if found := self.sets.find(uri):
+            state, path = found
+            before, encoding = state.open[path].document, self.client.capabilities.encoding
+            self.sets.change_document(uri, version, *apply_changes(before, params.content_changes, encoding))
+
+    def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        """Remove a document. Does nothing if it is not open."""
+        self.sets.close_document(params.text_document.uri)
+
+    # ---------------------------------------------------------------- access to sets and pages
+
+    async def set_for_command(self, path: Path) -> DumpSetState | None:
+        """Return the set of a file that a command names. It may be anywhere on disk, because the user asked for it.
+        None if the file is not part of a dump.
+        """
+        if state := self.sets.find_set(path):
+            return state
+        try:
+            key = (await in_thread(find_set, path)).stem
+        except (NotADump, OSError):
+            return None
+        self._named.add(key)
+        return self.sets.load(key, path)
+
+    def set_for_page(self, uri: str) -> DumpSetState | None:
+        """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
+        link cannot make the server read arbitrary files.
+        """
+        key = set_key_of_page(uri)
+        if key is None:
+            return None
+        if state := next((state for state in self.sets.open if is_page_of(uri, state.key)), None):
+            return state
+        paths = (key, *(key.with_name(key.name + suffix) for suffix in SUFFIXES.values()))
+        return next((state for path in paths if (state := self._accessible_set(path))), None)
+
+    def _accessible_set(self, path: Path) -> DumpSetState | None:
+        state, key = self.sets.find_set(path), set_key(path, None)
+        if state is None and os.path.isfile(path) and (key in self._named or self._is_in_workspace(path)):
+            return self.sets.load(key, path)
+        return state
+
+    def _is_in_workspace(self, path: Path) -> bool:
+        return any(path.resolve().is_relative_to(folder.resolve()) for folder in self.folders)
+
+    async def page(self, uri: str) -> RenderedPage | None:
+        """Return a page, None if there is none with this URI or its set is not accessible."""
+        page, state = page_of_name(uri.rpartition("/")[2]), self.set_for_page(uri)
+        analysis = await state.analysis_for(state.path) if page and state else None
+        if page is None or state is None or analysis is None:
+            return None
+        generation, known = state.generation, self.pages.pages.get(uri)
+        if known and known.generation == generation:
+            return known
+        module = await state.module_for(state.path) if isinstance(page, ReportPage | SummaryPage) else None
+        text = await in_thread(render_page, analysis, module, page)
+        rendered = RenderedPage(state, generation, Document(encode(text.text)), text.links)
+        self.pages.add(uri, rendered)
+        return rendered
+
+    # ---------------------------------------------------------------- snapshots
+
+    async def snapshot(self, method: str, uri: str) -> Snapshot | PageSnapshot | None:
+        """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
+        part of a dump.
+        """
+        if is_page(uri):
+            if (page := await self.page(uri)) is None:
+                return None
+            capabilities = self.client.capabilities
+            return PageSnapshot(page, Converter(page.state.open, capabilities.encoding), capabilities)
+        return await self.file_snapshot(method, uri)
+
+    async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
+        """Take a snapshot of an open document, which is not a page."""
+        found = self.sets.find(uri)
+        if found is None:
+            return None
+        state, path = found
+        analysis = await state.analysis_for(path)
+        if analysis is None or state.is_module(path) or method in NEEDS_MODULE:
+            await state.module_for(path)
+            if analysis is None and not state.is_module(path):
+                return None
+        state.record_answer(method, path)
+        loop = asyncio.get_running_loop()
+
+        def on_truncated(text: str) -> None:
+            # Handlers may run in worker threads.
+            loop.call_soon_threadsafe(self.report_truncated, method, uri, text)
+
+        return snapshot_of(state, path, self.client.capabilities, self.settings, on_truncated)
+
+    # ---------------------------------------------------------------- diagnostics and truncated answers
+
+    def diagnostics(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
+        """Return the diagnostics of a set with open documents, by the URIs of its files."""
+        encoding = self.client.capabilities.encoding
+        return diagnostics_of(dump_set, self.settings, encoding, self._report_omitted)
+
+    def indexed_diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+        """Return the diagnostics of a set without open documents, by the URIs of its files."""
+        return diagnostics_of_indexed(indexed, self.settings, self._report_omitted)
+
+    def _report_omitted(self, uri: str, text: str) -> None:
+        self.report_truncated(lsp.TEXT_DOCUMENT_DIAGNOSTIC, uri, text)
+
+    def report_truncated(self, method: str, uri: str, text: str) -> None:
+        """Report that an answer is truncated: in a message if the user has made the request, else in the log, once for
+        each method and document.
+        """
+        if method in USER_INITIATED:
+            self.client.show_message(lsp.MessageType.Info, text)
+        elif (method, uri) not in self.published.truncations:
+            self.published.truncations.add((method, uri))
+            what = f"{method}, {uri}" if uri else method
+            self.client.log_message(lsp.MessageType.Info, f"{what}: {text}")
+
+
+def is_page(uri: str) -> bool:
+    """Whether a URI is that of a page."""
+    return uri.startswith(f"{PAGE_SCHEME}:")
