@@ -14,7 +14,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: docs demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
+.PHONY: docs every-request demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
 
 # Update the examples and the reference in docs/ after a change of wording or of a docstring.
 docs: $(VENV)/installed
