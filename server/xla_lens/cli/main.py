@@ -103,4 +103,4 @@ def _run_server(options: argparse.Namespace) -> int:
         return serve(options.tcp)
     except OSError as error:
         where = f"{options.tcp[0]}:{options.tcp[1]}"
-        raise CannotRun(f"{where}: cannot listen: {error.strerror or error}. Choose another port") from error
+        raise CannotRun(f"{where}: cannot listen: {error.strerror or error}. Choose another address") from error

@@ -34,7 +34,7 @@ _LAYOUT: Final = Layout(width=320, stretch=3)
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """Bytes `start` to `end` of a page, as UTF-8, speak of a entity, of which the dump tells at a place."""
+    """A link from bytes `start` to `end` of a page, in UTF-8, to the place in the dump that describes an entity."""
 
     start: int
     end: int
@@ -44,14 +44,14 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page: plain text, and links into the dump in the order of the text."""
+    """A page: its text, and its links into the dump in the order of the text."""
 
     text: str
     links: tuple[PageLink, ...]
 
 
 def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> PageText:
-    """A page; `place_of` knows where the dump tells of a entity, see `model.places.entities.entity_place`."""
+    """Return a page. `place_of` finds where the dump describes an entity, as `entity_place` does."""
     if isinstance(facts, ReportFacts):
         return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
     place_of = cache(place_of)
@@ -68,7 +68,7 @@ def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> P
 
 
 def _encoded(text: str) -> bytes:
-    # The path of a file may hold what is no Unicode.
+    # The path of a file may contain bytes that are not UTF-8.
     return text.encode("utf-8", "replace")
 
 

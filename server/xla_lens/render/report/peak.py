@@ -180,8 +180,5 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
         steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
         rows.append((step_link(first, steps), human(most), "█" * round(_BAR * most / max(one.peak.live_bytes, 1))))
     bars = Table(headers("steps", "live bytes", "", text=("",)), tuple(rows), has_text_header=False)
-    return (
-        Section(
-            f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)", (bars,)
-        ),
-    )
+    title = f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)"
+    return (Section(title, (bars,)),)
