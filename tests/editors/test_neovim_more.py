@@ -73,7 +73,7 @@ def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
 def test_lenses(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
-    wait_for(neovim.screen, lambda rows: any(row.endswith(" show what is live here: 3.96 MiB") for row in rows))
+    wait_for(neovim.screen, lambda rows: any(row.endswith(" show values live here: 3.96 MiB") for row in rows))
     lenses = neovim.lua("return vim.tbl_map(function(lens) return lens.command.command end, vim.lsp.codelens.get(0))")
     assert not _unknown_commands(neovim, lenses)
 

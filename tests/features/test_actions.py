@@ -59,8 +59,8 @@ def test_on_the_schedule() -> None:
         analysis_of(SEED),
         "    3:fusion\n    ^",
         """
-Show what is live at step 3
-Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
+Show values live at step 3
+Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
 """,
@@ -69,9 +69,9 @@ Show the report as Markdown
         analysis_of(SEED),
         "    3:fusion\n      ^",
         """
-Show what is live at step 3
-Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
-Show who holds which bytes of allocation 4 when
+Show values live at step 3
+Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
+Show the history of allocation 4
 Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
 """,
@@ -80,7 +80,7 @@ Show the report as Markdown
         analysis_of(SEED),
         "    4:cublas-gemm.1\n    ^",
         """
-Show what is live at step 4
+Show values live at step 4
 Go to Python source: test_auto_sharding_basic.py:52
 Show the report as Markdown
 """,
@@ -92,7 +92,7 @@ def test_on_a_live_range() -> None:
         analysis_of(SEED),
         "    negate.0{}:5-7\n      ^",
         """
-Show who holds which bytes of allocation 2 when
+Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
 """,
@@ -101,8 +101,8 @@ Show the report as Markdown
         analysis_of(SEED),
         "    negate.0{}:5-7\n               ^",
         """
-Show what is live at step 5
-Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
+Show values live at step 5
+Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the report as Markdown
 """,
     )
@@ -110,8 +110,8 @@ Show the report as Markdown
         analysis_of(TPU),
         "    copy-start{0}:3-6\n     ^",
         """
-Go to the true peak of host memory: 4.00 MiB at step 3 -> copy-start
-Show who holds which bytes of allocation 5 when
+Go to the real host memory peak: 4.00 MiB at step 3 -> copy-start
+Show the history of allocation 5
 Show the report as Markdown
 """,
     )
@@ -123,8 +123,8 @@ def test_on_the_printed_peak() -> None:
         "  Live ranges at 5 (peak):\n     ^",
         """
 Explain peak-understated
-Show what is live at step 5
-Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
+Show values live at step 5
+Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the report as Markdown
 """,
     )
@@ -133,8 +133,8 @@ Show the report as Markdown
         "  Live ranges at 5 (peak):\n     ^",
         """
 Explain peak-understated
-Show what is live at step 5
-Go to the true peak of HBM: 12.00 MiB at step 8 -> fusion.2
+Show values live at step 5
+Go to the real HBM peak: 12.00 MiB at step 8 -> fusion.2
 Show the report as Markdown
 """,
     )
@@ -145,7 +145,7 @@ def test_on_an_allocation_and_a_value_in_it() -> None:
         analysis_of(TPU),
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
         """
-Show who holds which bytes of allocation 2 when
+Show the history of allocation 2
 Show the report as Markdown
 """,
     )
@@ -153,8 +153,8 @@ Show the report as Markdown
         analysis_of(SPLIT),
         "<244 dot @0>\n   ^",
         """
-Go to the true peak of host memory: 4.21 MiB at step 36 -> ynn_fusion.1
-Show who holds which bytes of allocation 29 when
+Go to the real host memory peak: 4.21 MiB at step 36 -> ynn_fusion.1
+Show the history of allocation 29
 Show the report as Markdown
 """,
     )
@@ -167,7 +167,7 @@ def test_on_findings() -> None:
         """
 Explain total-mismatch
 Go to line 14: Printed total -> Total bytes used: 593928 (580.0KiB)
-Show who holds which bytes of allocation 2 when
+Show the history of allocation 2
 Show the report as Markdown
 """,
     )
@@ -177,8 +177,8 @@ Show the report as Markdown
         """
 Explain live-range-start
 Go to line 64: Scheduled here -> 5:negate.0
-Go to the true peak of HBM: 580.0 KiB at step 3 -> fusion
-Show who holds which bytes of allocation 2 when
+Go to the real HBM peak: 580.0 KiB at step 3 -> fusion
+Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
 """,
@@ -187,8 +187,8 @@ Show the report as Markdown
         _TOO_EARLY,
         "  Live ranges at 5 (peak):\n     ^",
         """
-Show what is live at step 5
-Go to the true peak of HBM: 580.0 KiB at step 3 -> fusion
+Show values live at step 5
+Go to the real HBM peak: 580.0 KiB at step 3 -> fusion
 Show the report as Markdown
 """,
     )

@@ -53,7 +53,7 @@ def test_one_memory_space() -> None:
     tuple{}:6-7 [8 B]
     cublas-gemm.1{}:4-5 [4.0 KiB]
     fusion{}:3-4 [256.0 KiB]
-  Live ranges at 5 (peak): [true peak of HBM: 580.0 KiB at step 4 (here 324.0 KiB)]
+  Live ranges at 5 (peak): [real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)]
 """,
     )
 
@@ -80,10 +80,10 @@ def test_values_in_their_allocation() -> None:
         _part(SEED, "allocation 2:", "offset=0): (f32[64,16]{1,0})"),
         """
 allocation 2: 0x399bf70, size 4096, maybe-live-out:
- value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 5-7]
- value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 4-5]
+ value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 5–7]
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 4–5]
 allocation 3: 0x399c020, size 8, output shape is |(f32[64,16])|, maybe-live-out:
- value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0}) [live 6-7]
+ value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0}) [live 6–7]
 """,
     )
 

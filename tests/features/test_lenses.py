@@ -46,13 +46,13 @@ def test_allocations() -> None:
         """
 [HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 BufferAssignment:
-[98.9 % used at once, 5 values] HistoryPage(allocation=2)
+[98.9 % live at once, 5 values] HistoryPage(allocation=2)
 allocation 2: size 4243456, page 0, preallocated-temp:
-[100.0 % used at once, 1 value] HistoryPage(allocation=3)
+[100.0 % live at once, 1 value] HistoryPage(allocation=3)
 allocation 3: size 4194304, color 1, page 0, preallocated-temp:
-[100.0 % used at once, 3 values] HistoryPage(allocation=4)
+[100.0 % live at once, 3 values] HistoryPage(allocation=4)
 allocation 4: size 8, color 2, page 0, preallocated-temp:
-[100.0 % used at once, 1 value] HistoryPage(allocation=5)
+[100.0 % live at once, 1 value] HistoryPage(allocation=5)
 allocation 5: size 4194304, color 5, page 0, preallocated-temp:
 """,  # noqa: E501
     )
@@ -61,13 +61,13 @@ allocation 5: size 4194304, color 5, page 0, preallocated-temp:
         FileKind.BUFFER_ASSIGNMENT,
         """
 [host memory: peak 4.21 MiB, reserved 4.22 MiB] SummaryPage()
-[lenses on the 3 biggest only] None
+[lenses for the 3 largest only] None
 BufferAssignment:
 [2 values] HistoryPage(allocation=0)
 allocation 0: size 1605632, page 0, parameter 0, shape |f32[784,512]| at ShapeIndex {}, maybe-live-out:
 [4 values] HistoryPage(allocation=1)
 allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:
-[100.0 % used at once, 19 values] HistoryPage(allocation=29)
+[100.0 % live at once, 19 values] HistoryPage(allocation=29)
 allocation 29: size 1869824, page 0, preallocated-temp:
 """,
         limit=3,
@@ -80,18 +80,18 @@ def test_used_values() -> None:
         FileKind.VALUES,
         """
 [HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
-[lenses on the 4 biggest only] None
+[lenses for the 4 largest only] None
 
 [3 uses in 3 instructions] Value(row=0)
-[33.3 % of the peak of HBM] LiveSetPage(step=8)
+[33.3 % of the HBM peak] LiveSetPage(step=8)
 <13 x.1 @0>
 [2 uses in 2 instructions] Value(row=1)
 <14 broadcast_multiply_fusion @0>
 [3 uses in 3 instructions] Value(row=3)
-[100.0 % of the peak of host memory] LiveSetPage(step=3)
+[100.0 % of the host memory peak] LiveSetPage(step=3)
 <16 copy-start{0} @5>
 [2 uses in 2 instructions] Value(row=6)
-[33.3 % of the peak of HBM] LiveSetPage(step=8)
+[33.3 % of the HBM peak] LiveSetPage(step=8)
 <19 copy-start.1{0} @0>
 """,  # noqa: E501
         limit=4,
@@ -105,14 +105,14 @@ def test_steps() -> None:
         """
 [HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 HloLiveRange (max 9):
-[show what is live at the peak: 4.00 MiB of VMEM] LiveSetPage(step=1)
+[show values live at the peak: 4.00 MiB of VMEM] LiveSetPage(step=1)
     1:copy-start.2
-[show what is live at the peak: 4.00 MiB of host memory, 8 B of SMEM] LiveSetPage(step=3)
+[show values live at the peak: 4.00 MiB of host memory, 8 B of SMEM] LiveSetPage(step=3)
     3:copy-start
-[show what is live at the peak: 12.00 MiB of HBM] LiveSetPage(step=8)
+[show values live at the peak: 12.00 MiB of HBM] LiveSetPage(step=8)
     8:fusion.2
-[show what is live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space] LiveSetPage(step=5)
-[true peak of HBM: 12.00 MiB at step 8] fusion.2
+[show values live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space] LiveSetPage(step=5)
+[real HBM peak: 12.00 MiB at step 8] fusion.2
   Live ranges at 5 (peak):
 """,  # noqa: E501
     )
@@ -127,28 +127,28 @@ def test_a_dump_in_one_file() -> None:
 BufferAssignment:
 [2 values] HistoryPage(allocation=2)
 allocation 2: 0x399bf70, size 4096, maybe-live-out:
-[100.0 % used at once, 1 value] HistoryPage(allocation=4)
+[100.0 % live at once, 1 value] HistoryPage(allocation=4)
 allocation 4: 0x399c0d0, size 262144, preallocated-temp:
 [1 use in 1 instruction] Value(row=0)
-[44.1 % of the peak of HBM] LiveSetPage(step=4)
+[44.1 % of the HBM peak] LiveSetPage(step=4)
 <0 param @0>
 [2 uses in 2 instructions] Value(row=1)
-[11.0 % of the peak of HBM] LiveSetPage(step=4)
+[11.0 % of the HBM peak] LiveSetPage(step=4)
 <1 param.1 @0>
 [1 use in 1 instruction] Value(row=2)
 <2 negate.0 @0>
 [no uses] Value(row=3)
 <3 tuple{} @0>
 [1 use in 1 instruction] Value(row=4)
-[0.7 % of the peak of HBM] LiveSetPage(step=4)
+[0.7 % of the HBM peak] LiveSetPage(step=4)
 <4 cublas-gemm.1 @0>
 [1 use in 1 instruction] Value(row=5)
-[44.1 % of the peak of HBM] LiveSetPage(step=4)
+[44.1 % of the HBM peak] LiveSetPage(step=4)
 <5 fusion @0>
-[show what is live at the peak: 580.0 KiB of HBM] LiveSetPage(step=4)
+[show values live at the peak: 580.0 KiB of HBM] LiveSetPage(step=4)
     4:cublas-gemm.1
-[show what is live here: 324.0 KiB of HBM] LiveSetPage(step=5)
-[true peak of HBM: 580.0 KiB at step 4] cublas-gemm.1
+[show values live here: 324.0 KiB of HBM] LiveSetPage(step=5)
+[real HBM peak: 580.0 KiB at step 4] cublas-gemm.1
   Live ranges at 5 (peak):
 """,
     )

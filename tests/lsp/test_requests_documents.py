@@ -66,7 +66,7 @@ async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch:
     await reader.start()
     uri = reader.open(SEED)
     outline = await _outline_of(reader, uri)
-    assert outline[0] == "BufferAssignment: | 580.0 KiB · the 2 biggest of 5 allocations"
+    assert outline[0] == "BufferAssignment: | 580.0 KiB · the 2 largest of 5 allocations"
     assert [line.split(" = ")[0] for line in outline if line.startswith("  allocation")] == [
         "  allocation 0",
         "  allocation 4",
@@ -111,10 +111,10 @@ async def test_hints_beside_the_lines(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _hints(reader, uri)
-    assert " value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}[live 4-5]" in found
+    assert " value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}[live 4–5]" in found
     assert "    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]" in found
     assert "    cüb🚀las-gemm.1{}:4-5[4.0 KiB]" in found
-    assert "  Live ranges at 5 (peak):[true peak of memory space 0: 580.0 KiB at step 4 (here 324.0 KiB)]" in found
+    assert "  Live ranges at 5 (peak):[real memory space 0 peak: 580.0 KiB at step 4 (324.0 KiB here)]" in found
     assert await _hints(reader, uri, rows(62, 63)) == ["    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]"]
 
 

@@ -34,17 +34,17 @@ async def test_the_flow_of_data(reader: Reader, tmp_path: Path) -> None:
     item = await _item(reader, uri, "    36:ynn_füs🚀n.1\n            ^")
     assert (item["name"], item["detail"]) == (
         "ynn_füs🚀n.1",
-        "2.0 KiB · allocation 29, preallocated-temp · live 36-38",
+        "2.0 KiB · allocation 29, preallocated-temp · live 36–38",
     )
     assert reader.cut(item["uri"], item["selectionRange"]) == "ynn_füs🚀n.1"
     assert reader.cut(item["uri"], item["range"]).startswith("<247 ynn_füs🚀n.1 @0>\n positions:\n")
     assert await _flow(reader, item, "incoming") == [
         (
             "multiply_add_fusion",
-            "256.0 KiB · allocation 29, preallocated-temp · live 32-36",
+            "256.0 KiB · allocation 29, preallocated-temp · live 32–36",
             ["ynn_füs🚀n.1, operand 0"],
         ),
-        ("constant.39", "4 B · allocation 10, constant · live 8-36", ["ynn_füs🚀n.1, operand 1"]),
+        ("constant.39", "4 B · allocation 10, constant · live 8–36", ["ynn_füs🚀n.1, operand 1"]),
     ]
     (reads,) = await _flow(reader, item, "outgoing")
     assert reads[0] == "multiply_subtract_fusion.4"
@@ -62,7 +62,7 @@ async def test_the_flow_of_data_through_tuples_and_aliases(reader: Reader) -> No
         ("copy-start.2{0}", ["fusion.2, operand 1"]),
     ]
     whole = await _item(reader, uri, "    3:copy-start\n       ^")
-    assert (whole["name"], whole["detail"]) == ("copy-start", "3 values · 4.00 MiB · live 3-6")
+    assert (whole["name"], whole["detail"]) == ("copy-start", "3 values · 4.00 MiB · live 3–6")
     outgoing = await _flow(reader, whole, "outgoing")
     assert [name for name, _, _ in outgoing] == ["copy-start.1"]
 

@@ -25,7 +25,7 @@ async def test_from_an_operand_to_its_value_and_back(reader: Reader, tmp_path: P
     (line,) = (line for line in reader.text(uri).split("\n") if "copy.5 = " in line)
     operand = reader.at(uri, f"{line}\n{' ' * line.index('_tuple🚀#2')}^")
     hover = await reader.ask("hover", uri, position=operand)
-    assert hover["contents"]["value"].startswith("`ärg_tuple🚀{2}` (value 32) · **32 B**")
+    assert hover["contents"]["value"].startswith("**`ärg_tuple🚀{2}`** · 32 B")
     assert (
         "**`/home/user/programs/programs.py:299` in `nested_tuples.<locals>.tuple_while`**"
         in hover["contents"]["value"]

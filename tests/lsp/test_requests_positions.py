@@ -157,7 +157,7 @@ async def test_an_alias_shows_bytes_of_another(reader: Reader) -> None:
     assert found["definition"] == ["buffer-assignment-values:50: <19 copy-start.1{0} @0>"]
     assert found["implementation"] == ["module_0000.jit_roundtrip.cl_1003875606.after_optimizations:65: copy-done.1"]
     hover = await reader.ask_at("hover", uri, marked)
-    assert "- `copy-done.1` shows its bytes and has none of its own\n" in hover["contents"]["value"]
+    assert "- `copy-done.1` is an alias of it, without bytes of its own\n" in hover["contents"]["value"]
 
 
 async def test_hovers_as_plain_text(reader: Reader) -> None:
@@ -166,7 +166,7 @@ async def test_hovers_as_plain_text(reader: Reader) -> None:
     uri = reader.open(SEED)
     found = await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
     assert found["contents"]["kind"] == "plaintext"
-    assert found["contents"]["value"].startswith("cublas-gemm.1 (value 4) · 4.0 KiB\n")
+    assert found["contents"]["value"].startswith("cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak\n")
     assert "`" not in found["contents"]["value"]
 
 

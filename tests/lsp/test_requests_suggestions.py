@@ -49,20 +49,20 @@ async def test_lenses_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> N
     assert [(line[:21], title) for line, title, _ in await _lenses(reader, uri)] == [
         ("BufferAssignment:", "memory space 0: peak 580.0 KiB, reserved 580.0 KiB"),
         ("allocation 2: 0x399bf", "2 values"),
-        ("allocation 4: 0x399c0", "100.0 % used at once, 1 value"),
+        ("allocation 4: 0x399c0", "100.0 % live at once, 1 value"),
         ("<0 param @0>", "1 use in 1 instruction"),
-        ("<0 param @0>", "44.1 % of the peak of memory space 0"),
+        ("<0 param @0>", "44.1 % of the memory space 0 peak"),
         ("<1 param.1 @0>", "2 uses in 2 instructions"),
-        ("<1 param.1 @0>", "11.0 % of the peak of memory space 0"),
+        ("<1 param.1 @0>", "11.0 % of the memory space 0 peak"),
         ("<2 negate.0 @0>", "1 use in 1 instruction"),
         ("<3 tuple{} @0>", "no uses"),
         ("<4 cüb🚀las-gemm.1 @0>", "1 use in 1 instruction"),
-        ("<4 cüb🚀las-gemm.1 @0>", "0.7 % of the peak of memory space 0"),
+        ("<4 cüb🚀las-gemm.1 @0>", "0.7 % of the memory space 0 peak"),
         ("<5 fusion @0>", "1 use in 1 instruction"),
-        ("<5 fusion @0>", "44.1 % of the peak of memory space 0"),
-        ("    4:cüb🚀las-gemm.1", "show what is live at the peak: 580.0 KiB of memory space 0"),
-        ("  Live ranges at 5 (p", "show what is live here: 324.0 KiB of memory space 0"),
-        ("  Live ranges at 5 (p", "true peak of memory space 0: 580.0 KiB at step 4"),
+        ("<5 fusion @0>", "44.1 % of the memory space 0 peak"),
+        ("    4:cüb🚀las-gemm.1", "show values live at the peak: 580.0 KiB of memory space 0"),
+        ("  Live ranges at 5 (p", "show values live here: 324.0 KiB of memory space 0"),
+        ("  Live ranges at 5 (p", "real memory space 0 peak: 580.0 KiB at step 4"),
     ]
 
 
@@ -75,15 +75,14 @@ async def test_lenses_of_several_memory_spaces(reader: Reader) -> None:
     uri = reader.open(sibling(TPU, "live-range"))
     assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
         ("HloLiveRange (max 9):", spaces),
-        ("    1:copy-start.2", "show what is live at the peak: 4.00 MiB of VMEM"),
-        ("    3:copy-start", "show what is live at the peak: 4.00 MiB of host memory, 8 B of SMEM"),
-        ("    8:fusion.2", "show what is live at the peak: 12.00 MiB of HBM"),
+        ("    1:copy-start.2", "show values live at the peak: 4.00 MiB of VMEM"),
+        ("    3:copy-start", "show values live at the peak: 4.00 MiB of host memory, 8 B of SMEM"),
+        ("    8:fusion.2", "show values live at the peak: 12.00 MiB of HBM"),
         (
             "  Live ranges at 5 (peak):",
-            "show what is live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory "
-            "space",
+            "show values live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space",
         ),
-        ("  Live ranges at 5 (peak):", "true peak of HBM: 12.00 MiB at step 8"),
+        ("  Live ranges at 5 (peak):", "real HBM peak: 12.00 MiB at step 8"),
     ]
     uri = reader.open(sibling(TPU, "memory-usage-report"))
     assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
@@ -163,7 +162,7 @@ async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytes
     await reader.start()
     uri = reader.open(SEED)
     shown = [(line, title) for line, title, _ in await _lenses(reader, uri)]
-    assert shown[1] == ("BufferAssignment:", "lenses on the 2 biggest only")
+    assert shown[1] == ("BufferAssignment:", "lenses for the 2 largest only")
     assert [line for line, title in shown if "use" in title and "used" not in title] == [
         "<0 param @0>",
         "<5 fusion @0>",
@@ -192,8 +191,8 @@ async def test_a_finding_is_explained_and_leads_on(reader: Reader) -> None:
     found = await _actions(reader, uri, marked, diagnostics=reader.editor.diagnostics[uri])
     assert [(action["title"], action["kind"]) for action in found] == [
         ("Explain peak-understated", "quickfix"),
-        ("Show what is live at step 5", "xla-lens"),
-        ("Go to the true peak of HBM: 580.0 KiB at step 4", "xla-lens"),
+        ("Show values live at step 5", "xla-lens"),
+        ("Go to the real HBM peak: 580.0 KiB at step 4", "xla-lens"),
         ("Show the report as Markdown", "xla-lens"),
     ]
     assert found[0]["diagnostics"] == reader.editor.diagnostics[uri]

@@ -93,7 +93,7 @@ async def test_a_dump_in_one_file(client: LanguageClient) -> None:
     hover = await client.text_document_hover_async(lsp.HoverParams(*place))
     assert hover is not None
     assert isinstance(hover.contents, lsp.MarkupContent)
-    assert hover.contents.value.startswith("`cublas-gemm.1` (value 4) · **4.0 KiB**\n")
+    assert hover.contents.value.startswith("**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak\n")
     assert hover.range is not None
     assert _shown(client, lsp.Location(uri, hover.range), text) == "cublas-gemm.1{}"
 
@@ -160,7 +160,7 @@ async def test_hints_and_outline(client: LanguageClient) -> None:
     )
     labels = {lines[hint.position.line][: hint.position.character]: hint.label for hint in hints or []}
     assert labels["    4:cublas-gemm.1"] == "580.0 KiB live ◀ peak"
-    assert labels["  Live ranges at 5 (peak):"] == "true peak of memory space 0: 580.0 KiB at step 4 (here 324.0 KiB)"
+    assert labels["  Live ranges at 5 (peak):"] == "real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)"
     symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
     assert [symbol.name for symbol in symbols or []] == ["BufferAssignment", "Used values", "HloLiveRange (max 7)"]
 

@@ -1,4 +1,4 @@
-"""What can be done at a place, in words."""
+"""The titles of code actions."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from xla_lens.render.numbers import human, shortened
 
 
 def action_title(action: Action) -> str:
-    """What an action does, plain text on one line."""
+    """Return the title of an action, plain text on one line."""
     match action:
         case Explain(finding):
             return f"Explain {finding.code}"
@@ -20,14 +20,14 @@ def action_title(action: Action) -> str:
         case ShowPage(page):
             return f"Show {_page(page)}"
         case GoToPeak(space, step, live_bytes):
-            return f"Go to the true peak of {space_name(space)}: {human(live_bytes)} at step {step}"
+            return f"Go to the real {space_name(space)} peak: {human(live_bytes)} at step {step}"
         case GoToSource(frame):
             line = f":{frame.line}" if frame.line is not None else ""
-            function = f" in {shortened(frame.function, _WIDEST)}" if frame.function else ""
-            return f"Go to Python source: {shortened(_file_name(frame.file), _WIDEST)}{line}{function}"
+            function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
+            return f"Go to Python source: {shortened(_file_name(frame.file), _MAX_NAME)}{line}{function}"
 
 
-_WIDEST: Final = 80
+_MAX_NAME: Final = 80
 
 
 def _file_name(path: str) -> str:
@@ -37,10 +37,10 @@ def _file_name(path: str) -> str:
 def _page(page: Page) -> str:
     match page:
         case SummaryPage():
-            return "where the memory goes"
+            return "the memory summary"
         case LiveSetPage(step):
-            return f"what is live at step {step}"
+            return f"values live at step {step}"
         case HistoryPage(allocation):
-            return f"who holds which bytes of allocation {allocation} when"
+            return f"the history of allocation {allocation}"
         case ReportPage():
             return "the report as Markdown"

@@ -1,4 +1,4 @@
-"""What is told of something that data flows to and from, besides its name."""
+"""The details of call hierarchy items."""
 
 from xla_lens.features.call_hierarchy import Item
 from xla_lens.render.hover import kind_text
@@ -6,7 +6,7 @@ from xla_lens.render.numbers import counted, human
 
 
 def item_detail(item: Item) -> str:
-    """How big it is, where it lies and when it is live: ``4.0 KiB · allocation 2, temp · live 4-5``."""
+    """Return the detail of an item: size, allocation and live range: ``4.0 KiB · allocation 2, temp · live 4–5``."""
     parts = [] if item.value_count == 1 else [counted(item.value_count, "value") if item.value_count else "no value"]
     if item.size_bytes is not None:
         parts.append(human(item.size_bytes))
@@ -14,5 +14,5 @@ def item_detail(item: Item) -> str:
         kind = kind_text(item.kind) if item.kind else ""
         parts.append(f"allocation {item.allocation}" + (f", {kind}" if kind else ""))
     if item.live_range is not None:
-        parts.append(f"live {item.live_range[0]}-{item.live_range[1]}")
+        parts.append(f"live {item.live_range[0]}–{item.live_range[1]}")
     return " · ".join(parts)

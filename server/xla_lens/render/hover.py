@@ -1,4 +1,7 @@
-"""Hovers as Markdown."""
+"""The words of hovers, as Markdown. The facts come from `xla_lens.features.hover`, one function here for each type.
+
+A hover leads with name, size and share of the peak, then the source line, op_name and live range, then placement.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,40 +20,40 @@ from xla_lens.features.hover.facts import (
 )
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, exact, human, percent, shortened
+from xla_lens.render.numbers import counted, human, percent, shortened
 from xla_lens.render.padding import padding_part
 from xla_lens.render.sources import stack_lines
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
 
-_MOST_INTERVALS: Final = 4
-_LONGEST_SHAPE: Final = 160
+_MAX_INTERVALS: Final = 4
+_MAX_SHAPE: Final = 160
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _MISSING: Final = {
-    FileKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
-    FileKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
-    FileKind.LIVE_RANGE: "live ranges (`-live-range.txt` since 2026): when it is live is not known",
+    FileKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and placement are unknown",
+    FileKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are unknown",
+    FileKind.LIVE_RANGE: "live ranges (`-live-range.txt` since 2026): lifetimes are unknown",
 }
 
 
 def hover_markdown(facts: Hover) -> str:
-    """A hover. Everything that comes from the dump is quoted or escaped, so that it cannot become a link or markup."""
+    """Return a hover as Markdown. Text from the dump is escaped as code, so that it cannot become a link or markup."""
     match facts:
         case ValueFacts():
-            lines = _value(facts)
+            lines = _value_lines(facts)
         case AllocationFacts():
-            lines = _allocation(facts)
+            lines = _allocation_lines(facts)
         case StepFacts():
-            lines = _step(facts)
+            lines = _step_lines(facts)
         case InstructionFacts():
-            lines = _instruction(facts)
+            lines = _instruction_lines(facts)
         case PeakFacts():
-            lines = _peak(facts)
+            lines = _peak_lines(facts)
     return "\n".join(lines)
 
 
 def kind_text(kind: Kind) -> str:
-    """What an allocation is for, in the words of its header."""
+    """Return the kinds of an allocation in the words of its header: ``parameter, maybe-live-out``."""
     words = {
         Kind.PARAMETER: "parameter",
         Kind.OUTPUT: "output",
@@ -65,43 +68,44 @@ def kind_text(kind: Kind) -> str:
 # ---------------------------------------------------------------- values
 
 
-def _value(facts: ValueFacts) -> Iterator[str]:
-    size = f" · **{human(facts.size_bytes)}**" if facts.size_bytes is not None else ""
-    yield f"{code(facts.label)} (value {facts.id}){size}"
+def _value_lines(facts: ValueFacts) -> Iterator[str]:
+    size = f" · {human(facts.size_bytes)}" if facts.size_bytes is not None else ""
+    yield f"**{code(facts.label)}**{size}{_share(facts)}"
     yield ""
     if facts.alias:
-        yield f"- {code(facts.alias)} shows its bytes and has none of its own"
+        yield f"- {code(facts.alias)} is an alias of it, without bytes of its own"
+    yield from stack_lines(facts.frames)
+    if facts.op_name:
+        yield f"- op_name {code(facts.op_name)}"
+    if facts.live_range:
+        yield f"- {_live_range(facts.live_range, facts.label)}"
+    elif FileKind.LIVE_RANGE not in facts.missing:
+        yield "- no live range: it counts for the reserved bytes only"
     if facts.shape is not None:
-        yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
-    if facts.size_bytes is not None:
-        yield f"- size {exact(facts.size_bytes)}{_padding(facts)}"
+        exact = f", {facts.size_bytes:,} bytes" if facts.size_bytes is not None and facts.size_bytes >= _KIB else ""
+        yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{exact}{_padding(facts)}"
         for part in facts.padding.parts if facts.padding else ():
             yield f"  - {padding_part(part)}"
     if facts.allocation:
-        allocation = _allocation_name(facts.allocation)
-        yield f"- at offset {facts.offset:,} of {allocation}, {space_name(facts.space)}"
-    if facts.live_range:
-        yield from _live_range(facts.live_range)
-    elif FileKind.LIVE_RANGE not in facts.missing:
-        yield "- no live range: it takes part in the reserved bytes only"
-    if facts.live_at_peak and facts.size_bytes is not None:
-        share = percent(facts.size_bytes, facts.peak_bytes)
-        yield f"- **live at the peak** of {space_name(facts.space)}: {share} of {human(facts.peak_bytes)}"
-    elif facts.live_range and facts.peak_bytes:
-        yield f"- not live at the peak of {space_name(facts.space)} ({human(facts.peak_bytes)})"
-    if facts.neighbour_count:
-        yield from _neighbours(facts)
-    if facts.opcode:
-        yield f"- made by {code(facts.opcode)}"
-    if facts.op_name:
-        yield f"- op_name {code(facts.op_name)}"
-    yield from stack_lines(facts.frames)
+        yield f"- offset {facts.offset:,} of {_allocation_name(facts.allocation)} in {space_name(facts.space)}"
+    yield f"- value {facts.id}" + (f", defined by {code(facts.opcode)}" if facts.opcode else "")
     yield from _missing(facts.missing)
+    yield from _sharers(facts)
+
+
+_KIB: Final = 1024
+
+
+def _share(facts: ValueFacts) -> str:
+    peak = f"the {space_name(facts.space)} peak"
+    if facts.live_at_peak and facts.size_bytes is not None:
+        return f" · {percent(facts.size_bytes, facts.peak_bytes)} of {peak}"
+    return f" · not live at {peak}" if facts.live_range and facts.peak_bytes else ""
 
 
 def _missing(kinds: tuple[FileKind, ...]) -> Iterator[str]:
     for kind in kinds:
-        yield f"- the set has no {_MISSING[kind]}"
+        yield f"- the dump set lacks the {_MISSING[kind]}"
 
 
 def _padding(facts: ValueFacts) -> str:
@@ -109,41 +113,44 @@ def _padding(facts: ValueFacts) -> str:
     if not facts.padding or not padding or not facts.size_bytes:
         return ""
     logical = facts.padding.logical_bytes
-    times = f", {facts.size_bytes / logical:.1f} times the shape" if logical else ""
-    return f", of which {human(padding)} are padding{times}"
+    times = f" ({facts.size_bytes / logical:.1f} times the size of the shape)" if logical else ""
+    return f", {human(padding)} of it padding{times}"
 
 
-def _live_range(facts: LiveRangeFacts) -> Iterator[str]:
-    start = f" ({code(facts.start_instruction)})" if facts.start_instruction else ""
-    end = f" ({code(facts.end_instruction)})" if facts.end_instruction else ""
-    yield f"- live from step {facts.start_step}{start} to {facts.end_step}{end}{_end(facts)}"
+def _live_range(facts: LiveRangeFacts, label: str) -> str:
+    # Most values start at the instruction that they are named after.
+    is_own = facts.start_instruction == label.partition("{")[0]
+    start = f" ({code(facts.start_instruction)})" if facts.start_instruction and not is_own else ""
+    return f"live from step {facts.start_step}{start} to step {facts.end_step}{_end(facts)}"
 
 
 def _end(facts: LiveRangeFacts) -> str:
+    at_end = code(facts.end_instruction) if facts.end_instruction else ""
     match facts.end:
         case End.CALLER:
-            return ": a parameter, whose bytes belong to the caller to the end"
+            return ", the end (a parameter: its bytes belong to the caller)"
         case End.OUTPUT:
-            return ": it may be part of the result, so it is kept to the end"
+            return ", the end (may be part of the output)"
         case End.LAST_USE:
-            around = f", within {code(facts.by)}" if facts.by else ""
-            return f": there it is read for the last time{around}"
+            return f" (last read by {at_end}{f', inside {code(facts.by)}' if facts.by else ''})"
         case End.PASSED_ON:
-            return f": there {code(facts.by or '')} takes over its bytes"
+            return f" ({code(facts.by or '')} takes over its bytes)"
         case End.LAST_ALIAS:
-            return ": there its bytes are seen under another name for the last time"
+            return f" (last alias: {at_end})" if at_end else " (last alias)"
         case End.COMPUTATION_END:
-            return ": the end of its computation"
+            return " (the end of its computation)"
         case End.UNKNOWN:
-            return ""
+            return f" ({at_end})" if at_end else ""
 
 
-def _neighbours(facts: ValueFacts) -> Iterator[str]:
-    left_out = facts.neighbour_count - len(facts.neighbours)
-    rest = f", the nearest {len(facts.neighbours)}" if left_out else ""
-    yield f"- {counted(facts.neighbour_count, 'other value')} on the same bytes{rest}:"
+def _sharers(facts: ValueFacts) -> Iterator[str]:
+    if not facts.neighbour_count:
+        return
+    is_truncated = facts.neighbour_count > len(facts.neighbours)
+    nearest = f"; the {len(facts.neighbours)} nearest" if is_truncated else ""
+    yield f"- shares its bytes with {counted(facts.neighbour_count, 'other value')}{nearest}:"
     for other in facts.neighbours:
-        yield f"  - {_value_name(other)}, steps {other.start_step} to {other.end_step}"
+        yield f"  - {_value_name(other)}, steps {other.start_step}–{other.end_step}"
 
 
 def _value_name(facts: ValueName) -> str:
@@ -158,73 +165,79 @@ def _allocation_name(facts: AllocationName) -> str:
     return f"allocation {facts.index} ({kind + ', ' if kind else ''}{human(facts.size_bytes)})"
 
 
-def _allocation(facts: AllocationFacts) -> Iterator[str]:
-    yield f"**allocation {facts.name.index}** · **{human(facts.name.size_bytes)}** · {kind_text(facts.name.kind)}"
+def _allocation_lines(facts: AllocationFacts) -> Iterator[str]:
+    size_bytes, space = facts.name.size_bytes, space_name(facts.space)
+    peak = f" · {percent(facts.live_at_space_peak, facts.space_peak_bytes)} of the {space} peak"
+    yield f"**allocation {facts.name.index}** · {human(size_bytes)}{peak if facts.space_peak_bytes else ''}"
     yield ""
-    yield f"- size {exact(facts.name.size_bytes)} in {space_name(facts.space)}"
+    exact = f", {size_bytes:,} bytes" if size_bytes >= _KIB else ""
+    yield f"- {kind_text(facts.name.kind) or 'no kind'} in {space}{exact}"
     if facts.parameter is not None:
         yield f"- parameter {facts.parameter}"
     if facts.shape is not None:
-        yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
+        yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}"
     if facts.peak_step is not None:
-        size = facts.name.size_bytes
         yield (
-            f"- at most {human(facts.peak_bytes)} of it are live at once ({percent(facts.peak_bytes, size)}), "
-            f"first at step {facts.peak_step}; {human(size - facts.peak_bytes)} are never used at the same time"
+            f"- at most {human(facts.peak_bytes)} live at once ({percent(facts.peak_bytes, size_bytes)}), first at "
+            f"step {facts.peak_step}; the other {human(size_bytes - facts.peak_bytes)} are idle then"
         )
         yield (
-            f"- at the peak of {space_name(facts.space)}, step {facts.space_peak_step}: "
-            f"{human(facts.live_at_space_peak)} live, {human(size - facts.live_at_space_peak)} idle"
+            f"- at the {space} peak, step {facts.space_peak_step}: {human(facts.live_at_space_peak)} live, "
+            f"{human(size_bytes - facts.live_at_space_peak)} idle"
         )
-        if len(facts.fill) > 1 and size:
-            yield f"- fill over time `{''.join(_bar(part, size) for part in facts.fill)}`"
+        if len(facts.fill) > 1 and size_bytes:
+            yield f"- live bytes over time `{''.join(_bar(part, size_bytes) for part in facts.fill)}`"
     if facts.full_size_steps:
-        steps = ", ".join(f"{first} to {last}" for first, last in facts.full_size_steps[:_MOST_INTERVALS])
-        more = " ..." if len(facts.full_size_steps) > _MOST_INTERVALS else ""
-        yield f"- its full size is needed at steps {steps}{more}"
-    rest = ", the biggest" if facts.values > len(facts.largest) else ""
-    yield f"- {counted(facts.values, 'value')}{rest}{':' if facts.largest else ''}"
+        steps = ", ".join(_steps(first, last) for first, last in facts.full_size_steps[:_MAX_INTERVALS])
+        more = ", …" if len(facts.full_size_steps) > _MAX_INTERVALS else ""
+        yield f"- its size is due to values that reach its last byte, live at {steps}{more}"
+    largest = ", the largest" if facts.values > len(facts.largest) else ""
+    yield f"- {counted(facts.values, 'value')}{largest}{':' if facts.largest else ''}"
     for value in facts.largest:
         yield f"  - {_value_name(value)}"
 
 
+def _steps(first: int, last: int) -> str:
+    return f"step {first}" if first == last else f"steps {first}–{last}"
+
+
 def _bar(part: int, whole: int) -> str:
-    """A part as the height of a bar; nothing is only shown as nothing."""
+    """A part as the height of a bar. Only 0 has no height."""
     return _BARS[min(len(_BARS) - 1, -(-part * (len(_BARS) - 1) // whole))]
 
 
 # ---------------------------------------------------------------- steps and the peak
 
 
-def _instruction(facts: InstructionFacts) -> Iterator[str]:
+def _instruction_lines(facts: InstructionFacts) -> Iterator[str]:
     yield f"{code(facts.name)} runs at step {facts.step}."
     yield ""
     if facts.missing:
         yield from _missing(facts.missing)
     else:
-        yield "It holds no value of its own."
+        yield "It has no buffer of its own."
 
 
-def _step(facts: StepFacts) -> Iterator[str]:
+def _step_lines(facts: StepFacts) -> Iterator[str]:
     name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
     yield f"**step {facts.step}**{name}"
     yield ""
     for space, before, at, after in facts.live:
-        yield f"- {space_name(space)}: {human(at)} live; before {human(before)}, after {human(after)}"
+        yield f"- {space_name(space)}: {human(at)} live (before: {human(before)}, after: {human(after)})"
     if FileKind.BUFFER_ASSIGNMENT in facts.missing:
         yield from _missing(facts.missing)
         return
-    for verb, values, count in (
-        ("born", facts.born, facts.born_count),
-        ("dies after it", facts.dying, facts.dying_count),
+    for title, values, count in (
+        ("first live here", facts.born, facts.born_count),
+        ("last live here", facts.dying, facts.dying_count),
     ):
         names = ", ".join(_value_name(value) for value in values)
         rest = f" and {count - len(values):,} more" if count > len(values) else ""
-        yield f"- {verb}: {names + rest if count else 'nothing'}"
+        yield f"- {title}: {names + rest if count else 'nothing'}"
 
 
-def _peak(facts: PeakFacts) -> Iterator[str]:
-    yield f"**Printed peak**: {human(facts.printed_bytes)} at step {facts.step}"
+def _peak_lines(facts: PeakFacts) -> Iterator[str]:
+    yield f"**Printed peak** · {human(facts.printed_bytes)} at step {facts.step}"
     yield ""
     if not facts.spaces:
         yield from _missing(facts.missing)
@@ -239,7 +252,7 @@ def _peak(facts: PeakFacts) -> Iterator[str]:
         )
         for space in facts.spaces
     ]
-    yield from table(("memory space", "true peak", "at step", "live at the printed step", "reserved"), rows, (0,))
+    yield from table(("memory space", "real peak", "at step", "live at the printed step", "reserved"), rows, (0,))
     yield ""
     reasons = list(_reasons(facts))
     if reasons:
@@ -248,31 +261,27 @@ def _peak(facts: PeakFacts) -> Iterator[str]:
 
 
 def _reasons(facts: PeakFacts) -> Iterator[str]:
-    default = facts.spaces[0] if facts.spaces else None
-    if default is None:
+    first = facts.spaces[0] if facts.spaces else None
+    if first is None:
         return
-    if facts.counted and facts.counted[0] >= facts.counted[1] and default.live_at_printed < default.peak_bytes:
+    if facts.counted and facts.counted[0] >= facts.counted[1] and first.live_at_printed < first.peak_bytes:
         here, there = map(human, facts.counted)
         if here == there:
             here, there = (f"{counted:,} bytes" for counted in facts.counted)
-        died = f" (here {human(facts.died_before_bytes)})" if facts.died_before_bytes else ""
+        ended = f" ({human(facts.died_before_bytes)} here)" if facts.died_before_bytes else ""
         yield (
-            f"- XLA looks for the step with sums of its own: {here} at step {facts.step}, {there} at step "
-            f"{default.peak_step}. There an element of a tuple counts as the tuple's whole table of pointers, each "
-            f"value counts for one step more{died}, and all memory spaces count together."
+            f"- XLA selects the step by sums of its own: {here} at step {facts.step}, {there} at step "
+            f"{first.peak_step}. In these sums a tuple element counts as the tuple's whole pointer table, each value "
+            f"counts for one more step{ended}, and all memory spaces are added up."
         )
-    if facts.printed_bytes == default.live_at_printed:
+    if facts.printed_bytes == first.live_at_printed:
         return
     if facts.shared_bytes:
-        yield (
-            f"- Its list has values twice on the same bytes, where one hands them over to the next: "
-            f"{human(facts.shared_bytes)} as assigned."
-        )
+        yield f"- The printed list counts {human(facts.shared_bytes)} twice: one value takes over the bytes of another."
     if facts.is_whole_tuples:
-        yield "- This release of XLA prints an element of a tuple with the size of the whole tuple's table of pointers."
+        yield "- This XLA release prints a tuple element with the size of the tuple's whole pointer table."
     if facts.other_space_bytes:
-        other = human(facts.other_space_bytes)
-        yield f"- Its list mixes memory spaces: {other} of it are not in {space_name(default.space)}."
+        yield f"- The printed list includes {human(facts.other_space_bytes)} outside of {space_name(first.space)}."
     if facts.assigned_bytes > facts.printed_bytes:
         more = facts.assigned_bytes - facts.printed_bytes
-        yield f"- It adds up shapes without padding; what it lists was given {human(more)} more."
+        yield f"- The printed list leaves out padding: its values occupy {human(more)} more."

@@ -1,4 +1,4 @@
-"""Code lenses as text."""
+"""The titles of code lenses."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,34 +23,34 @@ _MOST_SPACES: Final = 3
 
 
 def lens_title(facts: LensFacts) -> str:
-    """The title of a lens, which is what a click shows."""
+    """Return the title of a lens."""
     match facts:
         case SummaryLens():
             return _summary(facts)
         case LimitLens(limit):
-            return f"lenses on the {limit:,} biggest only"
+            return f"lenses for the {limit:,} largest only"
         case FillLens(size, peak, values):
-            fill = f"{percent(peak, size)} used at once, " if peak is not None else ""
+            fill = f"{percent(peak, size)} live at once, " if peak is not None else ""
             return f"{fill}{counted(values, 'value')}"
         case UsesLens(uses, instructions):
             return f"{counted(uses, 'use')} in {counted(instructions, 'instruction')}" if uses else "no uses"
         case ShareLens(space, size, peak):
-            return f"{percent(size, peak)} of the peak of {space_name(space)}"
+            return f"{percent(size, peak)} of the {space_name(space)} peak"
         case PeakLens(live):
-            return f"show what is live at the peak: {_sizes(live)}"
+            return f"show values live at the peak: {_sizes(live)}"
         case LiveLens(live):
-            return f"show what is live here: {_sizes(live)}"
+            return f"show values live here: {_sizes(live)}"
         case TruePeakLens(space, step, live):
-            return f"true peak of {space_name(space)}: {human(live)} at step {step}"
+            return f"real {space_name(space)} peak: {human(live)} at step {step}"
 
 
 def _summary(facts: SummaryLens) -> str:
     biggest = sorted(facts.spaces, key=lambda space: space.reserved_bytes, reverse=True)
-    told = [_space(space) for space in biggest[:_MOST_SPACES]]
+    parts = [_space(space) for space in biggest[:_MOST_SPACES]]
     more = len(biggest) - _MOST_SPACES
-    told += [counted(more, "more memory space")] if more > 0 else []
-    told += [counted(facts.findings, "finding")] if facts.findings else []
-    return " · ".join(told) or "summary"
+    parts += [counted(more, "more memory space")] if more > 0 else []
+    parts += [counted(facts.findings, "finding")] if facts.findings else []
+    return " · ".join(parts) or "summary"
 
 
 def _space(space: SpacePeak) -> str:
@@ -60,6 +60,6 @@ def _space(space: SpacePeak) -> str:
 
 def _sizes(live: Sequence[tuple[SpaceId, int]]) -> str:
     biggest = sorted(live, key=lambda entry: entry[1], reverse=True)
-    told = ", ".join(f"{human(size)} of {space_name(space)}" for space, size in biggest[:_MOST_SPACES])
+    sizes = ", ".join(f"{human(size)} of {space_name(space)}" for space, size in biggest[:_MOST_SPACES])
     more = len(biggest) - _MOST_SPACES
-    return (told or "nothing") + (f" and {counted(more, 'more memory space')}" if more > 0 else "")
+    return (sizes or "nothing") + (f" and {counted(more, 'more memory space')}" if more > 0 else "")

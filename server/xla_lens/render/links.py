@@ -1,4 +1,4 @@
-"""What links say where they lead."""
+"""The tooltips of document links."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import Section
 
-_WIDEST: Final = 200
+_MAX_NAME: Final = 200
 _SECTIONS: Final = {
     Section.BUFFER_ASSIGNMENT: "Buffer assignment",
     Section.USED_VALUES: "Used values",
@@ -17,9 +17,9 @@ _SECTIONS: Final = {
 
 
 def link_tooltip(target: LinkTarget) -> str:
-    """Where a link leads, plain text on one line."""
+    """Return the target of a link, plain text on one line."""
     if isinstance(target, StackFrame):
         line = f":{target.line}" if target.line is not None else ""
-        function = f" in {shortened(target.function, _WIDEST)}" if target.function else ""
-        return f"{shortened(target.file, _WIDEST)}{line}{function}"
+        function = f" in {shortened(target.function, _MAX_NAME)}" if target.function else ""
+        return f"{shortened(target.file, _MAX_NAME)}{line}{function}"
     return _SECTIONS[target.section]

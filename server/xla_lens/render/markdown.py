@@ -1,4 +1,4 @@
-"""Markdown that nothing from a dump can break out of."""
+"""Markdown that text from a dump cannot break out of."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ LONGEST_NAME: Final = 200
 
 
 def code(text: str, longest: int = LONGEST_NAME) -> str:
-    """A text as inline code, whatever is in it. Markdown has no empty code; that of nothing is nothing."""
+    """Return any text as inline code. Markdown has no empty code: an empty text stays empty."""
     text = shortened(text, longest)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -18,7 +18,7 @@ def code(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int]) -> Iterator[str]:
-    """A table of cells that are Markdown, aligned to the right but for the columns in `left`."""
+    """Yield the lines of a table whose cells are Markdown. All columns but those in `left` are aligned to the right."""
     yield _row(header)
     yield f"|{'|'.join('---' if column in left else '--:' for column in range(len(header)))}|"
     yield from map(_row, rows)
@@ -32,21 +32,21 @@ _PIPE: Final = re.compile(r"(\\*)\|")
 
 
 def _cell(text: str) -> str:
-    # A table is cut into cells before code is looked for, and readers differ in whether a pipe after two backslashes is
-    # escaped. After an odd number all say so.
+    # Markdown splits a table into cells before it looks for code, and parsers differ on whether a pipe after two
+    # backslashes is escaped. After an odd number of backslashes all parsers agree that it is.
     return _PIPE.sub(r"\1\1\\|", text)
 
 
 _MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
-"""What is inline code, and what makes text bold."""
+"""Inline code, and the marks of bold text."""
 
 
 def without_marks(markdown: str) -> str:
-    """Markdown as made here, for editors that show text as it is."""
+    """Return Markdown of this module as plain text, for clients that do not render Markdown."""
     lines = (line for line in markdown.split("\n") if not line.startswith("|--"))
     return "\n".join(_MARKS.sub(r"\3", _cells(line)) for line in lines)
 
 
 def _cells(line: str) -> str:
-    """A line, without the marks of a table if it is of one."""
+    """Return a line without table marks."""
     return line.strip("| ").replace(" | ", "  ") if line.startswith("|") else line

@@ -1,4 +1,4 @@
-"""Numbers, names and texts as people read them."""
+"""Numbers and texts as people read them."""
 
 import re
 from typing import Final

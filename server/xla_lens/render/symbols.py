@@ -1,4 +1,4 @@
-"""What an outline tells of an entry besides its name."""
+"""The details of document symbols."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _NOUNS: Final = {
 
 
 def symbol_detail(symbol: Symbol) -> str:
-    """What it does, how big it is, what for, and how much is below: ``fusion · 1.53 MiB``,
+    """Return the detail beside the name: opcode, size, kind and number of children: ``fusion · 1.53 MiB``,
     ``1.53 MiB · parameter, maybe-live-out · 2 values``.
     """
     parts = ["entry"] if symbol.kind is SymbolKind.ENTRY else []
@@ -29,6 +29,6 @@ def symbol_detail(symbol: Symbol) -> str:
         parts.append(kind_text(symbol.allocation_kind))
     if symbol.count:
         shown = len(symbol.children)
-        cut = f"the {shown:,} biggest of " if 0 < shown < symbol.count else ""
-        parts.append(cut + counted(symbol.count, _NOUNS[symbol.counted]))
+        truncated = f"the {shown:,} largest of " if 0 < shown < symbol.count else ""
+        parts.append(truncated + counted(symbol.count, _NOUNS[symbol.counted]))
     return " · ".join(parts)

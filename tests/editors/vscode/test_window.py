@@ -21,7 +21,7 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         window.page.locator(".statusbar-item", has_text="MiB peak of").click()
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.wait_for_line(_PEAK)
-        assert "show what is live at the peak: 4.21 MiB of host memory" in wait_for(
+        assert "show values live at the peak: 4.21 MiB of host memory" in wait_for(
             window.lenses, lambda lenses: len(lenses) > 0, SECONDS
         )
         text = window.hover()

@@ -44,13 +44,13 @@ def test_limit_keeps_the_biggest() -> None:
     assert (
         _text(hlo_symbols(analysis_of(WHILE).dump, module_of(WHILE), 4))
         == """\
-HloModule jit_tuple_while: the 4 biggest of 7 computations
-  main.3: entry · the 4 biggest of 7 instructions
+HloModule jit_tuple_while: the 4 largest of 7 computations
+  main.3: entry · the 4 largest of 7 instructions
     x.1: parameter · 32 B
     copy.9: copy · 32 B
     broadcast_add_fusion: fusion · 32 B
     tuple: tuple · 24 B
-  region_0.1: the 4 biggest of 8 instructions
+  region_0.1: the 4 largest of 8 instructions
     arg_tuple.1: parameter · 92 B
     copy.5: copy · 32 B
     copy.4: copy · 32 B

@@ -30,8 +30,8 @@ test("odd name: the file is recognized by its content", async () => {
 
 test("odd name: hover", async () => {
   const lines = await ask.hover(await place());
-  assert.equal(lines[0], "`cublas-gemm.1` (value 4) · **4.0 KiB**");
-  assert.ok(lines.includes("- made by `custom-call`"));
+  assert.equal(lines[0], "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak");
+  assert.ok(lines.includes("- value 4, defined by `custom-call`"));
 });
 
 test("odd name: definition, declaration, type definition, implementation", async () => {
@@ -84,7 +84,7 @@ test("odd name: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
     [hints[0], hints.at(-1)],
-    ["3: live 0-7", "73: true peak of HBM: 580.0 KiB at step 4 (here 324.0 KiB)"],
+    ["3: live 0–7", "73: real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)"],
   );
 });
 
@@ -92,7 +92,7 @@ test("odd name: code lenses", async () => {
   assert.deepEqual((await ask.lenses(await document())).slice(0, 3), [
     "1: HBM: peak 580.0 KiB, reserved 580.0 KiB (xla-lens.showSummary)",
     "6: 2 values (xla-lens.showAllocationHistory)",
-    "11: 100.0 % used at once, 1 value (xla-lens.showAllocationHistory)",
+    "11: 100.0 % live at once, 1 value (xla-lens.showAllocationHistory)",
   ]);
 });
 
@@ -104,7 +104,7 @@ test("odd name: links", async () => {
 });
 
 test("odd name: code actions", async () => {
-  assert.ok((await ask.actions(await place())).includes("Go to the true peak of HBM: 580.0 KiB at step 4"));
+  assert.ok((await ask.actions(await place())).includes("Go to the real HBM peak: 580.0 KiB at step 4"));
 });
 
 test("odd name: call hierarchy", async () => {

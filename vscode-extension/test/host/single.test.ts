@@ -12,10 +12,10 @@ const place = async (): Promise<Place> => at(await document(), "    Arg_1.2.0{}:
 
 test("one file: hover", async () => {
   assert.deepEqual((await ask.hover(await place())).slice(0, 4), [
-    "`Arg_1.2.0` (value 8) · **1.00 MiB**",
+    "**`Arg_1.2.0`** · 1.00 MiB · 20.0 % of the HBM peak",
     "",
-    "- shape `f32[256,1024]{1,0}`",
-    "- size 1.00 MiB (1,048,576 bytes)",
+    "- op_name `b`",
+    "- live from step 0 (`Arg_2.3.0`) to step 6, the end (a parameter: its bytes belong to the caller)",
   ]);
 });
 
@@ -72,7 +72,7 @@ test("one file: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
     [hints[0], hints[10], hints.at(-1)],
-    ["3: live 3-5", "66: 5.00 MiB live ◀ peak", "77: true peak of HBM: 5.00 MiB at step 3 (here 3.50 MiB)"],
+    ["3: live 3–5", "66: 5.00 MiB live ◀ peak", "77: real HBM peak: 5.00 MiB at step 3 (3.50 MiB here)"],
   );
 });
 
@@ -81,7 +81,7 @@ test("one file: code lenses", async () => {
   assert.deepEqual(lenses.slice(0, 4), [
     "1: HBM: peak 5.00 MiB, reserved 5.00 MiB (xla-lens.showSummary)",
     "2: 2 values (xla-lens.showAllocationHistory)",
-    "11: 100.0 % used at once, 2 values (xla-lens.showAllocationHistory)",
+    "11: 100.0 % live at once, 2 values (xla-lens.showAllocationHistory)",
     "18: 1 use in 1 instruction (xla-lens.showReferences)",
   ]);
 });
@@ -95,8 +95,8 @@ test("one file: links", async () => {
 
 test("one file: code actions", async () => {
   assert.deepEqual(await ask.actions(await place()), [
-    "Go to the true peak of HBM: 5.00 MiB at step 3",
-    "Show who holds which bytes of allocation 1 when",
+    "Go to the real HBM peak: 5.00 MiB at step 3",
+    "Show the history of allocation 1",
     "Show the report as Markdown",
   ]);
 });

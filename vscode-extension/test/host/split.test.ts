@@ -24,10 +24,10 @@ test("three files: all have the language of dumps, and the module has that of HL
 
 test("three files: hover", async () => {
   const lines = await ask.hover(await place());
-  assert.deepEqual(lines.slice(0, 3), ["`dot` (value 244) · **1.53 MiB**", "", "- shape `f32[784,512]{1,0}`"]);
+  assert.deepEqual(lines.slice(0, 3), ["**`dot`** · 1.53 MiB · 36.3 % of the host memory peak", "", "- source, the innermost call first:"]);
   assert.ok(lines.includes("- op_name `jit(train_step)/transpose(jvp())/transpose`"));
   const peak = await ask.hover(at(await document(), "  Live ranges at 37 (peak):", "37"));
-  assert.equal(peak[0], "**Printed peak**: 5.50 MiB at step 37");
+  assert.equal(peak[0], "**Printed peak** · 5.50 MiB at step 37");
 });
 
 test("three files: definition, declaration, type definition, implementation", async () => {
@@ -98,7 +98,7 @@ test("three files: inlay hints", async () => {
       "3: 2.43 MiB live",
       "39: 4.21 MiB live ◀ peak",
       "67: 1.53 MiB",
-      "84: true peak of host memory: 4.21 MiB at step 36 (here 3.96 MiB)",
+      "84: real host memory peak: 4.21 MiB at step 36 (3.96 MiB here)",
     ],
   );
 });
@@ -106,9 +106,9 @@ test("three files: inlay hints", async () => {
 test("three files: code lenses", async () => {
   assert.deepEqual(await ask.lenses(await document()), [
     "1: host memory: peak 4.21 MiB, reserved 4.22 MiB (xla-lens.showSummary)",
-    "39: show what is live at the peak: 4.21 MiB of host memory (xla-lens.showLiveSet)",
-    "84: show what is live here: 3.96 MiB of host memory (xla-lens.showLiveSet)",
-    "84: true peak of host memory: 4.21 MiB at step 36 (xla-lens.goTo)",
+    "39: show values live at the peak: 4.21 MiB of host memory (xla-lens.showLiveSet)",
+    "84: show values live here: 3.96 MiB of host memory (xla-lens.showLiveSet)",
+    "84: real host memory peak: 4.21 MiB at step 36 (xla-lens.goTo)",
   ]);
 });
 
@@ -126,8 +126,8 @@ test("three files: code actions", async () => {
   assert.deepEqual(
     (await ask.actions(await place())).filter((title) => !title.includes("programs") && !title.includes("progs")),
     [
-      "Go to the true peak of host memory: 4.21 MiB at step 36",
-      "Show who holds which bytes of allocation 29 when",
+      "Go to the real host memory peak: 4.21 MiB at step 36",
+      "Show the history of allocation 29",
       "Show the report as Markdown",
     ],
   );

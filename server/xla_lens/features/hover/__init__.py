@@ -1,4 +1,7 @@
-"""What a hover tells: the facts about a value, an allocation, a step, an instruction or the printed peak."""
+"""The facts in hovers over a value, an allocation, a step, an instruction or the printed peak.
+
+`xla_lens.render.hover` words them.
+"""
 
 from xla_lens.features.hover.allocations import allocation_facts
 from xla_lens.features.hover.facts import Hover, InstructionFacts
@@ -11,7 +14,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def hover(analysis: Analysis, module: HloModule | None, mention: Mention) -> Hover:
-    """The facts about what is mentioned."""
+    """Return the facts about a mention."""
     match mention.target:
         case Value(row):
             return value_facts(analysis, module, row, mention.name)

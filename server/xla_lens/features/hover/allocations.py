@@ -1,4 +1,4 @@
-"""The facts about an allocation."""
+"""The facts in a hover over an allocation."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 
 FILL_PARTS: Final = 48
-"""How many parts of the schedule the fill of an allocation is told for."""
+"""Number of parts of the schedule in `AllocationFacts.fill`."""
 
 
 def allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
-    """The facts about a row of `DumpSet.allocations`."""
+    """Return the facts about a row of `DumpSet.allocations`."""
     dump, table = analysis.dump, analysis.dump.allocations
     live = analysis.memory.allocation(allocation)
     space = analysis.memory.space(int(table.color[allocation]))
@@ -36,6 +36,7 @@ def allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
         peak_bytes=live.peak_bytes,
         peak_step=live.peak_step,
         live_at_space_peak=live.at(space_peak) if space_peak is not None else 0,
+        space_peak_bytes=space.peak_live_bytes if space else 0,
         space_peak_step=space_peak,
         fill=_fill(dump, live),
         full_size_steps=_full_size_steps(analysis, allocation),

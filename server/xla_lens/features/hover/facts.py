@@ -1,4 +1,4 @@
-"""The facts that a hover tells."""
+"""The facts in hovers. `xla_lens.render.hover` words each type."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -15,24 +15,24 @@ class End(Enum):
     """Why a live range ends where it does."""
 
     CALLER = auto()
-    """A parameter that nothing is written over: its bytes are the caller's to the end."""
+    """The value is a parameter that is never overwritten: its bytes belong to the caller to the end."""
     OUTPUT = auto()
-    """It may be part of the result, so that it is kept to the end."""
+    """The value may be part of the output and is kept to the end."""
     LAST_USE = auto()
-    """It is read for the last time."""
+    """An instruction reads the value for the last time."""
     PASSED_ON = auto()
-    """Another value of the same buffer takes over its bytes."""
+    """Another value of the same buffer takes over the bytes."""
     LAST_ALIAS = auto()
-    """The last instruction that shows its bytes under another name."""
+    """The last instruction that refers to the bytes by another name."""
     COMPUTATION_END = auto()
-    """None of these: the end of its computation."""
+    """None of these: its computation ends."""
     UNKNOWN = auto()
-    """The set does not tell what reads it."""
+    """The dump set does not contain the uses of the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueName:
-    """A value to be named: its label, size and live range."""
+    """A value in a list: its label, size and live range."""
 
     label: str
     size_bytes: int
@@ -42,8 +42,9 @@ class ValueName:
 
 @dataclass(frozen=True, slots=True)
 class LiveRangeFacts:
-    """When a value is live, and why no longer. `by` is the value that takes over its bytes, or the instruction around
-    the last one that reads it.
+    """When a value is live, and why no longer.
+
+    `by` is the value that takes over the bytes, or the caller of the computation with the last use; otherwise None.
     """
 
     start_step: int
@@ -56,10 +57,11 @@ class LiveRangeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
-    """A value. What the set does not tell is None. `alias` is the instruction that is mentioned, where that only shows
-    the bytes of the value. `padding` is None without them; `live_at_peak` tells whether it is
-    part of the peak of its memory space, which has `peak_bytes`. `frames` are the calls that made it, the innermost
-    first. `missing` are the files that would tell more.
+    """A value. Facts that the dump set lacks are None; `missing` are the files that would have them.
+
+    `alias` is the hovered instruction where that is only another name for the bytes of the value. `live_at_peak` says
+    whether the value is part of the peak of its memory space, `peak_bytes`. `neighbours` are the nearest in time of the
+    `neighbour_count` values that share bytes with it. `frames` are the calls that made it, innermost first.
     """
 
     id: int
@@ -84,7 +86,7 @@ class ValueFacts:
 
 @dataclass(frozen=True, slots=True)
 class AllocationName:
-    """An allocation to be named."""
+    """An allocation as other hovers refer to it."""
 
     index: int
     size_bytes: int
@@ -93,9 +95,12 @@ class AllocationName:
 
 @dataclass(frozen=True, slots=True)
 class AllocationFacts:
-    """An allocation. `peak_bytes` of it are live at once at most, first at `peak_step`; `live_at_space_peak` of them
-    when its memory space has its peak. `fill` cuts the schedule into parts of equal length and tells the most bytes
-    of it that are live in each. `full_size_steps`, first and last, are those at which an arena needs its full size.
+    """An allocation of `values` values.
+
+    `peak_bytes` is the maximum of its live bytes, first at `peak_step`. `live_at_space_peak` bytes are live when its
+    memory space peaks with `space_peak_bytes` at `space_peak_step`. `fill` is the maximum of its live bytes in each of
+    some parts of the schedule of equal length. `full_size_steps` are the first and last steps of each interval in which
+    a preallocated temp needs its full size.
     """
 
     name: AllocationName
@@ -106,6 +111,7 @@ class AllocationFacts:
     peak_bytes: int
     peak_step: int | None
     live_at_space_peak: int
+    space_peak_bytes: int
     space_peak_step: int | None
     fill: tuple[int, ...]
     full_size_steps: tuple[tuple[int, int], ...]
@@ -114,8 +120,9 @@ class AllocationFacts:
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """A step. For each memory space with live bytes: the bytes live before, at and after the step.
-    `missing` are files that would tell more.
+    """A step. `live` has, for each memory space with live bytes, the bytes before, at and after the step.
+
+    `born` and `dying` are the largest values whose live range starts or ends at the step.
     """
 
     step: int
@@ -130,7 +137,7 @@ class StepFacts:
 
 @dataclass(frozen=True, slots=True)
 class InstructionFacts:
-    """A scheduled instruction without a value of its own, as far as the set tells; `missing` are files that may."""
+    """A scheduled instruction without a value in the dump set. `missing` are files that may contain one."""
 
     name: str
     step: int
@@ -139,7 +146,7 @@ class InstructionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SpacePeak:
-    """The peak of a memory space against the printed one."""
+    """The real peak of a memory space, and its live bytes at the printed one."""
 
     space: SpaceId
     reserved_bytes: int
@@ -151,11 +158,13 @@ class SpacePeak:
 
 @dataclass(frozen=True, slots=True)
 class PeakFacts:
-    """The printed peak: `printed_bytes` are the sum of its list, of which `other_space_bytes` lie outside of the
-    default memory space. What is live then was assigned `assigned_bytes`, of which `shared_bytes` are there more than
-    once. `is_whole_tuples` tells that elements are printed with the size of their whole tuple. Where XLA looks for the
-    peak, it counts `counted` bytes at the printed step and at that of the true peak; None if that cannot be told, or
-    both are one. `died_before_bytes` of it belong to values that ended one step earlier.
+    """The printed peak against the real one.
+
+    `printed_bytes` is the sum of the printed list; `other_space_bytes` of it are not in the first memory space. The
+    values live at `step` were assigned `assigned_bytes`, `shared_bytes` of them more than once. `is_whole_tuples` says
+    that the list has tuple elements with the size of the whole tuple. `counted` are the bytes by which XLA selects the
+    step, at the printed and at the real peak; None if they are unknown or both peaks are one. `died_before_bytes` of
+    them belong to values that ended one step earlier.
     """
 
     step: int

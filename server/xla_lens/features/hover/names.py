@@ -1,4 +1,4 @@
-"""How hovers name what they do not tell all of."""
+"""Values and allocations as hovers list them."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column, Kind
 
 LONGEST_LIST: Final = 8
-"""How many values are told of an allocation, and of what is born or dies at a step."""
+"""Maximum number of values in a list of a hover."""
 
 
 def allocation_name(dump: DumpSet, allocation: int) -> AllocationName:
-    """The name of a row of `DumpSet.allocations`."""
+    """Return a row of `DumpSet.allocations` as hovers refer to it."""
     table = dump.allocations
     return AllocationName(
         int(table.index[allocation]), int(table.size_bytes[allocation]), Kind(max(0, int(table.kind[allocation])))
@@ -21,7 +21,7 @@ def allocation_name(dump: DumpSet, allocation: int) -> AllocationName:
 
 
 def value_name(dump: DumpSet, value: int) -> ValueName:
-    """The name of a row of `DumpSet.values`."""
+    """Return a row of `DumpSet.values` as hovers list it."""
     values = dump.values
     return ValueName(
         dump.value_label(value),
@@ -32,6 +32,6 @@ def value_name(dump: DumpSet, value: int) -> ValueName:
 
 
 def largest(dump: DumpSet, values: Column) -> tuple[ValueName, ...]:
-    """The names of the biggest of some values."""
+    """Return the largest of `values`, largest first."""
     order = np.argsort(-dump.values.size_bytes[values], kind="stable")
     return tuple(value_name(dump, value) for value in values[order[:LONGEST_LIST]].tolist())

@@ -1,4 +1,4 @@
-"""The facts about a step, and about the step that is printed as the peak."""
+"""The facts in hovers over a step and over the printed peak."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def step_facts(analysis: Analysis, step: int) -> StepFacts:
-    """The facts about a step, by its number."""
+    """Return the facts about a step."""
     dump, values = analysis.dump, analysis.dump.values
     around = [
         (space.id, (space.live.at(step - 1), space.live.at(step), space.live.at(step + 1)))
@@ -35,7 +35,7 @@ def step_facts(analysis: Analysis, step: int) -> StepFacts:
 
 
 def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
-    """The facts about a row of `DumpSet.peaks`."""
+    """Return the facts about a row of `DumpSet.peaks`."""
     dump, values = analysis.dump, analysis.dump.values
     step = int(dump.peaks.step[row])
     first, count = int(dump.peaks.first_buffer[row]), int(dump.peaks.buffer_count[row])

@@ -1,4 +1,4 @@
-"""The facts about a value."""
+"""The facts in a hover over a value."""
 
 from typing import Final
 
@@ -16,11 +16,11 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
 NEIGHBOURS: Final = 8
-"""How many of the values on the same bytes are told."""
+"""Maximum number of values that share bytes with it in a hover."""
 
 
 def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: int) -> ValueFacts:
-    """The facts about a row of `DumpSet.values`, which is mentioned by the number of a name, or by NONE."""
+    """Return the facts about a row of `DumpSet.values`. `name` is the number of the hovered name, NONE for none."""
     dump, values = analysis.dump, analysis.dump.values
     slice_row, allocation = int(values.slice[value]), int(values.allocation[value])
     shape = dump.shape(value)
@@ -75,7 +75,7 @@ _ENDS: Final = {
 
 
 def _nearest(dump: DumpSet, value: int, sharing: Column) -> list[int]:
-    """Those with the fewest steps between, the bigger first, in the order of time."""
+    """The values with the fewest steps in between, larger ones first, sorted by time."""
     values = dump.values
     gaps = np.maximum(
         values.start_step[sharing] - values.end_step[value], values.start_step[value] - values.end_step[sharing]
