@@ -1,4 +1,4 @@
-"""A bare client of the language server, with no more of its own than it takes to measure."""
+"""A client of the language server that does as little work as possible, for measurements."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from lsp.wire import Process
 
 
 class Client(Process):
-    """Speaks with a server of its own. It checks nothing, and keeps nothing of what was said."""
+    """A client with a server of its own. It neither checks nor keeps messages."""
 
     @classmethod
-    async def begin(cls, capabilities: Mapping[str, Any] | None = None) -> "Client":
-        """Starts the server."""
+    async def started(cls, capabilities: Mapping[str, Any] | None = None) -> "Client":
+        """Start a server and initialize it."""
         client = await cls.start(stderr=None)
         assert isinstance(client, Client)
         keep_nothing: Any = deque(maxlen=0)
@@ -21,19 +21,19 @@ class Client(Process):
         return client
 
     def check(self, message: Mapping[str, Any]) -> None:
-        """That takes time."""
+        """Do nothing: checks take time."""
 
     def check_received(self, message: Mapping[str, Any], method: str | None) -> None:
-        """That takes time."""
+        """Do nothing: checks take time."""
 
     async def answer(self, number: int | str) -> Any:
-        """Waits for as long as it takes."""
+        """Return the result of a request, without a timeout."""
         message = await self._waiting[number]
         del self._waiting[number]
         return message["result"]
 
     async def stop(self) -> None:
-        """Ends the server."""
+        """Shut the server down."""
         await self.request("shutdown")
         self.notify("exit")
         await self.ended()

@@ -73,7 +73,7 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
     here = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 10}}
     ready, waits = [], []
     for run in range(2 * _STARTS):
-        client = await Client.begin()
+        client = await Client.started()
         # Every other run sends requests all the while. These take time, so the runs without them measure the load.
         pings = asyncio.create_task(_ping(client)) if run % 2 else None
         started = time.perf_counter()

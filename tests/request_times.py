@@ -74,7 +74,7 @@ _TARGETS = {
 
 
 async def _all(paths: list[Path]) -> dict[str, Times]:
-    client, chance, opened = await Client.begin(_CAPABILITIES), random.Random(1), []
+    client, chance, opened = await Client.started(_CAPABILITIES), random.Random(1), []
     for path in paths:
         text, uri = path.read_text(), path.as_uri()
         document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
@@ -207,7 +207,7 @@ async def _starts() -> Times:
     times = []
     for _ in range(_STARTS):
         before = time.perf_counter()
-        client = await Client.begin()
+        client = await Client.started()
         times.append(time.perf_counter() - before)
         await client.stop()
     return times

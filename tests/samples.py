@@ -1,4 +1,4 @@
-"""The dumps that tests run on, and how they point into them."""
+"""The dumps that tests use, and the markers with which tests point into them."""
 
 import json
 import os
@@ -33,7 +33,7 @@ needs_shared_dumps = pytest.mark.collection
 """A test that reads the whole collection; `conftest.py` skips it where the collection is missing."""
 
 SEED = DUMPS / "seeds" / "001_491faa5ce21a17c6.txt"
-"""One file with everything, from 2022."""
+"""One file that contains everything, from 2022."""
 
 SPLIT = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"))
 """Three files, from 2026."""
@@ -42,44 +42,44 @@ TPU = next(DUMPS.glob("tpu-v5e2x2-*/host_offload/module_0000*-buffer-assignment.
 """Three files with several memory spaces."""
 
 GLUED = next(DUMPS.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
-"""One file from 2024, in which the header of a value stands behind the instruction of the one before."""
+"""One file from 2024. The header of each value follows the instruction of the previous one without a line break."""
 
 WHILE = next(DUMPS.glob("cpu-jaxlib0.12.0.1/nested_tuples/module_0010*-buffer-assignment.txt"))
-"""Three files, with a module whose instructions call computations."""
+"""Three files and a module whose instructions call computations."""
 
 BARE = next(DUMPS.glob("cpu-jaxlib0.4.30/zero_size/module_0001*-buffer-assignment.txt"))
-"""One file, with a module whose names have no sign."""
+"""One file and a module whose names have no `%`."""
 
 PALLAS = next(DUMPS.glob("tpu-v5e2x2-*/pallas_flash/*-buffer-assignment.txt"))
-"""Three files with an instruction over several lines."""
+"""Three files. The text of an instruction spans several lines."""
 
 PEAK_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt"))
-"""Three files with names in the stack trace that look like something else."""
+"""Three files. Names in the stack trace imitate other parts of a dump."""
 
 
 def never() -> bool:
-    """Nobody cancels a test's work."""
+    """Never cancel."""
     return False
 
 
 def facts(folder: Path) -> list[dict[str, Any]]:
-    """What an independent line parser found in each dump set of a folder."""
+    """The numbers that an independent line parser computed for each dump set of a folder."""
     return [json.loads(line) for line in (folder / "FACTS.jsonl").read_text().splitlines()]
 
 
 def dump_paths(folder: Path) -> list[Path]:
-    """All files of dumps in a folder, HLO modules left out."""
+    """All dump files below a folder, without HLO modules."""
     return sorted(path for path in folder.rglob("*.txt") if not path.name.endswith("_optimizations.txt"))
 
 
 def assignments() -> list[Path]:
-    """One file of each dump set that the tests bring along."""
+    """One file of each dump set in `tests/dumps`."""
     return [DUMPS / fact["file"] for fact in facts(DUMPS)]
 
 
 @cache
 def big_dumps(folder: Path) -> Path:
-    """The big dumps, unpacked below a folder."""
+    """Unpack the big dumps into a folder, and return it."""
     for archive in sorted((SHARED_DUMPS / "big").glob("*.tar.xz")):
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
@@ -108,7 +108,7 @@ def parsed_instruction(dump: DumpSet, name: int) -> ParsedInstruction | None:
 
 
 def modules() -> list[Path]:
-    """The HLO modules that the tests bring along."""
+    """The HLO modules in `tests/dumps`."""
     return sorted(DUMPS.rglob("*_optimizations.txt"))
 
 
@@ -119,7 +119,7 @@ def module_of_text(text: bytes) -> HloModule:
 
 
 def odd_modules() -> Iterator[bytes]:
-    """HLO modules as they may come, too: with lines elsewhere, cut, with other line ends, two in one, empty."""
+    """Damaged HLO modules: with moved lines, cut off, with other line ends, two in one file, empty."""
     yield from (b"", b"\n", b"ENTRY a {\n  ROOT b = f32[] c(b)", b"StackFrames\n", b"}\n%a {\n}\n")
     chance = random.Random(0)
     for path in modules()[::3]:
@@ -136,17 +136,17 @@ def odd_modules() -> Iterator[bytes]:
 
 
 def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
-    """The analyses of the full collection by their files, one at a time; the big ones are unpacked below a folder."""
+    """Load the whole collection, one set at a time. Unpacks the big dumps into a folder."""
     big = big_dumps(folder)
     for fact in facts(SHARED_DUMPS):
         path = SHARED_DUMPS / fact["file"]
-        # Not through the cache of `analysis_of`: all of these together are big.
+        # Bypasses the cache of `analysis_of`, because they do not fit into memory together.
         yield fact["file"], analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
 
 
 def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
-    """A test of what a check gives for each dump set of the full collection, which the fixture `of_all_dumps` has. All
-    such tests share one pass.
+    """Give a test the results of a check for the whole collection, in the fixture `of_all_dumps`. All such tests share
+    one pass over the collection.
     """
 
     def mark_test(test: Any) -> Any:
@@ -168,7 +168,7 @@ def analysis_of_text(text: str) -> Analysis:
 
 
 def slots_text(slots: list[tuple[int, int, int, int, int]]) -> str:
-    """A dump with slots: the allocation, offset, size, start step and length in steps of each value."""
+    """A dump with one value for each slot: its allocation, offset, size, start step and length in steps."""
     text = "BufferAssignment:\n"
     for allocation in sorted({slot[0] for slot in slots}):
         text += f"allocation {allocation}: size 99, preallocated-temp:\n"
@@ -183,7 +183,7 @@ def slots_text(slots: list[tuple[int, int, int, int, int]]) -> str:
 
 
 def slow_text(count: int) -> str:
-    """A dump with so many times the values of another, which takes long to load: about 0.4 ms each time."""
+    """A dump that repeats the values of another `count` times. Each repetition takes about 0.4 ms to load."""
     head, used = SEED.read_text().split("Used values:\n")
     blocks = used.split("\n\n\nHloLiveRange")[0]
     copies = "".join(re.sub("^<", f"<{number}0", blocks, flags=re.MULTILINE) + "\n" for number in range(count))
@@ -191,21 +191,21 @@ def slow_text(count: int) -> str:
 
 
 def mark(analysis: Analysis, marked: str) -> tuple[DumpFile, Mention | None]:
-    """What is mentioned at a mark: a line that stands once in the dump, and a line with a `^` below the place."""
+    """The mention at a mark: `marked` is a line that occurs once in the dump, and a line with `^` below the place."""
     line, mark_line = (part for part in marked.strip("\n").split("\n"))
     column = mark_line.index("^")
     for file in analysis.dump.files:
         text = b"\n" + file.document.data + b"\n"
         found = text.count(b"\n" + line.encode() + b"\n")
         if found:
-            assert found == 1, f"{line!r} stands {found} times in {file.label}"
+            assert found == 1, f"{line!r} occurs {found} times in {file.label}"
             offset = text.index(b"\n" + line.encode() + b"\n") + len(line[:column].encode())
             return file, mention_at(analysis.dump, file, offset)
     raise AssertionError(f"{line!r} is not in the dump")
 
 
 def lines_with_marks(places: list[Any]) -> str:
-    """Places as text: each line, and below it a mark under the place."""
+    """Places as text: the line of each, and below it `^` under the place."""
     return "\n".join(_lines_with_mark(place) for place in places)
 
 
@@ -219,14 +219,14 @@ def _lines_with_mark(place: Any) -> str:
 
 
 def damaged(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """A dump with one line replaced by something else, for each line; with the number of that line."""
+    """For each line of a dump, its number and the dump with that line replaced."""
     lines = text.splitlines(keepends=True)
     for number in range(len(lines)):
         yield number, b"".join([*lines[:number], b"?!\n", *lines[number + 1 :]])
 
 
 def odd_texts() -> Iterator[bytes]:
-    """Dumps as they may come, too: with a line broken, with lines elsewhere, cut, with other line ends, empty."""
+    """Damaged dumps: with a broken line, with moved lines, cut off, with other line ends, empty."""
     yield from (b"", b"\n", b"\r\n\n", b"?", b"<1 a @0>", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n")
     chance = random.Random(0)
     for path in (SEED, SPLIT, TPU, GLUED, PALLAS, PEAK_NAMES):
