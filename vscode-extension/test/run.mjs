@@ -32,7 +32,7 @@ try {
     logLevel: "warning",
   });
   const files = readdirSync(tests, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
-  const command = ["--enable-source-maps", "--test", ...files.map((name) => join(tests, name))];
+  const command = ["--enable-source-maps", "--test", "--test-reporter=spec", ...files.map((name) => join(tests, name))];
   const { status } = spawnSync(process.execPath, command, { stdio: "inherit" });
   await buildMap(join(process.cwd(), page));
   const stale = readdirSync(page).filter(
