@@ -1,1 +1,3 @@
-"""Live bytes over time: the curve and the peak of each memory space."""
+"""Memory over time: live bytes and peaks of spaces (`over_time`) and allocations (`allocation_history`), overlaps
+(`sweep`), and the peak that XLA prints (`printed_peak`).
+"""

@@ -1,7 +1,7 @@
-"""What becomes of an allocation over time: who is where and when, what of it is free at its peaks and what always is,
+"""The history of an allocation: which value holds which bytes when, which bytes are free at the peaks or never used,
 and when an arena needs its full size.
 
-Values without a live range (thread-local ones, some constants) hold their bytes at times that are not known: their
+The dump does not show when values without a live range (thread-local values, some constants) hold their bytes. Their
 bytes count as used, but not as live at any step.
 """
 
@@ -17,14 +17,14 @@ from xla_lens.syntax.columns import NONE, Column, Kind
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Disjoint intervals, ascending: from each of `start` up to, not including, the one of `end`."""
+    """Disjoint ascending intervals, from `start` up to, not including, `end`."""
 
     start: Column
     end: Column
 
     @property
     def total(self) -> int:
-        """Their lengths together."""
+        """The sum of the lengths."""
         return sum((self.end - self.start).tolist())
 
     def __len__(self) -> int:
@@ -33,16 +33,16 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllocationHistory:
-    """An allocation, a row of `DumpSet.allocations`.
+    """The history of an allocation, a row of `DumpSet.allocations`.
 
-    `value` to `end_step` are columns, a row for each value, by offset and then in the order of time; a value without
-    a live range has NONE as its steps and comes before those that have one.
+    `value` to `end_step` are columns with a row for each value, sorted by offset, then by start step. A value without a
+    live range has NONE as its steps and comes first.
 
-    `peak_step` is the first step at which the most bytes of it are live, `peak_bytes`; None if that is never known of
-    any. `free_at_peak` are its bytes that are not live then. `space_peak_step` and `free_at_space_peak` say the same
-    of the peak of its memory space; None if nothing is ever live there. `never_used` are bytes that no value ever has.
-    `idle_bytes` are never used at the same time as all others: its size less `peak_bytes`; None if a value without a
-    live range has some of its bytes.
+    - `peak_step`: the first step with the most live bytes, `peak_bytes`. None if no value has a live range.
+    - `free_at_peak`: the bytes that are not live at `peak_step`.
+    - `space_peak_step`, `free_at_space_peak`: the same for the peak of the memory space. None if nothing is live there.
+    - `never_used`: the bytes that no value holds.
+    - `idle_bytes`: the size minus `peak_bytes`. None if a value without a live range holds some bytes.
     """
 
     allocation: int
@@ -62,17 +62,17 @@ class AllocationHistory:
 
     @property
     def never_used_bytes(self) -> int:
-        """The bytes that no value ever has."""
+        """The number of bytes that no value holds."""
         return self.never_used.total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arena:
-    """An allocation whose bytes XLA gives out over time, a preallocated-temp: `peak_bytes` of `size_bytes` are live at
-    once at most, first at `peak_step`, None if nothing is ever live.
+    """A preallocated temp, whose bytes XLA gives to different values over time. At most `peak_bytes` of `size_bytes`
+    are live at once, first at `peak_step`, None if nothing is ever live.
 
-    No value with a live range ends above `top_bytes`. `reaching` are those that end there, by id, and
-    `full_size_steps` the steps at which one of them is live (the end of an interval is the step after its last).
+    `top_bytes` is the highest end offset of a value with a live range. `reaching` are the values that end there, by id,
+    and `full_size_steps` the steps at which one of them is live.
     """
 
     allocation: int
@@ -86,7 +86,7 @@ class Arena:
 
     @property
     def fragmentation(self) -> float | None:
-        """The part of it that is never used at the same time as all others, None if it has no bytes."""
+        """The share of the size that is not live at the peak, None if the size is 0."""
         return 1 - self.peak_bytes / self.size_bytes if self.size_bytes > 0 else None
 
 
@@ -126,13 +126,13 @@ def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> Alloca
 
 
 def arenas(dump: DumpSet, memory: Memory) -> Iterator[Arena]:
-    """The preallocated-temp allocations, in the order of the dump."""
+    """Return the preallocated temps, in the order of the dump."""
     for allocation in np.flatnonzero(dump.allocations.kind & Kind.PREALLOCATED_TEMP).tolist():
         yield arena(dump, memory, allocation)
 
 
 def arena(dump: DumpSet, memory: Memory, allocation: int) -> Arena:
-    """One preallocated-temp allocation, by its row."""
+    """Return a preallocated temp, by its row."""
     table, values, live = dump.allocations, dump.values, memory.allocation(allocation)
     rows = placed_values(dump)
     rows = rows[values.allocation[rows] == allocation]
@@ -152,7 +152,7 @@ def arena(dump: DumpSet, memory: Memory, allocation: int) -> Arena:
 
 
 def union(start: Column, end: Column) -> Intervals:
-    """What some intervals cover together; those that touch become one."""
+    """Return the union of some intervals. Intervals that touch are joined."""
     is_there = start < end
     start, end = start[is_there], end[is_there]
     order = np.argsort(start, kind="stable")
@@ -163,7 +163,7 @@ def union(start: Column, end: Column) -> Intervals:
 
 
 def _free(start: Column, end: Column, size: int) -> Intervals:
-    """The bytes from 0 up to a size that no interval covers."""
+    """The bytes from 0 up to `size` that no interval covers."""
     covered = union(np.clip(start, 0, max(size, 0)), np.clip(end, 0, max(size, 0)))
     free = np.concatenate(([0], covered.end)), np.append(covered.start, max(size, 0))
     is_there = free[0] < free[1]

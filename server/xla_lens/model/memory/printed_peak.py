@@ -1,11 +1,11 @@
 """How XLA finds the step that it prints as the peak (HloLiveRange::ComputePeakMemoryMoment).
 
-It adds up shapes, not places: each value counts as the whole shape of the instruction that defines it, so that an
-element of a tuple counts as the tuple's table of pointers; a value still counts one step after its end; and all memory
-spaces count together. The first step with the greatest sum is printed, whatever is live there.
+XLA adds up shapes, not slices. Each value counts as the whole shape of its instruction, so an element of a tuple counts
+as the tuple's table of pointers. A value still counts one step after its end. All memory spaces count together. XLA
+prints the first step with the greatest sum.
 
-The list that it prints below is another sum: only what is live at that step, each with its own shape, or until jaxlib
-0.5.3 with the whole shape again.
+The list of buffers below it is another sum: the values live at that step, each with its own shape, or until jaxlib
+0.5.3 with the whole shape of its instruction.
 """
 
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ DEFAULT_COLOR: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class CountedBytes:
-    """A sum of XLA's against the live bytes of a memory space at the same step. Exactly,
+    """A sum of XLA's compared with the live bytes of a memory space at the same step. The terms add up exactly:
 
     `total_bytes` = `live_bytes` + `died_bytes` + `tuple_bytes` + `other_space_bytes` + `shared_bytes`
     - `padding_bytes` + `unplaced_bytes`.
 
     - `died_bytes`: values that ended one step before, as XLA sizes them.
-    - `tuple_bytes`: by how much the live values are more as the whole shapes of their instructions than as their own.
-      Less than nothing where big elements count as the table of pointers.
+    - `tuple_bytes`: the shapes of the instructions of live values minus the shapes of the values. Negative if big
+      elements count as the table of pointers.
     - `other_space_bytes`: the shapes of live values in other memory spaces.
-    - `shared_bytes`: what live values were assigned of this space more than once, being on the same bytes.
-    - `padding_bytes`: what the live values of this space were assigned more than their shapes take. Less than nothing
-      where a shape is split between cores.
-    - `unplaced_bytes`: the shapes of live values that are in no allocation.
+    - `shared_bytes`: bytes of this memory space that are assigned to several live values, counted again each time.
+    - `padding_bytes`: the slices of live values in this memory space minus their shapes. Negative if a shape is split
+      between cores.
+    - `unplaced_bytes`: the shapes of live values in no allocation.
     """
 
     step: int
@@ -52,7 +52,7 @@ class CountedBytes:
 
 @dataclass(frozen=True, slots=True)
 class SpaceAtPrinted:
-    """The true peak of a memory space, and what is live of it at the printed step. `peak_step` is None if nothing is
+    """The recomputed peak of a memory space, and its live bytes at the printed step. `peak_step` is None if nothing is
     ever live.
     """
 
@@ -64,13 +64,12 @@ class SpaceAtPrinted:
 
 @dataclass(frozen=True, slots=True)
 class PrintedPeak:
-    """What is printed as the peak against what is the peak.
+    """The printed peak compared with the recomputed one.
 
-    `listed` explains the sum of the printed list, `printed_bytes`; `counted_at_printed` and `counted_at_peak` explain
-    the sums by which XLA chose the step, there and at the true peak of the default memory space. They are None if they
-    cannot be known: a shape is unknown, the list is not that of the live values, or nothing is ever live.
-    `is_understated` tells that less is live in the default memory space at the printed step than at its peak; None if
-    there is no such memory space.
+    `listed` explains `printed_bytes`, the sum of the printed list. `counted_at_printed` and `counted_at_peak` explain
+    the sums by which XLA chose the step, at that step and at the recomputed peak of memory space 0. They are None if a
+    shape is unknown, the list differs from the live values, or nothing is ever live. `is_understated` is whether fewer
+    bytes of memory space 0 are live at the printed step than at its peak; None if there is no such memory space.
     """
 
     step: int
@@ -83,7 +82,7 @@ class PrintedPeak:
 
 
 def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
-    """The step of the printed peak, and the bytes of what is listed there; None where a list, or a peak, is missing."""
+    """Return the step and the bytes of the printed peak. None if it is missing, bytes of None if its list is."""
     if not len(dump.peaks):
         return None
     sizes = dump.peak_buffers.size_bytes.tolist()
@@ -91,15 +90,15 @@ def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
 
 
 def counted_values(dump: DumpSet, step: int) -> Column:
-    """The values that XLA counts at a step, by id: those live there, and those that ended one step before."""
+    """Return the values that XLA counts at a step, by id: those live there or one step earlier."""
     values = dump.values
     is_there = (values.start_step <= step) & (step <= values.end_step + 1)
     return np.flatnonzero((values.live_range != NONE) & is_there)
 
 
 def counted_bytes(dump: DumpSet, step: int) -> int | None:
-    """The bytes that XLA counts at a step when it looks for the peak. None if the shape of one of the values is not
-    known, or the value of one of the live ranges.
+    """Return the bytes that XLA counts at a step when it searches the peak. None if the shape of a counted value, or
+    the value of a live range, is unknown.
     """
     sizes, ranges = dump.whole_bytes[counted_values(dump, step)], dump.live_ranges
     is_there = (ranges.start_step <= step) & (step <= ranges.end_step + 1)
@@ -109,8 +108,8 @@ def counted_bytes(dump: DumpSet, step: int) -> int | None:
 
 
 def xla_peak_step(dump: DumpSet) -> int | None:
-    """The step that XLA prints as the peak: the first of those at which a value starts at which it counts the most
-    bytes. None if nothing is live, or if not all is known that it counts.
+    """Return the step that XLA prints as the peak: of the steps at which a value starts, the first with the most
+    counted bytes. None if nothing is live or a counted shape is unknown.
     """
     values, live = dump.values, np.flatnonzero(dump.values.live_range != NONE)
     starts, ends, sizes = values.start_step[live], values.end_step[live], dump.whole_bytes[live]
@@ -124,7 +123,7 @@ def xla_peak_step(dump: DumpSet) -> int | None:
 
 
 def explain_counted(dump: DumpSet, memory: Memory, step: int, color: int = DEFAULT_COLOR) -> CountedBytes | None:
-    """What `counted_bytes` at a step is made of, against the live bytes of a memory space. None if it is not known."""
+    """Compare `counted_bytes` at a step with the live bytes of a memory space. None if a term is unknown."""
     live, counted = live_values(dump, step), counted_values(dump, step)
     died = np.setdiff1d(counted, live, assume_unique=True)
     if counted_bytes(dump, step) is None:
@@ -134,8 +133,8 @@ def explain_counted(dump: DumpSet, memory: Memory, step: int, color: int = DEFAU
 
 
 def explain_listed(dump: DumpSet, memory: Memory, row: int, color: int = DEFAULT_COLOR) -> CountedBytes | None:
-    """What the printed list of a row of `DumpSet.peaks` adds up to, against the live bytes of a memory space. None if
-    that is not known, or if the list is not that of the live values.
+    """Compare the sum of a printed list, a row of `DumpSet.peaks`, with the live bytes of a memory space. None if a
+    term is unknown or the list differs from the live values.
     """
     step, first, count = (int(cells[row]) for cells in (dump.peaks.step, *_buffers(dump)))
     listed, printed = (
@@ -147,7 +146,7 @@ def explain_listed(dump: DumpSet, memory: Memory, row: int, color: int = DEFAULT
 
 
 def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> PrintedPeak | None:
-    """All about the printed peak, a row of `DumpSet.peaks`. None if there is no such row."""
+    """Explain a printed peak, a row of `DumpSet.peaks`. None if there is no such row."""
     if row >= len(dump.peaks):
         return None
     step, first, count = (int(cells[row]) for cells in (dump.peaks.step, *_buffers(dump)))
@@ -174,7 +173,7 @@ def _buffers(dump: DumpSet) -> tuple[Column, Column]:
 def _explained(
     dump: DumpSet, space: MemorySpace | None, live: Column, sizes: Column, *, step: int, color: int, died: int
 ) -> CountedBytes | None:
-    """Explains the sum of the sizes that all live values are given, and of the bytes of dead ones."""
+    """Explain the sum of `sizes`, one for each live value, and of the bytes `died` of values that just ended."""
     logical, assigned = dump.logical_bytes[live], dump.values.size_bytes[live]
     if np.any(logical == NONE):
         return None

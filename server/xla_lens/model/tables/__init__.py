@@ -1,1 +1,1 @@
-"""The tables of a dump set, and how its files are joined into them."""
+"""The files of a dump set (`dump_files`), and the tables that they are joined into (`dump_set`, `values`)."""

@@ -1,4 +1,7 @@
-"""The files of a dump set, and what a file holds by its first lines."""
+"""The files of a dump set, and how to recognize what a file holds by its first lines.
+
+Recognition by name is in `syntax/file_names.py`.
+"""
 
 import codecs
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from xla_lens.text.document import Document
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DumpFile:
-    """One file of a dump set. `label` names the file to the outside: a path or an address."""
+    """One file of a dump set. `label` is its path or URI."""
 
     kind: FileKind
     label: str

@@ -1,8 +1,7 @@
 """A dump set: the files that describe one compiled module, joined.
 
-Values, names and indices get one numbering over all files. A value is told by its id where the dump prints ids (in the
-buffer assignment and among the used values), and by a position, a name and an index, elsewhere. A number that is
-missing is NONE everywhere.
+Values, names and indices are numbered across all files. The buffer assignment and the used values identify a value by
+its id; all other parts identify it by a position, which is a name and an index. Missing numbers are NONE.
 """
 
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ from xla_lens.syntax.hlo.shapes import byte_sizes
 _MAX_KEPT_INSTRUCTIONS = 1024
 
 EMPTY_INDEX = 0
-"""The number of the index `{}`, in a file and in a set."""
+"""The number of the index `{}`, in each file and in a set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class DumpSet:
 
     @property
     def missing(self) -> tuple[FileKind, ...]:
-        """The files of which nothing is there. A set of before 2026 has all in one; a release of 2020 has no live
+        """The kinds of files that the set lacks. Until 2025 one file held all parts; dumps of 2020 have no live
         ranges.
         """
         kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
@@ -85,7 +84,7 @@ class DumpSet:
         return SpaceId(color, self.backend)
 
     def prepare(self) -> None:
-        """Derives all tables, so that whoever asks first does not have to wait for them."""
+        """Build all derived tables now, so that the first request does not pay for them."""
         for name, attribute in vars(type(self)).items():
             if isinstance(attribute, cached_property):
                 getattr(self, name)
@@ -94,7 +93,7 @@ class DumpSet:
 
     @cached_property
     def values(self) -> Values:
-        """All values that the set mentions by id."""
+        """All values that the set identifies by id."""
         slices, used = self.slices, self.used_values
         readable = np.flatnonzero(used.id != NONE)
         ids = np.union1d(slices.id, used.id[readable])
@@ -127,32 +126,32 @@ class DumpSet:
 
     @cached_property
     def value_of_slice(self) -> Column:
-        """For each row of `slices` its value."""
+        """The value of each row of `slices`."""
         return found(self.values.id, self.slices.id)
 
     @cached_property
     def value_of_used_value(self) -> Column:
-        """For each row of `used_values` its value, NONE for a header that could not be read."""
+        """The value of each row of `used_values`, NONE for an unreadable header."""
         return found(self.values.id, self.used_values.id)
 
     @cached_property
     def value_of_live_range(self) -> Column:
-        """For each row of `live_ranges` its value, NONE if no value has that position."""
+        """The value of each row of `live_ranges`, NONE if no value has that position."""
         return self.values_at(self.live_ranges.name, self.live_ranges.index)
 
     @cached_property
     def value_of_peak_buffer(self) -> Column:
-        """For each row of `peak_buffers` its value, NONE if it cannot be told."""
+        """The value of each row of `peak_buffers`, NONE if it is unknown."""
         values = self.values_at(self.peak_buffers.name, self.peak_buffers.index)
         for first, count, step in zip(self.peaks.first_buffer, self.peaks.buffer_count, self.peaks.step, strict=True):
             rows = range(first, first + count)
             if all(self.peak_buffers.index[rows] == NONE):
-                # Until jaxlib 0.6.0 the list had no indices, but the order of the ids.
+                # Until jaxlib 0.6.0 the list had no indices but was sorted by id.
                 values[rows] = list(self._values_by_name(self.peak_buffers.name[rows], int(step)))
         return values
 
     def _values_by_name(self, names: Column, step: int) -> Iterator[int]:
-        """For each name the next value that it defines and that is live at a step, by id."""
+        """For each name the next value, by id, that it defines and that is live at a step."""
         live = np.flatnonzero((self.values.start_step <= step) & (step <= self.values.end_step))
         defined: dict[int, list[int]] = {}
         for value in reversed(live.tolist()):
@@ -161,23 +160,23 @@ class DumpSet:
             yield defined[name].pop() if defined.get(name) else self.value_at(name, EMPTY_INDEX)
 
     def value_of_id(self, number: int) -> int:
-        """The value with an id, NONE if there is none."""
+        """Return the value with an id, NONE if there is none."""
         row = int(self.values.id.searchsorted(number))
         return row if row < len(self.values) and self.values.id[row] == number else NONE
 
     def value_at(self, name: int, index: int) -> int:
-        """The value that holds a position, NONE if none does. Aliases are positions of the value that they pass on."""
+        """Return the value at a position, NONE if there is none. An alias is a position of the value that it shows."""
         return int(self.values_at(np.array([name]), np.array([index]))[0]) if name != NONE else NONE
 
     def values_at(self, name: Column, index: Column) -> Column:
-        """`value_at` for columns of names and indices."""
+        """Return `value_at` for columns of names and indices."""
         keys, values = self.position_map
         return taken(values, found(keys, self._keys(name, index)))
 
     @cached_property
     def position_map(self) -> tuple[Column, Column]:
-        """The keys of all positions, `name * len(indices) + index`, ascending, and for each its value. A value's own
-        name comes before what others claim.
+        """The keys of all positions, `name * len(indices) + index`, ascending, and the value of each. A value's own
+        name takes precedence over positions that other values list.
         """
         positions = self.positions
         keys = np.concatenate(
@@ -188,11 +187,11 @@ class DumpSet:
         return keys, values[values != NONE][first]
 
     def _keys(self, name: Column, index: Column) -> Column:
-        """One number for a name and an index; no index counts as `{}`."""
+        """Return one number for a name and an index. A missing index counts as `{}`."""
         return name * len(self.indices) + np.maximum(index, EMPTY_INDEX)
 
     def shape(self, value: int) -> bytes | None:
-        """The shape of a value with its layout, None if it is in no allocation."""
+        """Return the shape of a value with its layout, None if it is in no allocation."""
         row = self.values.slice[value]
         if self.assignment is None or row == NONE:
             return None
@@ -200,15 +199,15 @@ class DumpSet:
 
     @cached_property
     def logical_bytes(self) -> Column:
-        """For each value the bytes of its shape, without padding. NONE if that is not known."""
+        """The bytes of each value's shape, without padding. NONE if the shape is unknown."""
         data, slices = self.assignment.document.data if self.assignment else b"", self.slices
         spans = zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True)
         return taken(byte_sizes(data[start:end] for start, end in spans), self.values.slice)
 
     @cached_property
     def whole_bytes(self) -> Column:
-        """For each value the bytes of the whole shape of its instruction: of an element of a tuple those of the tuple,
-        its table of pointers. NONE if that is not known.
+        """The bytes of the whole shape of each value's instruction. For an element of a tuple that is the tuple's table
+        of pointers. NONE if the shape is unknown.
         """
         values = self.values
         top = self.values_at(values.name, np.full(len(values), EMPTY_INDEX))
@@ -230,27 +229,27 @@ class DumpSet:
         return {index: number for number, index in enumerate(self.indices)}
 
     def name_number(self, name: bytes) -> int:
-        """The number of a name, NONE if the set does not have it."""
+        """Return the number of a name, NONE if the set lacks it."""
         return self._name_numbers.get(name, NONE)
 
     def index_number(self, index: bytes) -> int:
-        """The number of an index such as ``{0,1}``, NONE if the set does not have it."""
+        """Return the number of an index such as ``{0,1}``, NONE if the set lacks it."""
         return self._index_numbers.get(index, NONE)
 
     def label(self, name: int, index: int) -> str:
-        """A name and index as the dump prints them: ``fusion.5{0}``."""
+        """Return a name and index as XLA prints them: ``fusion.5{0}``."""
         text = self.names[name] + (self.indices[index] if index != NONE else b"")
         return text.decode("utf-8", "replace")
 
     def value_label(self, value: int) -> str:
-        """The name and index of a value's definition."""
+        """Return the name and index of a value's definition."""
         return self.label(int(self.values.name[value]), int(self.values.index[value]))
 
     # ------------------------------------------------------------ instructions and steps
 
     @cached_property
     def schedule_row_of_name(self) -> Column:
-        """For each name its row in the schedule, NONE if it is not scheduled."""
+        """The schedule row of each name, NONE if it is not scheduled."""
         return first_rows(np.arange(len(self.names)), self.schedule.name, np.arange(len(self.schedule)))
 
     @cached_property
@@ -259,41 +258,41 @@ class DumpSet:
 
     @cached_property
     def last_step(self) -> int | None:
-        """The last step at which an instruction runs, None without a schedule."""
+        """The last step of the schedule, None without a schedule."""
         return int(self.schedule.step.max()) if len(self.schedule) else None
 
     def schedule_row(self, step: int) -> int:
-        """The row of the schedule that has a step, NONE if none has."""
+        """Return the schedule row of a step, NONE if there is none."""
         order = self._schedule_order
         row = int(self.schedule.step.searchsorted(step, sorter=order))
         is_there = row < len(order) and self.schedule.step[order[row]] == step
         return int(order[row]) if is_there else NONE
 
     def instruction_at(self, step: int) -> str | None:
-        """The name of the instruction that runs at a step. None past the end of the schedule."""
+        """Return the name of the instruction that runs at a step, None past the end of the schedule."""
         row = self.schedule_row(step)
         return self.label(int(self.schedule.name[row]), NONE) if row != NONE else None
 
     def positions_of(self, used_value: int) -> range:
-        """The rows of `positions` of a row of `used_values`."""
+        """Return the rows of `positions` of a row of `used_values`."""
         first = int(self.used_values.first_position[used_value])
         return range(first, first + int(self.used_values.position_count[used_value]))
 
     def uses_of(self, used_value: int) -> range:
-        """The rows of `uses` of a row of `used_values`."""
+        """Return the rows of `uses` of a row of `used_values`."""
         first = int(self.used_values.first_use[used_value])
         return range(first, first + int(self.used_values.use_count[used_value]))
 
     @cached_property
     def quoting_rows(self) -> tuple[Column, Column]:
-        """The rows of `used_values` that quote an instruction, by its name, and those names."""
+        """The rows of `used_values` that quote an instruction, sorted by its name, and the names."""
         rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
         rows = rows[np.argsort(self.used_values.name[rows], kind="stable")]
         return rows, self.used_values.name[rows]
 
     def quoting(self, name: int) -> list[int]:
-        """The rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value of a
-        tuple quotes the text of the whole instruction.
+        """Return the rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value
+        of a tuple quotes the whole instruction.
         """
         rows, names = self.quoting_rows
         first, last = names.searchsorted((name, name + 1))

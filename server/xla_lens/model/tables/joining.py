@@ -27,7 +27,7 @@ _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, Peak
 
 
 def join(files: Iterable[DumpFile]) -> DumpSet:
-    """The dump set of some files. Where two hold the same part, the first in the order of `FileKind` counts."""
+    """Return the dump set of some files. If two hold the same part, the first in the order of `FileKind` counts."""
     ordered = sorted(files, key=lambda file: list(FileKind).index(file.kind))
     assignment = _holder(ordered, "allocations", "slices")
     used = _holder(ordered, "used_values")
@@ -79,11 +79,11 @@ _NOTHING = FileColumns.empty()
 
 
 def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:
-    """The first file that has rows in one of these tables."""
+    """The first file with rows in one of the tables."""
     return next((file for file in files if any(len(getattr(file.columns, table)) for table in tables)), None)
 
 
 def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:
-    """For each of a file's own numbers the one in the set, and NONE for NONE, which is the last."""
+    """Return the number in the set for each number of a file. The last cell maps NONE to NONE."""
     numbers = [all_numbers.setdefault(text, len(all_numbers)) for text in own]
     return np.array([*numbers, NONE], np.int64)

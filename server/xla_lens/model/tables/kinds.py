@@ -1,4 +1,4 @@
-"""What allocations are for, in one word each."""
+"""The kind of an allocation in one word."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ _KINDS: Final = (
     (Kind.PREALLOCATED_TEMP, "temp"),
     (Kind.OUTPUT | Kind.MAYBE_LIVE_OUT, "output"),
 )
-"""The first that fits counts: a donated parameter that holds an output is a parameter."""
+"""The first match counts: a donated parameter that holds an output is a parameter."""
 
 KIND_NAMES: Final = (*(name for _, name in _KINDS), "other")
 
 
 def allocation_kinds(dump: DumpSet) -> Column:
-    """For each allocation the number of its kind in `KIND_NAMES`."""
+    """Return the kind of each allocation, an index into `KIND_NAMES`."""
     fits = [(dump.allocations.kind & int(kind)) != 0 for kind, _ in _KINDS]
     numbers: Column = np.argmax([*fits, np.ones(len(dump.allocations), bool)], axis=0)
     return numbers

@@ -1,6 +1,4 @@
-"""Looking rows up, by columns of keys and by size. NONE stands for a row that is not there, and for the cells of such a
-row.
-"""
+"""Lookups in columns. NONE stands for a missing row and for the cells of a missing row."""
 
 import numpy as np
 
@@ -8,12 +6,12 @@ from xla_lens.syntax.columns import NONE, Column
 
 
 def taken(column: Column, rows: Column) -> Column:
-    """The cells of some rows, NONE for the row NONE."""
+    """Return the cells of `rows`, NONE for the row NONE."""
     return np.where(rows == NONE, NONE, column[rows]) if len(column) else np.full(np.shape(rows), NONE)
 
 
 def found(sorted_keys: Column, keys: Column) -> Column:
-    """For each key its row among sorted ones, NONE if it is not there."""
+    """Return the row of each key in `sorted_keys`, NONE if it is missing."""
     if not len(sorted_keys):
         return np.full(len(keys), NONE)
     rows = sorted_keys.searchsorted(keys)
@@ -22,13 +20,13 @@ def found(sorted_keys: Column, keys: Column) -> Column:
 
 
 def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
-    """For each wanted key the first of `rows` whose key it is, NONE if there is none."""
+    """Return for each wanted key the first of `rows` with that key, NONE if there is none."""
     unique, first = np.unique(keys, return_index=True)
     return taken(rows[first], found(unique, wanted))
 
 
 def biggest(sizes: Column, limit: int) -> Column:
-    """The rows of the biggest sizes, at most `limit`, in their own order."""
+    """Return the rows of the `limit` biggest sizes, in ascending order."""
     if len(sizes) <= limit:
         return np.arange(len(sizes))
     return np.sort(np.argpartition(-sizes, limit)[:limit])

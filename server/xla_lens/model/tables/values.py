@@ -7,9 +7,9 @@ from xla_lens.syntax.columns import Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
-    """One row a value, by id. `slice`, `used_value` and `live_range` are rows of those tables; a value that one of them
-    lacks has NONE there, and in the columns that come from it. `index` is NONE where the instruction has no tuple
-    shape.
+    """One row for each value, by id. `slice`, `used_value` and `live_range` are rows of the tables with these names,
+    NONE if the table lacks the value; then the columns that come from the table are NONE too. `index` is NONE if the
+    instruction has no tuple shape.
     """
 
     id: Column
