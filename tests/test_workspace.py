@@ -1,4 +1,4 @@
-"""The sets of a workspace on disk: which there are, what is kept of them, and when they are loaded again."""
+"""Finding, indexing and reloading the dump sets of a workspace."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def _index(
     *folders: Path,
     known: Mapping[Path, Indexed[str]] | None = None,
     left_out: Collection[Path] = (),
-    tell: Callable[[Finding], str] = lambda finding: finding.code,
+    convert: Callable[[Finding], str] = lambda finding: finding.code,
     is_cancelled: Callable[[], bool] = never,
     report_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[Indexed[str]]:
@@ -35,7 +35,7 @@ def _index(
         known or {},
         left_out=left_out,
         encoding=Encoding.UTF16,
-        tell=tell,
+        convert=convert,
         is_cancelled=is_cancelled,
         report_progress=report_progress,
     )
@@ -71,7 +71,7 @@ def test_folders_that_overlap_give_each_set_once(tmp_path: Path) -> None:
     assert _names(tmp_path, walk_sets(folders, never)) == [f"b/c/{SEED.name}"]
 
 
-def test_hidden_folders_and_packages_are_passed_over(tmp_path: Path) -> None:
+def test_hidden_folders_and_packages_are_skipped(tmp_path: Path) -> None:
     for name in (".git", ".cache", "node_modules", "node_modules/a", "b/.venv/lib", "b/c", "a.b"):
         _copied(tmp_path / name, SEED)
     assert _names(tmp_path, walk_sets([tmp_path], never)) == [f"a.b/{SEED.name}", f"b/c/{SEED.name}"]
@@ -115,7 +115,7 @@ def test_links_within_a_folder_are_followed_to_files_only(tmp_path: Path) -> Non
     assert _names(tmp_path, walk_sets([tmp_path], never)) == ["dumps/dump.txt"]
 
 
-def test_what_cannot_be_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _copied(tmp_path / "a", SEED)
     _copied(tmp_path / "b", SEED)
     os.mkfifo(tmp_path / "b" / "pipe.txt")
@@ -144,7 +144,7 @@ def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
 # ------------------------------------------------------------ what is kept
 
 
-def test_each_set_is_indexed_the_smallest_first() -> None:
+def test_sets_are_indexed_from_the_smallest_to_the_biggest() -> None:
     told: list[Progress] = []
     found = list(_index(DUMPS, report_progress=told.append))
     sizes = [sum(path.stat().st_size for path in indexed.stamps) for indexed in found]
@@ -156,19 +156,19 @@ def test_each_set_is_indexed_the_smallest_first() -> None:
     }
     expected = {DUMPS / fact["file"]: fact["reserved_bytes"] for fact in facts(DUMPS)}
     assert {path: reserved[path] for path in expected} == expected
-    assert told[0] == Progress(0, len(sizes), 0, sum(sizes), is_cut=False)
-    assert told[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_cut=False)
+    assert told[0] == Progress(0, len(sizes), 0, sum(sizes), is_truncated=False)
+    assert told[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_truncated=False)
     assert [progress.set_count for progress in told] == list(range(len(sizes) + 1))
 
 
-def test_nothing_to_index(tmp_path: Path) -> None:
+def test_a_workspace_without_sets_has_an_empty_index(tmp_path: Path) -> None:
     told: list[Progress] = []
     assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=told.append)) == []
     assert list(_index()) == []
-    assert told == [Progress(0, 0, 0, 0, is_cut=False)]
+    assert told == [Progress(0, 0, 0, 0, is_truncated=False)]
 
 
-def test_sets_that_are_left_out_are_not_read(tmp_path: Path) -> None:
+def test_excluded_sets_are_not_read(tmp_path: Path) -> None:
     folder = _copied(tmp_path, SPLIT, SEED)
     all_sets = list(_index(folder))
     (seed, split) = sorted(all_sets, key=lambda indexed: indexed.files.stem)
@@ -178,24 +178,24 @@ def test_sets_that_are_left_out_are_not_read(tmp_path: Path) -> None:
     assert told[-1].all_sets == 1
 
 
-def test_no_more_than_one_set_is_in_memory(tmp_path: Path) -> None:
+def test_at_most_one_set_is_in_memory(tmp_path: Path) -> None:
     documents: list[weakref.ref[Document]] = []
 
-    def tell(finding: Finding) -> str:
+    def convert(finding: Finding) -> str:
         documents.append(weakref.ref(finding.place.file.document))
         return finding.code
 
     for number in range(3):
         (tmp_path / f"{number}.txt").write_bytes(_BROKEN)
     kept = []
-    for indexed in _index(tmp_path, tell=tell):
+    for indexed in _index(tmp_path, convert=convert):
         kept.append(indexed)
         assert len(documents) == len(kept)
         assert {document() for document in documents} == {None}
     assert len(kept) == 3
 
 
-def test_findings_are_told_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_are_grouped_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _copied(tmp_path, SPLIT)
     assignment = folder / SPLIT.name
     text = assignment.read_bytes()
@@ -204,14 +204,14 @@ def test_findings_are_told_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {str(path) for path in indexed.stamps} == set(indexed.findings)
     counts = {Path(label).name: findings.count for label, findings in indexed.findings.items()}
     assert counts.pop(SPLIT.name) > 2
-    assert "syntax" in indexed.findings[str(assignment)].told
+    assert "syntax" in indexed.findings[str(assignment)].shown
     monkeypatch.setattr(workspace, "FINDING_LIMIT", 1)
     (cut,) = _index(folder)
     before, after = indexed.findings[str(assignment)], cut.findings[str(assignment)]
-    assert (after.told, after.count) == (before.told[:1], before.count)
+    assert (after.shown, after.count) == (before.shown[:1], before.count)
 
 
-def test_too_many_sets_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_sets_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "SET_LIMIT", 2)
     told: list[Progress] = []
     found = list(_index(DUMPS, report_progress=told.append))
@@ -219,10 +219,10 @@ def test_too_many_sets_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {indexed.files.stem for indexed in found} == {
         files.stem for _, files in zip(range(2), walk_sets([DUMPS], never), strict=False)
     }
-    assert {progress.is_cut for progress in told} == {True}
+    assert {progress.is_truncated for progress in told} == {True}
 
 
-def test_names_that_are_no_text(tmp_path: Path) -> None:
+def test_file_names_can_be_invalid_text(tmp_path: Path) -> None:
     name = b"module_0001.jit_\xff\nf.cpu_after_optimizations-buffer-assignment.txt"
     (tmp_path / os.fsdecode(b"folder\xfe")).mkdir()
     path = tmp_path / os.fsdecode(b"folder\xfe") / os.fsdecode(name)
@@ -241,7 +241,7 @@ def _known(found: Iterator[Indexed[str]]) -> dict[Path, Indexed[str]]:
     return {indexed.files.stem: indexed for indexed in found}
 
 
-def test_what_has_not_changed_is_not_loaded_again(tmp_path: Path) -> None:
+def test_unchanged_sets_are_reused(tmp_path: Path) -> None:
     folder = _copied(tmp_path / "a", SEED, SPLIT, TPU)
     before = _known(_index(tmp_path))
     after = _known(_index(tmp_path, known=before))
@@ -252,7 +252,7 @@ def test_what_has_not_changed_is_not_loaded_again(tmp_path: Path) -> None:
     assert all(before[stem] is after for stem, after in _known(_index(tmp_path, known=before)).items())
 
 
-def test_what_has_changed_is_loaded_again(tmp_path: Path) -> None:
+def test_changed_sets_are_reloaded(tmp_path: Path) -> None:
     folder = _copied(tmp_path, SEED, SPLIT, TPU)
     before = _known(_index(tmp_path))
     seed = folder / SEED.name

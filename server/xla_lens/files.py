@@ -1,7 +1,7 @@
-"""Dump sets on disk: which files belong together, what stands in them, and whether that has changed.
+"""Dump sets on disk: find the files that belong together, load them, and detect changes.
 
-The only module below the language server and the command line that touches the disk. Nothing but the files that it is
-asked for, and those beside them that have the same stem, is read; and of folders nothing that is not in them.
+This is the only module below the language server and the command line that reads from disk. It reads the requested
+files and the files beside them with the same stem, and never leaves a requested folder.
 """
 
 import itertools
@@ -28,20 +28,20 @@ from xla_lens.text.document import Document, document_of_file
 _HEAD: Final = 4096
 
 _PACKAGES: Final = "node_modules"
-"""A folder of other people's files, in which there are many and no dumps."""
+"""A folder name that is not searched: it has many files and no dumps."""
 
 Stamp: TypeAlias = tuple[int, int]
-"""The time and the size by which the disk tells that a file has changed."""
+"""The modification time in ns and the size in bytes of a file, to detect changes."""
 
 
 class NotADump(Exception):
-    """A path is no part of a dump set. Says in one line why."""
+    """Raised for a path that is not part of a dump set. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetFiles:
-    """The files of one dump set by what they hold. `stem` is the path that their names have in common, or that of a
-    file that stands alone.
+    """The files of one dump set by kind. `stem` is the common start of their paths, or the path of a file that stands
+    alone.
     """
 
     stem: Path
@@ -49,17 +49,18 @@ class SetFiles:
 
 
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
-    """The dump set that a file belongs to. An opened document counts instead of the file of its path.
+    """Find the dump set that a file belongs to. Unsaved changes in the editor (`opened`) take precedence over the file
+    on disk. Unreadable siblings are ignored.
 
-    Raises `NotADump` where the file is in none, `OSError` where it cannot be read. A sibling that cannot be read is as
-    good as none.
+    Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read.
     """
     return _set_of(path, opened, lambda sibling: sibling in opened or _is_readable(sibling))
 
 
 def find_sets(path: Path) -> list[SetFiles]:
-    """The dump set of a file, or all dump sets in a folder and below. Raises as `find_set` does; a folder without any
-    raises `NotADump`.
+    """Find the dump set of a file, or all dump sets in a folder and its subfolders.
+
+    Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """
     if not path.is_dir():
         return [find_set(path)]
@@ -75,8 +76,9 @@ def find_sets(path: Path) -> list[SetFiles]:
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
-    """The dump sets in some folders and below, each once. Hidden folders below, folders of packages, and what cannot be
-    read are passed over. A link to a folder is not followed, one to a file only if that is in one of the folders.
+    """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders and
+    unreadable files are skipped. Links to folders are not followed; links to files are, if they stay in one of the
+    folders.
 
     Raises `Cancelled`.
     """
@@ -100,12 +102,12 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
 
 
 def explanation_path(code: Code) -> Path:
-    """The page that explains what findings of a code mean, in Markdown."""
+    """Return the Markdown file that explains the findings of a code."""
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
 def page_sources() -> tuple[str, str]:
-    """The script and the style of the page of the memory map."""
+    """Return the script and the style sheet of the memory map."""
     folder = Path(__file__).parent / "render" / "memory_map"
     script, style = ((folder / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
     return script, style
@@ -113,15 +115,15 @@ def page_sources() -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
-    """A parsed file, and its stamp; None for an opened document."""
+    """A parsed file and its stamp, None for an open document."""
 
     dump_file: DumpFile
     stamp: Stamp | None
 
 
 def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
-    """The stamps of the files of a set, and of its HLO module if that is one of those that are of interest. A file that
-    is not there any more has none.
+    """Return the stamps of the files of a set, and of its HLO module if it is in `modules`. Deleted files are left
+    out.
     """
     found: dict[Path, Stamp] = {}
     for kind, path in files.paths.items():
@@ -137,15 +139,15 @@ def load_files(
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
 ) -> dict[Path, LoadedFile]:
-    """The parsed files of a set, but for the HLO module. A file that cannot be read is left out. What is `known` and
-    has not changed is not read again.
+    """Read and parse the files of a set, except the HLO module. Unreadable files are left out. Files in `known` that
+    have not changed are reused.
 
     Raises `Cancelled`.
     """
     kinds = {path: kind for kind, path in files.paths.items() if kind is not FileKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
     with ThreadPoolExecutor(1) as reader:
-        # While one file is parsed the next is read. The biggest tree comes before most tables and makes room for them.
+        # The next file is read while one is parsed. The biggest comes first, to free its peak memory early.
         order = sorted(kinds, key=lambda path: (path not in opened, -file_size(path)))
         texts = {path: reader.submit(_read, path, opened, known) for path in order}
         for path, text in texts.items():
@@ -163,7 +165,7 @@ def load_files(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModule:
-    """The HLO module of a set, and its stamp; None for an opened document."""
+    """The HLO module of a set and its stamp, None for an open document."""
 
     module: HloModule
     stamp: Stamp | None
@@ -175,8 +177,7 @@ def load_module(
     known: LoadedModule | None,
     is_cancelled: Callable[[], bool],
 ) -> LoadedModule | None:
-    """The HLO module of a set, None if there is none that can be read. One that is `known` and has not changed is not
-    read again.
+    """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
 
     Raises `Cancelled`.
     """
@@ -209,7 +210,7 @@ def _read(
 
 def _parse(kind: FileKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> DumpFile:
     columns = read_columns(document.data, is_cancelled)
-    # The first who asks for a line should not have to wait until they are counted.
+    # Build the line table now, so that the first request does not pay for it.
     document.line_starts  # noqa: B018
     return DumpFile(kind, str(path), document, columns)
 
@@ -220,7 +221,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def file_size(path: Path) -> int:
-    """The bytes of a file, 0 if it cannot be read."""
+    """Return the size of a file in bytes, 0 if it cannot be read."""
     try:
         return path.stat().st_size
     except OSError:
@@ -230,7 +231,7 @@ def file_size(path: Path) -> int:
 def _sets_in(
     folder: str, names: Iterable[str], is_there: Callable[[Path], bool], is_cancelled: Callable[[], bool]
 ) -> Iterator[SetFiles]:
-    """The sets of the files of a folder that are there."""
+    """The dump sets of the files of a folder for which `is_there` is true."""
     stems: set[Path] = set()
     for name in sorted(names):
         if is_cancelled():
@@ -254,7 +255,7 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
         raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
     siblings = _siblings(path.parent / stem, opened, is_there)
     if path not in siblings.values():
-        # A name that says nothing stands alone.
+        # A file with an unusual name has no siblings.
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
         raise NotADump(f"{path}: this HLO module has no *-buffer-assignment.txt file beside it")
@@ -263,16 +264,16 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
 
 def _siblings(stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> dict[FileKind, Path]:
     paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in FileKind}
-    return {kind: path for kind, path in paths.items() if is_there(path) and _is_named_rightly(kind, path, opened)}
+    return {kind: path for kind, path in paths.items() if is_there(path) and _matches_its_name(kind, path, opened)}
 
 
 def _is_readable(path: Path) -> bool:
-    # The name of a sibling may be longer than the disk allows.
+    # `is_file` returns false for names longer than the file system allows.
     return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
-def _is_named_rightly(kind: FileKind, path: Path, opened: Mapping[Path, Document]) -> bool:
-    """The suffix of an HLO module fits any text."""
+def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document]) -> bool:
+    """Whether a file is what its name says. Any text file can have the suffix of an HLO module."""
     try:
         return kind is not FileKind.HLO or kind_of_content(_head(path, opened)) is FileKind.HLO
     except OSError:

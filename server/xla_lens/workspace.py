@@ -1,6 +1,6 @@
-"""The dump sets of a workspace, each loaded once and let go again: what is kept is its summary and its findings.
+"""The index of the dump sets in a workspace: a summary and the findings of each set.
 
-Made for a worker thread. No more than one set is in memory at a time.
+Runs in a worker thread. Sets are loaded one after another, and at most one is in memory at a time.
 """
 
 import logging
@@ -19,79 +19,79 @@ from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.encoding import Encoding
 
 SET_LIMIT: Final = 5_000
-"""Dump sets of a workspace that are indexed, at most."""
+"""Maximum number of indexed dump sets in a workspace."""
 
 FINDING_LIMIT: Final = 1_000
-"""Findings of one file that are kept, at most: editors show no more."""
+"""Maximum number of findings kept for one file. Editors show no more."""
 
 logger = logging.getLogger(__name__)
 
-Told = TypeVar("Told")
-"""What an edge makes of a finding at once, because a finding holds the texts of its set."""
+Converted = TypeVar("Converted")
+"""What a finding is converted to at once, because a finding keeps the texts of its set in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FileFindings(Generic[Told]):
-    """The first findings of a file, as an edge tells them, and how many there are."""
+class FileFindings(Generic[Converted]):
+    """The first findings of a file, converted, and the number of all its findings."""
 
-    told: tuple[Told, ...]
+    shown: tuple[Converted, ...]
     count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Indexed(Generic[Told]):
-    """What is kept of a dump set. `stamps` are those of its files when it was loaded, `findings` those of each of its
-    files by its label, also of files without any.
+class Indexed(Generic[Converted]):
+    """The index entry of a dump set. `stamps` are those of its files when they were loaded. `findings` has an entry for
+    the label of each file, also for files without findings.
     """
 
     files: SetFiles
     stamps: Mapping[Path, Stamp]
     summary: SetSummary
-    findings: Mapping[str, FileFindings[Told]]
+    findings: Mapping[str, FileFindings[Converted]]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the index is, in sets and in bytes of their files. `is_cut` tells that there are more than `SET_LIMIT`
-    sets, of which the others are left out.
+    """The progress of indexing, in sets and in bytes of their files. `is_truncated` is whether there are more than
+    `SET_LIMIT` sets, so that some are not indexed.
     """
 
     set_count: int
     all_sets: int
     size_bytes: int
     all_bytes: int
-    is_cut: bool
+    is_truncated: bool
 
 
 def index(
     folders: Iterable[Path],
-    known: Mapping[Path, Indexed[Told]],
+    known: Mapping[Path, Indexed[Converted]],
     *,
     left_out: Collection[Path] = (),
     encoding: Encoding,
-    tell: Callable[[Finding], Told],
+    convert: Callable[[Finding], Converted],
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[Progress], None],
-) -> Iterator[Indexed[Told]]:
-    """The dump sets in some folders and below, the smallest first. What is `known`, by the stem of its files, and has
-    not changed on disk is given again as it is; what is known and not given is not there any more.
+) -> Iterator[Indexed[Converted]]:
+    """Index the dump sets in some folders and their subfolders, the smallest first. Entries in `known`, by the stem of
+    their files, are yielded again if the files have not changed. Entries in `known` that are not yielded are gone.
 
-    What `tell` gives must not hold the finding. Raises `Cancelled`.
+    The result of `convert` must not refer to the finding. Raises `Cancelled`.
     """
     walked = (files for files in walk_sets(folders, is_cancelled) if files.stem not in left_out)
     found = list(islice(walked, SET_LIMIT + 1))
-    is_cut = len(found) > SET_LIMIT
+    is_truncated = len(found) > SET_LIMIT
     stamped = sorted(((files, stamps(files)) for files in found[:SET_LIMIT]), key=lambda pair: _size(pair[1]))
     size_bytes, all_bytes = 0, sum(_size(stamp) for _, stamp in stamped)
     for number, (files, stamp) in enumerate(stamped):
-        report_progress(Progress(number, len(stamped), size_bytes, all_bytes, is_cut))
+        report_progress(Progress(number, len(stamped), size_bytes, all_bytes, is_truncated))
         before = known.get(files.stem)
         if before and before.stamps == stamp and before.files.paths == files.paths:
             yield before
-        elif indexed := _load(files, stamp, encoding, tell, is_cancelled):
+        elif indexed := _load(files, stamp, encoding, convert, is_cancelled):
             yield indexed
         size_bytes += _size(stamp)
-    report_progress(Progress(len(stamped), len(stamped), all_bytes, all_bytes, is_cut))
+    report_progress(Progress(len(stamped), len(stamped), all_bytes, all_bytes, is_truncated))
 
 
 def index_set(
@@ -99,16 +99,16 @@ def index_set(
     stamp: Mapping[Path, Stamp],
     analysis: Analysis,
     encoding: Encoding,
-    tell: Callable[[Finding], Told],
-) -> Indexed[Told]:
-    """What is kept of one dump set that is loaded."""
-    told: dict[str, list[Told]] = {file.label: [] for file in analysis.dump.files}
+    convert: Callable[[Finding], Converted],
+) -> Indexed[Converted]:
+    """Return the index entry of a loaded dump set."""
+    shown: dict[str, list[Converted]] = {file.label: [] for file in analysis.dump.files}
     counts = Counter(finding.place.file.label for finding in analysis.findings)
     for finding in analysis.findings:
-        of_file = told[finding.place.file.label]
+        of_file = shown[finding.place.file.label]
         if len(of_file) < FINDING_LIMIT:
-            of_file.append(tell(finding))
-    findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in told.items()}
+            of_file.append(convert(finding))
+    findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in shown.items()}
     return Indexed(files, stamp, summarise(analysis, encoding), findings)
 
 
@@ -116,17 +116,17 @@ def _load(
     files: SetFiles,
     stamp: Mapping[Path, Stamp],
     encoding: Encoding,
-    tell: Callable[[Finding], Told],
+    convert: Callable[[Finding], Converted],
     is_cancelled: Callable[[], bool],
-) -> Indexed[Told] | None:
-    """What is kept of a set on disk, None if it is not there any more. One that fails does not keep others from being
-    indexed.
+) -> Indexed[Converted] | None:
+    """Load a set and return its index entry, None if the set is gone or fails to load. A failure is logged, so that it
+    does not stop the index.
     """
     if is_cancelled():
         raise Cancelled
     try:
         dump_files = [file.dump_file for file in load_files(files, {}, {}, is_cancelled).values()]
-        return index_set(files, stamp, analyse(dump_files), encoding, tell) if dump_files else None
+        return index_set(files, stamp, analyse(dump_files), encoding, convert) if dump_files else None
     except Cancelled:
         raise
     except Exception:

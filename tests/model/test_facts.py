@@ -1,4 +1,4 @@
-"""The numbers of each dump set, against those that an independent line parser computed."""
+"""The numbers of each dump set, compared with those of an independent line parser."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,19 +42,19 @@ def _own_facts(analysis: Analysis) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_facts(fact: dict[str, Any]) -> None:
+def test_numbers_match_the_facts(fact: dict[str, Any]) -> None:
     assert {"file": fact["file"], **_own_facts(analysis_of(DUMPS / fact["file"]))} == fact
 
 
 @on_all_dumps(_own_facts)
-def test_facts_of_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> None:
+def test_numbers_match_the_facts_on_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> None:
     expected = facts(SHARED_DUMPS)
     assert [{"file": file, **found} for file, found in of_all_dumps.items()] == expected
     assert len(expected) == 286
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_facts_of_dumps_on_standard_output(fact: dict[str, Any], tmp_path: Path) -> None:
+def test_numbers_match_the_facts_for_dumps_on_standard_output(fact: dict[str, Any], tmp_path: Path) -> None:
     files = {kind: path.read_text() for kind, path in find_set(DUMPS / fact["file"]).paths.items()}
     text = "*** Begin module_0000.debug_options ***\nxla: 1\n*** End module_0000.debug_options ***\n"
     for kind, content in files.items():
@@ -68,8 +68,8 @@ def test_facts_of_dumps_on_standard_output(fact: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize("path", [DUMPS / fact["file"] for fact in facts(DUMPS)], ids=lambda path: path.parent.name)
-def test_live_bytes_are_those_of_a_count_byte_by_byte(path: Path) -> None:
-    """The definition, taken literally: at each step the bytes that some live slice covers."""
+def test_live_bytes_match_a_count_of_every_byte(path: Path) -> None:
+    """The literal definition: at each step, the bytes that some live slice covers."""
     analysis = analysis_of(path)
     values = analysis.dump.values
     placed = [row for row in range(len(values)) if values.slice[row] >= 0 and values.live_range[row] >= 0]

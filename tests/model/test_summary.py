@@ -1,4 +1,4 @@
-"""What is kept of a dump set that is let go."""
+"""Summaries of dump sets that are not open."""
 
 import weakref
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def _size_bytes(entries: Entries) -> int:
 
 
 def _check_places(analysis: Analysis, summary: SetSummary) -> int:
-    """What stands at the places of some entries is their label. Gives how many were looked at."""
+    """Check that the text at the places of some entries is their label. Return the number of entries checked."""
     entries, files = summary.entries, analysis.dump.files
     rows = np.unique(np.linspace(0, len(entries) - 1, min(_SAMPLES, len(entries))).astype(int)).tolist()
     for row in rows:
@@ -65,17 +65,17 @@ def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
         at_peak = (entries.kind == EntryKind.VALUE) & (entries.color == space.color) & entries.is_at_peak
         assert np.all(entries.start_step[at_peak] <= space.peak_step)
         assert np.all(space.peak_step <= entries.end_step[at_peak])
-        assert summary.is_cut or entries.size_bytes[at_peak].sum() >= space.peak_live_bytes
+        assert summary.is_truncated or entries.size_bytes[at_peak].sum() >= space.peak_live_bytes
 
 
 def _check(analysis: Analysis) -> dict[str, Any]:
-    """What an independent parser tells of a set, told from its summary."""
+    """The facts of an independent parser, computed from a summary."""
     summary = summarise(analysis, Encoding.UTF16)
     assert _check_places(analysis, summary)
     _check_entries(analysis, summary)
     entries = summary.entries
     assert _size_bytes(entries) < 80 * len(entries) + 500
-    if not summary.is_cut:
+    if not summary.is_truncated:
         allocations = entries.kind == EntryKind.ALLOCATION
         assert {
             space.color: int(entries.size_bytes[allocations & (entries.color == space.color)].astype(np.int64).sum())
@@ -91,7 +91,7 @@ def _check(analysis: Analysis) -> dict[str, Any]:
 
 
 def _expected(fact: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """The facts; where they have no peaks, because the release prints none, those that were found."""
+    """The facts, with the computed peaks if the release prints none."""
     spaces = [
         (space["color"], space["reserved_bytes"], space.get("peak_live_bytes", peak), space.get("peak_step", step))
         for space, (*_, peak, step) in zip(fact["memory_spaces"], found["memory_spaces"], strict=True)
@@ -100,19 +100,19 @@ def _expected(fact: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_a_summary_tells_the_facts(fact: dict[str, Any]) -> None:
+def test_summaries_match_the_facts(fact: dict[str, Any]) -> None:
     found = _check(analysis_of(DUMPS / fact["file"]))
     assert found == _expected(fact, found)
 
 
 @on_all_dumps(_check)
-def test_summaries_of_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> None:
+def test_summaries_match_the_facts_on_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> None:
     expected = facts(SHARED_DUMPS)
     assert of_all_dumps == {fact["file"]: _expected(fact, of_all_dumps[fact["file"]]) for fact in expected}
     assert len(expected) == 286
 
 
-def test_a_summary_keeps_nothing_of_its_set() -> None:
+def test_a_summary_does_not_keep_its_set_in_memory() -> None:
     analysis = analyse([dump_file(SEED.read_bytes())])
     kept = weakref.ref(analysis.dump.files[0].document), weakref.ref(analysis.dump)
     summary = summarise(analysis, Encoding.UTF16)
@@ -122,19 +122,19 @@ def test_a_summary_keeps_nothing_of_its_set() -> None:
     assert {getattr(summary.entries, field.name).base is None for field in fields(Entries)[2:]} == {True}
 
 
-def test_the_module_is_that_of_the_file_names() -> None:
+def test_the_module_name_comes_from_the_file_names() -> None:
     assert [summarise(analysis_of(path), Encoding.UTF16).module for path in (SPLIT, SEED)] == [
         "jit_train_step",
         "001_491faa5ce21a17c6",
     ]
 
 
-def test_the_biggest_of_too_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_biggest_entries_are_kept_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
     summary = summarise(analysis_of(SEED), Encoding.UTF16)
     labels = [summary.entries.label(row) for row in range(len(summary.entries))]
     assert labels == ["001_491faa5ce21a17c6", "allocation 0", "allocation 4", "param", "fusion"]
-    assert summary.is_cut
+    assert summary.is_truncated
     assert (summary.allocation_count, summary.value_count) == (5, 6)
 
 
@@ -155,14 +155,14 @@ Used values:
 
 @pytest.mark.parametrize(("encoding", "before", "width"), [("utf-8", 6, 9), ("utf-16", 3, 8), ("utf-32", 2, 8)])
 def test_columns_are_in_the_units_of_the_encoding(encoding: str, before: int, width: int) -> None:
-    """Releases of 2024 print the header of a value right behind the instruction of the one before."""
+    """Releases of 2024 print the header of a value right after an instruction, on the same line."""
     entries = summarise(analysis_of_text(_GLUED), Encoding(encoding)).entries
     row = next(row for row in range(len(entries)) if entries.label(row) == "naïve{0}")
     prefix = ' from instruction: %x = f32[] add(f32[] %a, f32[] %b), metadata={op_name=""}<2 '
     assert (entries.row[row], entries.column[row], entries.width[row]) == (7, len(prefix) + before, width)
 
 
-def test_a_set_that_is_empty_or_broken_has_a_summary() -> None:
+def test_empty_and_broken_sets_have_a_summary() -> None:
     assert len(summarise(analyse([]), Encoding.UTF16).entries) == 0
     for text in (b"", b"\n", b"nothing\n", b"BufferAssignment:\nallocation 0: size x:\n value: <1 a @0>\n"):
         entries = summarise(analyse([dump_file(text)]), Encoding.UTF16).entries
@@ -170,15 +170,15 @@ def test_a_set_that_is_empty_or_broken_has_a_summary() -> None:
 
 
 @pytest.mark.parametrize("path", assignments()[::9], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_a_damaged_set_has_a_summary(path: Path) -> None:
+def test_damaged_sets_have_a_summary(path: Path) -> None:
     for number, text in damaged(path.read_bytes()[:20_000]):
         if number % 10 == 0:
             analysis = analyse([dump_file(text)])
             assert _check_places(analysis, summarise(analysis, Encoding.UTF16))
 
 
-def test_tables_without_order_have_a_summary() -> None:
-    """Steps and sizes as big as they can be written."""
+def test_unsorted_tables_have_a_summary() -> None:
+    """With the greatest steps and sizes that are possible."""
     text = SEED.read_text().replace(":4-5", ":4-9223372036854775806").replace("size=8,", "size=9223372036854775807,")
     analysis = analysis_of_text(text)
     assert _check_places(analysis, summarise(analysis, Encoding.UTF16)) > 1

@@ -81,7 +81,7 @@ def search(summaries: Sequence[SetSummary], query: Query, limit: int) -> Found:
     text = encode(query.text).lower()
     fits = [_fits(summary, query) for summary in summaries]
     matches = [_matches(summary.entries, text, fit) for summary, fit in zip(summaries, fits, strict=True)]
-    is_cut = any(summary.is_cut for summary in summaries)
+    is_cut = any(summary.is_truncated for summary in summaries)
     if len(text) > 1 and _count(matches) < limit:
         share = 1 + SCATTERED_LIMIT // (1 + len(summaries))
         for number, (summary, fit) in enumerate(zip(summaries, fits, strict=True)):

@@ -56,8 +56,8 @@ def diagnostics_of_indexed(
     found = {}
     for label, findings in indexed.findings.items():
         uri = uri_of(Path(label))
-        found[uri] = [diagnostic for diagnostic in findings.told if diagnostic.code not in settings.ignored_codes]
-        if omitted := findings.count - len(findings.told):
+        found[uri] = [diagnostic for diagnostic in findings.shown if diagnostic.code not in settings.ignored_codes]
+        if omitted := findings.count - len(findings.shown):
             on_truncated(uri, _omitted(omitted))
     return found
 

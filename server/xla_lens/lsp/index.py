@@ -118,7 +118,7 @@ class WorkspaceIndex:
                 await in_thread(self._read_in_thread, read, self._known, asyncio.get_running_loop())
         except Cancelled:
             return
-        self.is_truncated = read.progress is not None and read.progress.is_cut
+        self.is_truncated = read.progress is not None and read.progress.is_truncated
         if self.is_truncated:
             self._on_truncated(f"only the first {SET_LIMIT:,} dump sets of the workspace are indexed")
         self._known = read.found
@@ -134,7 +134,7 @@ class WorkspaceIndex:
             known,
             left_out=read.excluded,
             encoding=capabilities.encoding,
-            tell=Converter({}, capabilities.encoding).diagnostic,
+            convert=Converter({}, capabilities.encoding).diagnostic,
             is_cancelled=lambda: self._is_closed,
             report_progress=lambda progress: _post(loop, setattr, read, "progress", progress),
         ):

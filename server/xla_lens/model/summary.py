@@ -1,7 +1,6 @@
-"""What is kept of a dump set that is not open: enough to find its module, its allocations and its values among those of
-hundreds of sets.
+"""Summaries of dump sets that are not open: enough to search the modules, allocations and values of hundreds of sets.
 
-A summary keeps no text and no table of its set alive, and takes some 50 bytes for each thing that can be found.
+A summary keeps no text and no table of its set alive. It takes about 50 bytes for each entry.
 """
 
 import re
@@ -27,14 +26,14 @@ from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import width
 
 ENTRY_LIMIT: Final = 50_000
-"""Allocations, and values, of one set that are kept, at most: the biggest."""
+"""Maximum number of allocations, and of values, in the summary of a set. The biggest are kept."""
 
 NarrowColumn: TypeAlias = NDArray[np.signedinteger[Any]]
-"""A column of no more bytes a cell than its numbers need."""
+"""A column with the smallest integer type that holds its numbers."""
 
 
 class EntryKind(IntEnum):
-    """What can be found."""
+    """The kind of an entry."""
 
     MODULE = 0
     ALLOCATION = 1
@@ -43,14 +42,16 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """What can be found in a set, the biggest first. A number that is missing is NONE.
+    """The searchable entries of a set, the biggest first. Missing numbers are NONE.
 
-    Each label is followed by a line end in `labels`, and, in lower case, in `folded`; that of a row starts at
-    `label_start`, which has one cell more than there are rows; for `characters` see `characters_in`. `size_bytes` of
-    the module is the worst peak of its memory spaces. `allocation_kind` is a number of `KIND_NAMES`: of a value that of
-    its allocation. `is_at_peak` tells what has a part in the peak of its memory space. `most_live_bytes` of an
-    allocation are those live at once. The label stands in file number `file`, at `row` from `column` on, `width` wide;
-    that of the module stands nowhere: it has no width, at the start of the first file.
+    - `labels`: the labels, each followed by a line end; `folded` is the same in lower case. The label of a row starts
+      at `label_start`, which has one more cell than there are rows.
+    - `characters`: see `characters_in`.
+    - `size_bytes`: for the module, the greatest peak of its memory spaces.
+    - `allocation_kind`: an index into `KIND_NAMES`; for a value, the kind of its allocation.
+    - `is_at_peak`: whether the entry holds live bytes at the peak of its memory space.
+    - `most_live_bytes`: for an allocation, its peak.
+    - `file`, `row`, `column`, `width`: the place of the label. The module has width 0 at the start of the first file.
     """
 
     labels: bytes
@@ -74,7 +75,7 @@ class Entries:
         return len(self.kind)
 
     def label(self, row: int) -> str:
-        """The label of a row: ``fusion.5{0}``, ``allocation 12`` or ``jit_train_step``."""
+        """Return the label of a row: ``fusion.5{0}``, ``allocation 12`` or ``jit_train_step``."""
         start, end = self.label_start[row], self.label_start[row + 1] - 1
         return self.labels[start:end].decode("utf-8", "replace")
 
@@ -96,7 +97,7 @@ class SpaceSummary:
 
 @dataclass(frozen=True, slots=True)
 class FileSummary:
-    """One file of the set. `label` names it to the outside, as `DumpFile.label` does."""
+    """One file of the set. `label` is its path or URI."""
 
     label: str
     kind: FileKind
@@ -104,8 +105,8 @@ class FileSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSummary:
-    """One dump set. `module` is the name of its HLO module, or the stem of its files if that tells of none. `is_cut`
-    tells that `entries` lack some of its allocations or values.
+    """The summary of a dump set. `module` is the name of its HLO module, or else the stem of its files. `is_truncated`
+    is whether `entries` lack some allocations or values.
     """
 
     module: str
@@ -115,11 +116,11 @@ class SetSummary:
     allocation_count: int
     value_count: int
     entries: Entries
-    is_cut: bool
+    is_truncated: bool
 
 
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
-    """The summary of a dump set, whose places are in units of `encoding`."""
+    """Return the summary of a dump set, with columns and widths in units of `encoding`."""
     dump, memory = analysis.dump, analysis.memory
     module = module_of(dump.files)
     at_peak = np.zeros(len(dump.values), bool)
@@ -138,13 +139,13 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
         entries=_entries(dump.files, parts, encoding),
-        is_cut=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
+        is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
     )
 
 
 def characters_in(text: bytes, starts: Column) -> NDArray[np.uint32]:
-    """Which characters the parts of a text in lower case have that begin at `starts`: a bit for each letter, and for
-    others a bit that they share. What lacks a bit of another text cannot have all of its characters.
+    """Return a bit set of the characters in each part of a lower-case text; parts begin at `starts`. Letters have a bit
+    each; other characters share bits. A part without a bit of a query cannot contain the query.
     """
     bits: NDArray[np.uint32] = np.bitwise_or.reduceat(_BITS[np.frombuffer(text, np.uint8)], starts)
     return bits
@@ -157,17 +158,17 @@ _BITS[list(b" \n")] = 0
 
 
 def module_of(files: tuple[DumpFile, ...]) -> str:
-    """The name of the HLO module of the files of a set, or their stem if that tells of none."""
+    """Return the name of the HLO module in the file names of a set, or else their stem."""
     names = [module_name(file.label) for file in files]
     stems = [split_name(re.split(r"[/\\]", file.label)[-1])[0] for file in files]
     name = next((name for name in (*names, *stems) if name), "")
-    # The name of a file may hold line ends, and bytes that are no text.
+    # A file name can contain line ends and bytes that are not valid text.
     return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Entries of one kind; columns that it lacks are NONE. A label stands at byte `start` of file number `file`."""
+    """Entries of one kind. Missing columns are NONE. A label is at byte `start` of file number `file`."""
 
     kind: EntryKind
     labels: list[bytes]
@@ -178,7 +179,7 @@ class _Rows:
 
 
 def _module_rows(dump: DumpSet, module: str, memory: Memory) -> _Rows:
-    """One entry, at the start of the first file. A set without files has none."""
+    """The entry of the module, at the start of the first file. A set without files has none."""
     peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
     labels = [module.encode() for _ in dump.files[:1]]
     size, place = np.full(len(labels), max(peaks, default=NONE)), np.zeros(len(labels), np.int64)
@@ -209,7 +210,7 @@ def _value_rows(dump: DumpSet, at_peak: NDArray[np.bool_]) -> _Rows:
     start = np.where(slices != NONE, taken(dump.slices.value_start, slices), taken(dump.used_values.start, used))
     end = np.where(slices != NONE, taken(dump.slices.value_end, slices), taken(dump.used_values.end, used))
     names = [dump.names[name] for name in values.name[rows].tolist()]
-    # The index NONE is the last, which has no text.
+    # The index NONE selects the last cell, which is empty.
     indices = (*dump.indices, b"")
     places = zip(file.tolist(), start.tolist(), end.tolist(), names, strict=True)
     columns = {
@@ -235,13 +236,13 @@ def _number(dump: DumpSet, file: DumpFile | None) -> int:
 
 
 def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
-    """Where the name stands in ``<8 fusion{0} @0>``."""
+    """The start of the name in ``<8 fusion{0} @0>``."""
     found = document.data.find(name, document.data.find(b" ", start, end), end)
     return found if found != NONE else start
 
 
 def _entries(files: tuple[DumpFile, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:
-    """The entries of all kinds, in the order of their sizes."""
+    """The entries of all kinds, the biggest first."""
     parts = tuple(parts)
     labels = [label for part in parts for label in part.labels]
     kind = np.concatenate([np.full(len(part.labels), part.kind) for part in parts])
@@ -276,7 +277,7 @@ def _joined(parts: Iterable[_Rows], name: str) -> Column:
 
 
 def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:
-    """The rows and columns of some bytes of files."""
+    """The rows and columns of bytes in files."""
     row, column = np.zeros(len(file), np.int64), np.zeros(len(file), np.int64)
     for number, dump_file in enumerate(files):
         here, document = np.flatnonzero(file == number), dump_file.document

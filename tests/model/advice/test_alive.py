@@ -1,4 +1,4 @@
-"""Why values are live until they are."""
+"""Reasons why live ranges end."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def check(analysis: Analysis, label: str, expected: str) -> None:
-    """The end of a value's live range as text: the reason, the step, and all that is known of it."""
+    """The end of a value's live range as text: the reason, the step and the instructions there."""
     rows = [row for row in range(len(analysis.dump.values)) if analysis.dump.value_label(row) == label]
     assert len(rows) == 1, rows
     ending = last_uses(analysis.dump, rows[0])
@@ -31,7 +31,7 @@ def _text(analysis: Analysis, ending: Ending) -> str:
     return text + (f", then {dump.value_label(ending.successor)}" if ending.successor != NONE else "")
 
 
-def test_reasons() -> None:
+def test_each_reason_on_a_real_dump() -> None:
     train = analysis_of(SPLIT)
     check(train, "x.1", "PARAMETER at 40")
     check(train, "ynn_fusion.6", "READ at 32, by multiply_add_fusion")
@@ -45,13 +45,13 @@ def test_reasons() -> None:
     check(aliased, "param.3", "REPLACED at 25, later by fusion.5, then fusion.5{1}")
 
 
-def test_a_live_out_value_that_another_takes_over_at_the_last_step_is_read() -> None:
+def test_a_live_out_value_with_a_successor_at_the_last_step_ends_with_a_read() -> None:
     path = next(DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/module_0001*-buffer-assignment.txt"))
     check(analysis_of(path), "custom-call.1.0{0}", "READ at 5, by loop_maximum_fusion, then loop_maximum_fusion")
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_reasons_are_what_they_say(path: Path) -> None:
+def test_reasons_match_uses_and_positions(path: Path) -> None:
     analysis = analysis_of(path)
     dump, values = analysis.dump, analysis.dump.values
     for value in range(len(values)):
@@ -79,7 +79,7 @@ def test_reasons_are_what_they_say(path: Path) -> None:
         assert ending.reason is not Reason.PARAMETER or end == dump.live_range_headers.maximum[0]
 
 
-def test_a_set_without_the_uses() -> None:
+def test_the_reason_is_unknown_without_uses() -> None:
     text = SEED.read_text()
     without = analysis_of_text(text[: text.index("\nUsed values:")] + "\n" + text[text.index("\nHloLiveRange") :])
     reasons = Counter(

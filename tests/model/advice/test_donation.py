@@ -1,4 +1,4 @@
-"""Donation, against programs that were compiled with and without it."""
+"""Donation, on programs compiled with and without `donate_argnums`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ def _check(dump: DumpSet) -> Donation:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_donation_of_real_dumps(path: Path) -> None:
+def test_donation_is_consistent_on_real_dumps(path: Path) -> None:
     dump = analysis_of(path).dump
     # A release of 2020 prints no live ranges.
     assert _check(dump).is_known == (len(dump.live_ranges) > 0)
@@ -53,7 +53,7 @@ def _check_analysis(analysis: Analysis) -> Donation:
 
 
 @on_all_dumps(_check_analysis)
-def test_donation_of_all_dumps(of_all_dumps: Mapping[str, Donation]) -> None:
+def test_donation_on_all_dumps(of_all_dumps: Mapping[str, Donation]) -> None:
     assert sum(len(donation.donated) for donation in of_all_dumps.values()) == 11118
     fits = [row.fit for donation in of_all_dumps.values() for row in donation.missed]
     assert [fits.count(fit) for fit in Fit] == [56, 78, 49]
@@ -74,7 +74,7 @@ def _named(pattern: str) -> tuple[DumpSet, Donation]:
         ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", 3),
     ],
 )
-def test_what_a_program_misses_its_twin_donates(donating: str, plain: str, count: int) -> None:
+def test_missed_donations_are_those_that_the_donating_program_has(donating: str, plain: str, count: int) -> None:
     """The same program, compiled with `donate_argnums` and without."""
     dump, donation = _named(donating)
     twin, missing = _named(str(Path(donating).parent / plain))
@@ -88,7 +88,7 @@ def test_what_a_program_misses_its_twin_donates(donating: str, plain: str, count
 
 
 @needs_shared_dumps
-def test_how_parameters_fit() -> None:
+def test_fits_of_missed_donations() -> None:
     dump, donation = _named("tpu-v5e2x2*/mlp_train/module_0013*-buffer-assignment.txt")
     assert _pairs(dump, donation)[0] == ("params_0__0_.1", "fusion", "free")
     assert donation.missed_bytes(Fit.FREE) == 2149888
@@ -99,7 +99,7 @@ def test_how_parameters_fit() -> None:
 
 
 @needs_shared_dumps
-def test_copies_that_keep_apart() -> None:
+def test_copies_that_keep_parameters_and_outputs_apart() -> None:
     # Both parameters are donated, and each is the other's output.
     dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_swap*-buffer-assignment.txt")
     labels = [
@@ -118,7 +118,7 @@ def test_copies_that_keep_apart() -> None:
     ]
     assert labels == [("copy.2", "a.1", True), ("copy.3", "a.1", True)]
     assert [row.reused_by for row in donation.donated] == [()]
-    # On a TPU they go through vector memory.
+    # On a TPU the copies go through VMEM.
     dump, donation = _named("tpu-v5e2x2*/donation/*jit_same*-buffer-assignment.txt")
     labels = [
         (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
@@ -169,12 +169,12 @@ HloLiveRange (max 2):
         ("dynamic-update-slice(%a)", ["in place"]),
     ],
 )
-def test_the_last_reader_may_write_over_what_it_reads(instruction: str, fits: list[str]) -> None:
+def test_the_last_reader_may_overwrite_its_operand(instruction: str, fits: list[str]) -> None:
     dump = analysis_of_text(_TEXT.format(instruction=instruction)).dump
     assert [fit for *_, fit in _pairs(dump, find_donation(dump))] == fits
 
 
-def test_without_uses_or_steps_nothing_is_said() -> None:
+def test_nothing_is_missed_without_uses_or_a_schedule() -> None:
     text = _TEXT.format(instruction="negate(%a)")
     for part in (text[: text.index("HloLiveRange")], text[: text.index("Total")]):
         donation = find_donation(analysis_of_text(part).dump)

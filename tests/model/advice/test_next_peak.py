@@ -1,4 +1,4 @@
-"""The peak without a value, against a measurement without it."""
+"""The peak without a value, compared with the live bytes of all other values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _NO_VALUES = np.zeros(0, np.int64)
 
 
 def _check(analysis: Analysis, most: int, *, is_all: bool = False) -> None:
-    """Each of the values, but not more than some of each memory space."""
+    """Compare a limited number of values in each memory space."""
     dump, memory = analysis.dump, analysis.memory
     for space in memory.spaces:
         again = live_without(dump, space.color, _NO_VALUES)
@@ -39,7 +39,7 @@ def _check(analysis: Analysis, most: int, *, is_all: bool = False) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_next_peaks_are_those_of_a_measurement_without_the_value(path: Path) -> None:
+def test_next_peaks_match_the_live_bytes_without_the_value(path: Path) -> None:
     _check(analysis_of(path), 40)
 
 
@@ -48,7 +48,7 @@ def _check_some(analysis: Analysis) -> None:
 
 
 @on_all_dumps(_check_some)
-def test_next_peaks_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+def test_next_peaks_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
 
 
@@ -60,6 +60,6 @@ _SLOTS = st.lists(
 
 
 @given(_SLOTS)
-def test_next_peaks_of_any_slots(slots: list[tuple[int, int, int, int, int]]) -> None:
+def test_next_peaks_of_random_slots(slots: list[tuple[int, int, int, int, int]]) -> None:
     _check(analysis_of_text(slots_text(slots)), 99)
     _check(analysis_of_text(slots_text(slots)), 99, is_all=True)

@@ -1,4 +1,4 @@
-"""Padding, against the sizes that real dumps assign."""
+"""Padding, compared with the sizes that real dumps assign."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def _parts(padding: Padding) -> list[tuple[str, int | None, int]]:
         ("token[]", 0, []),
     ],
 )
-def test_parts(shape: str, assigned: int, parts: list[tuple[str, int | None, int]]) -> None:
+def test_padding_is_divided_into_parts(shape: str, assigned: int, parts: list[tuple[str, int | None, int]]) -> None:
     padding = explain_padding(parse_shape(shape.encode()), assigned)
     assert _parts(padding) == parts
     assert padding.unexplained is None
@@ -70,7 +70,7 @@ def test_parts(shape: str, assigned: int, parts: list[tuple[str, int | None, int
         ("s4[2]{0:E(-4)}", 4096, None, Unexplained.UNKNOWN_SHAPE),
     ],
 )
-def test_what_cannot_be_told_is_said(shape: str, assigned: int, size: int | None, why: Unexplained) -> None:
+def test_unexplained_padding_has_a_reason(shape: str, assigned: int, size: int | None, why: Unexplained) -> None:
     padding = explain_padding(parse_shape(shape.encode()), assigned)
     assert (padding.parts, padding.size_bytes, padding.unexplained) == ((), size, why)
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_told_is_said(shape: str, assigned: int, size: int | None
     st.integers(0, 64),
     st.sampled_from([("f32", 32, None), ("bf16", 16, None), ("s4", 4, 4), ("s4", 8, None)]),
 )
-def test_parts_add_up(
+def test_parts_add_up_to_the_assigned_bytes(
     lengths: list[int], tile: list[int], random: Random, tail: int, kind: tuple[str, int, int | None]
 ) -> None:
     order = list(range(len(lengths)))
@@ -91,7 +91,7 @@ def test_parts_add_up(
     shape = ArrayShape(
         name, tuple(lengths), tuple(order), (tuple(tile),) if tile else (), 0, packed, tail or None, False, False
     )
-    # XLA's rule, as ArraySize says it: the tile counts from the minor-most dimension on.
+    # The rule of ArraySize: the tile applies from the minor-most dimension on.
     elements = 1
     for place in range(max(len(tile), len(lengths))):
         length = lengths[order[place]] if place < len(lengths) else 1
@@ -120,7 +120,7 @@ def _count(analysis: Analysis, found: Counter[str]) -> None:
         assert padding.logical_bytes is not None
         assert padding.logical_bytes + sum(part.size_bytes for part in padding.parts) == padding.assigned_bytes
         is_rounded = any(part.cause is Cause.SLICE for part in padding.parts)
-        # What has no tile takes a multiple of 1,024 elements in some spaces of a TPU.
+        # Arrays without a tile take a multiple of 1,024 elements in some memory spaces of a TPU.
         if is_rounded:
             assert not shape.tiles
             assert padding.assigned_bytes % (1024 * (shape.bits or 0) // 8) == 0
@@ -154,7 +154,7 @@ def _check(analysis: Analysis) -> Counter[str]:
 
 @on_all_dumps(_check)
 def test_the_rule_holds_on_all_dumps(of_all_dumps: Mapping[str, Counter[str]]) -> None:
-    """The exceptions: a flag in space 2 that is smaller than its layout, and layouts that are split."""
+    """Exceptions are a flag in memory space 2 that is smaller than its layout, and split layouts."""
     found: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for file, counts in of_all_dumps.items():
         found[file.startswith("tpu")] += counts
@@ -163,7 +163,7 @@ def test_the_rule_holds_on_all_dumps(of_all_dumps: Mapping[str, Counter[str]]) -
     assert found[False]["rounded"] == 12
 
 
-def test_a_value_that_owns_a_part_has_at_most_that_padding() -> None:
+def test_a_value_that_owns_a_part_of_its_slice_has_at_most_that_padding() -> None:
     dump = analysis_of(next(path for path in assignments() if path.match("tpu-v5e2x2*/mlp_train/*"))).dump
     known = [
         value

@@ -1,4 +1,4 @@
-"""Biographies of allocations: against a count byte by byte, and against the live bytes of all dumps."""
+"""Allocation histories, compared with a count of every byte and with the live bytes of all dumps."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,21 +18,25 @@ def _check(analysis: Analysis) -> None:
     dump, memory = analysis.dump, analysis.memory
     told = 0
     for row in range(len(dump.allocations)):
-        life, size = allocation_history(dump, memory, row), int(dump.allocations.size_bytes[row])
+        history, size = allocation_history(dump, memory, row), int(dump.allocations.size_bytes[row])
         live = memory.allocation(row)
-        told += len(life.value)
-        order = list(zip(life.offset.tolist(), life.start_step.tolist(), life.value.tolist(), strict=True))
+        told += len(history.value)
+        order = list(zip(history.offset.tolist(), history.start_step.tolist(), history.value.tolist(), strict=True))
         assert order == sorted(order)
-        assert sorted(life.value.tolist()) == sorted(dump.values_of_allocation(row).tolist())
-        for step, free in ((life.peak_step, life.free_at_peak), (life.space_peak_step, life.free_at_space_peak)):
+        values = dump.values_of_allocation(row)
+        assert sorted(history.value.tolist()) == sorted(values.tolist())
+        for step, free in (
+            (history.peak_step, history.free_at_peak),
+            (history.space_peak_step, history.free_at_space_peak),
+        ):
             assert (step is None) == (free is None)
             if step is not None and free is not None:
                 assert free.total == size - live.at(step)
-        if life.idle_bytes is not None:
-            assert life.idle_bytes == size - live.peak_bytes >= life.never_used_bytes
+        if history.idle_bytes is not None:
+            assert history.idle_bytes == size - live.peak_bytes >= history.never_used_bytes
         else:
             # No real dump mixes values with and without a live range.
-            assert np.all(life.start_step == NONE)
+            assert np.all(history.start_step == NONE)
     assert told == np.count_nonzero(dump.values.allocation != NONE)
     for arena in arenas(dump, memory):
         steps = arena.full_size_steps
@@ -45,12 +49,12 @@ def _check(analysis: Analysis) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_free_bytes_are_those_that_are_not_live(path: Path) -> None:
+def test_free_bytes_are_the_bytes_that_are_not_live(path: Path) -> None:
     _check(analysis_of(path))
 
 
 @on_all_dumps(_check)
-def test_free_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+def test_free_bytes_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
 
 
@@ -89,15 +93,15 @@ HloLiveRange (max 9):
 """
 
 
-def test_an_arena() -> None:
+def test_history_of_an_arena() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = allocation_history(analysis.dump, analysis.memory, 0)
-    assert analysis.dump.values.id[life.value].tolist() == [1, 4, 2, 3, 5]
-    assert life.end_offset.tolist() == [20, 10, 60, 90, 90]
-    assert (life.peak_step, life.peak_bytes, life.space_peak_step) == (2, 70, 2)
-    assert _text(life.free_at_peak) == _text(life.free_at_space_peak) == [(20, 40), (90, 100)]
-    assert _text(life.never_used) == [(20, 40), (90, 100)]
-    assert (life.never_used_bytes, life.idle_bytes) == (30, 30)
+    history = allocation_history(analysis.dump, analysis.memory, 0)
+    assert analysis.dump.values.id[history.value].tolist() == [1, 4, 2, 3, 5]
+    assert history.end_offset.tolist() == [20, 10, 60, 90, 90]
+    assert (history.peak_step, history.peak_bytes, history.space_peak_step) == (2, 70, 2)
+    assert _text(history.free_at_peak) == _text(history.free_at_space_peak) == [(20, 40), (90, 100)]
+    assert _text(history.never_used) == [(20, 40), (90, 100)]
+    assert (history.never_used_bytes, history.idle_bytes) == (30, 30)
     (arena,) = arenas(analysis.dump, analysis.memory)
     assert (arena.top_bytes, arena.size_bytes, arena.peak_bytes) == (90, 100, 70)
     assert arena.fragmentation == pytest.approx(0.3)
@@ -105,29 +109,29 @@ def test_an_arena() -> None:
     assert _text(arena.full_size_steps) == [(2, 5), (7, 9)]
 
 
-def test_values_without_a_live_range() -> None:
+def test_idle_bytes_are_unknown_without_live_ranges() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = allocation_history(analysis.dump, analysis.memory, 1)
-    assert (life.start_step.tolist(), life.end_step.tolist()) == ([NONE], [NONE])
-    assert (life.peak_step, life.peak_bytes, life.free_at_peak, life.idle_bytes) == (None, 0, None, None)
-    assert _text(life.free_at_space_peak) == [(0, 8)]
-    assert _text(life.never_used) == [(4, 8)]
+    history = allocation_history(analysis.dump, analysis.memory, 1)
+    assert (history.start_step.tolist(), history.end_step.tolist()) == ([NONE], [NONE])
+    assert (history.peak_step, history.peak_bytes, history.free_at_peak, history.idle_bytes) == (None, 0, None, None)
+    assert _text(history.free_at_space_peak) == [(0, 8)]
+    assert _text(history.never_used) == [(4, 8)]
 
 
-def test_an_allocation_without_values() -> None:
+def test_history_of_an_allocation_without_values() -> None:
     analysis = analysis_of_text(_DUMP)
-    life = allocation_history(analysis.dump, analysis.memory, 2)
-    assert (life.never_used_bytes, life.idle_bytes, life.free_at_peak) == (7, 7, None)
+    history = allocation_history(analysis.dump, analysis.memory, 2)
+    assert (history.never_used_bytes, history.idle_bytes, history.free_at_peak) == (7, 7, None)
 
 
-def test_slices_out_of_bounds() -> None:
+def test_slices_out_of_bounds_are_clipped() -> None:
     analysis = analysis_of_text(_DUMP.replace("size 100", "size 70"))
-    life = allocation_history(analysis.dump, analysis.memory, 0)
-    assert _text(life.free_at_peak) == [(20, 40)]
-    assert life.idle_bytes == 0
+    history = allocation_history(analysis.dump, analysis.memory, 0)
+    assert _text(history.free_at_peak) == [(20, 40)]
+    assert history.idle_bytes == 0
 
 
-def test_the_arena_of_a_real_dump() -> None:
+def test_history_of_an_arena_in_a_real_dump() -> None:
     analysis = analysis_of(SPLIT)
     (arena,) = arenas(analysis.dump, analysis.memory)
     assert (arena.peak_step, arena.peak_bytes, arena.top_bytes) == (36, 1_869_824, 1_869_824)
@@ -137,7 +141,7 @@ def test_the_arena_of_a_real_dump() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)), max_size=8))
-def test_union(intervals: list[tuple[int, int]]) -> None:
+def test_union_covers_the_bytes_of_all_intervals(intervals: list[tuple[int, int]]) -> None:
     table = np.array(intervals, np.int64).reshape(-1, 2)
     joined = union(table[:, 0], table[:, 0] + table[:, 1])
     covered = {at for start, size in intervals for at in range(start, start + size)}

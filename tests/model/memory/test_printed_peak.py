@@ -1,4 +1,4 @@
-"""XLA's own way to its peak, against the step that it prints."""
+"""The peak step computed as XLA does, compared with the step that XLA prints."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ def _first_greatest(analysis: Analysis) -> int:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_finds_the_printed_step(path: Path) -> None:
+def test_the_computed_step_is_the_printed_one(path: Path) -> None:
     analysis = analysis_of(path)
     if len(analysis.dump.peaks):
         assert xla_peak_step(analysis.dump) == analysis.dump.peaks.step[0]
@@ -47,7 +47,7 @@ def _check(analysis: Analysis) -> bool:
 
 
 @on_all_dumps(_check)
-def test_finds_the_printed_step_of_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
+def test_the_computed_step_is_the_printed_one_on_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
     assert sum(of_all_dumps.values()) > 250
 
 
@@ -75,7 +75,7 @@ def _check_identities(analysis: Analysis) -> None:
 
 
 def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
-    """By the definitions, value by value."""
+    """The terms by their definitions, value by value."""
     dump, step, color = analysis.dump, explained.step, explained.color
     space = analysis.memory.space(color)
     assert explained.live_bytes == (space.live.at(step) if space else 0)
@@ -99,11 +99,11 @@ def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_what_is_printed_adds_up(path: Path) -> None:
+def test_terms_add_up_to_the_printed_bytes(path: Path) -> None:
     _check_identities(analysis_of(path))
 
 
-def test_a_dump_from_2022() -> None:
+def test_the_printed_peak_of_a_dump_from_2022() -> None:
     analysis = analysis_of(SEED)
     peak = explain_printed_peak(analysis.dump, analysis.memory)
     assert peak
@@ -117,12 +117,12 @@ def test_a_dump_from_2022() -> None:
         step=5, total_bytes=335_872, live_bytes=331_776, died_bytes=0, shared_bytes=4_096, **nothing_else
     )
     assert peak.listed == listed
-    # XLA chose it for the value that ended one step before.
+    # XLA chose this step because of a value that ended one step earlier.
     assert peak.counted_at_printed == replace(listed, total_bytes=598_016, died_bytes=262_144)
     assert peak.counted_at_peak == replace(listed, step=4, total_bytes=593_920, live_bytes=593_920, shared_bytes=0)
 
 
-def test_tuples_padding_and_other_memory_spaces() -> None:
+def test_terms_of_tuples_padding_and_other_memory_spaces() -> None:
     peak = explain_printed_peak(analysis_of(TPU).dump, analysis_of(TPU).memory)
     assert peak
     assert peak.counted_at_printed == CountedBytes(
@@ -139,7 +139,7 @@ def test_tuples_padding_and_other_memory_spaces() -> None:
     )
 
 
-def test_what_cannot_be_known() -> None:
+def test_terms_are_unknown_for_unknown_shapes() -> None:
     files = analysis_of(SPLIT).dump.files
     only_live = analyse(file for file in files if file.kind is FileKind.LIVE_RANGE)
     peak = explain_printed_peak(only_live.dump, only_live.memory)
@@ -156,7 +156,7 @@ def test_what_cannot_be_known() -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_sizes_are_those_of_the_parsed_shapes(path: Path) -> None:
+def test_counted_sizes_match_the_parsed_shapes(path: Path) -> None:
     dump = analysis_of(path).dump
     for value in range(len(dump.values)):
         text = dump.shape(value)

@@ -1,4 +1,4 @@
-"""Where a name can be hit, and that it is one word there, whatever is in it."""
+"""The words that mean something in each table, and that every byte of a word means the same."""
 
 import random
 import re
@@ -29,11 +29,11 @@ _WORDS = {
     "stack_traces": rb".*? (" + _NAME + _INDEX + rb") \(\d.*",
     "report_allocations": rb"(allocation \d+: .*)",
 }
-"""The rows of each table, each word that means something in brackets."""
+"""The rows of each table, with the words that mean something in brackets."""
 
 
 def _check(analysis: Analysis, most: int = 6) -> int:
-    """Some rows of each table: wherever one of their words is hit, it is the mention."""
+    """Check for some rows of each table that every byte of a word gives the same mention."""
     count = 0
     for file, start, end in _words(analysis.dump, most):
         word = file.document.data[start:end]
@@ -68,16 +68,16 @@ def _rows(table: Table, most: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_words_of_real_dumps(path: Path) -> None:
+def test_every_byte_of_a_word_gives_its_mention(path: Path) -> None:
     assert _check(analysis_of(path), 50) > 20
 
 
 @on_all_dumps(_check)
-def test_words_of_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+def test_every_byte_of_a_word_gives_its_mention_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert min(of_all_dumps.values()) > 10
 
 
-def test_a_use_is_two_words() -> None:
+def test_a_use_mentions_the_user_and_the_operand() -> None:
     analysis = analysis_of(SEED)
     (file,) = analysis.dump.files
     start = file.document.data.index(b"  cublas-gemm.1, operand 1\n") + 2
@@ -98,7 +98,7 @@ def test_the_rest_of_a_row_means_its_value() -> None:
         assert len(mentions) == 1
 
 
-def test_damaged_dumps() -> None:
+def test_words_of_damaged_dumps() -> None:
     for _, text in damaged(SEED.read_bytes()):
         analysis = analysis_of_text(text.decode())
         for file in analysis.dump.files:

@@ -1,4 +1,4 @@
-"""What mentions something, against what is mentioned there."""
+"""Occurrences, compared with the mentions at their places."""
 
 import random
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _MOST = 300
 
 
 def _targets(analysis: Analysis, most: int) -> list[Target]:
-    """Some of all that a dump can mention."""
+    """Some targets of each kind."""
     dump = analysis.dump
     targets: list[Target] = [Value(row) for row in range(len(dump.values))]
     targets += [Allocation(row) for row in range(len(dump.allocations))]
@@ -27,7 +27,7 @@ def _targets(analysis: Analysis, most: int) -> list[Target]:
 
 
 def _check(analysis: Analysis, most: int = 20) -> int:
-    """Each word is there once, is what a mention spans, and means the thing; and one file at a time gives the same."""
+    """Check that words are unique, equal the mention at their place and mean the target, also file by file."""
     dump, count = analysis.dump, 0
     for target in _targets(analysis, most):
         found = list(islice(occurrences(dump, target), _MOST))
@@ -64,16 +64,16 @@ def _is_named_otherwise(target: Target, role: Role) -> bool:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_real_dumps(path: Path) -> None:
+def test_occurrences_match_mentions(path: Path) -> None:
     assert _check(analysis_of(path), 100) > 20
 
 
 @on_all_dumps(_check)
-def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+def test_occurrences_match_mentions_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert sum(of_all_dumps.values()) > 10_000
 
 
-def test_damaged_dumps() -> None:
+def test_occurrences_match_mentions_in_damaged_dumps() -> None:
     for number, text in damaged(SEED.read_bytes()):
         analysis = analysis_of_text(text.decode())
         for target in _targets(analysis, 200):

@@ -1,4 +1,4 @@
-"""Joining files: what belongs to what."""
+"""Joining the files of a dump set."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from xla_lens.syntax.file_names import FileKind, module_name, split_name
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_all_is_joined(path: Path) -> None:
-    """On a whole set nothing stays without its counterpart."""
+def test_every_row_is_joined(path: Path) -> None:
+    """In a complete set every row has its counterpart."""
     dump = analysis_of(path).dump
     assert not np.any(dump.value_of_slice == NONE)
     assert not np.any(dump.value_of_used_value == NONE)
@@ -30,8 +30,8 @@ def test_all_is_joined(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_the_printed_peak_lists_what_is_live(path: Path) -> None:
-    """Each entry is found, once, with a range around the step, also where the list has no indices."""
+def test_the_printed_peak_lists_live_values(path: Path) -> None:
+    """Each entry is a different value that is live at the step, also if the list has no indices."""
     dump = analysis_of(path).dump
     if len(dump.peaks):
         step = int(dump.peaks.step[0])
@@ -41,7 +41,7 @@ def test_the_printed_peak_lists_what_is_live(path: Path) -> None:
         assert (step <= dump.values.end_step[listed]).all()
 
 
-def test_names_resolve() -> None:
+def test_names_resolve_to_values() -> None:
     dump = analysis_of(TPU).dump
     done = dump.name_number(b"copy-done.1")
     assert dump.value_label(dump.value_at(done, NONE)) == "copy-start.1{0}"
@@ -56,7 +56,7 @@ def test_names_resolve() -> None:
     assert dump.instruction_at(9) is None
 
 
-def test_one_file_and_three_files_of_the_same_text_are_the_same() -> None:
+def test_three_files_join_to_the_tables_of_one_file_with_the_same_text() -> None:
     parts = {
         kind: next(SPLIT.parent.glob(f"module_0000*-{suffix}.txt")).read_bytes()
         for kind, suffix in (
@@ -77,7 +77,7 @@ def test_one_file_and_three_files_of_the_same_text_are_the_same() -> None:
     ]
 
 
-def test_a_cut_file_still_tells_what_is_there() -> None:
+def test_a_cut_off_file_keeps_its_remaining_parts() -> None:
     text = SEED.read_text()
     cut = analysis_of_text(text[: text.index("HloLiveRange")])
     assert cut.dump.missing == (FileKind.LIVE_RANGE,)
@@ -86,7 +86,7 @@ def test_a_cut_file_still_tells_what_is_there() -> None:
 
 
 @pytest.mark.parametrize("start", range(0, 3158, 97))
-def test_any_part_of_a_dump_can_be_analysed(start: int) -> None:
+def test_any_part_of_a_dump_can_be_analyzed(start: int) -> None:
     text = SEED.read_text()
     for part in (text[start:], text[:start], text[start : start + 500]):
         analysis_of_text(part)
@@ -105,19 +105,19 @@ def test_any_part_of_a_dump_can_be_analysed(start: int) -> None:
         ("-live-range.txt", "-live-range", None),
     ],
 )
-def test_names_of_files(name: str, stem: str, kind: str | None) -> None:
+def test_file_names_give_stem_and_kind(name: str, stem: str, kind: str | None) -> None:
     assert split_name(name) == (stem, kind)
 
 
 @pytest.mark.parametrize("path", sorted(DUMPS.rglob("*.txt")), ids=lambda path: path.name[:60])
-def test_files_are_known_by_their_content(path: Path) -> None:
+def test_files_are_recognized_by_their_content(path: Path) -> None:
     _, kind = split_name(path.name)
     expected = kind or (FileKind.BUFFER_ASSIGNMENT if path.parent.name == "seeds" else FileKind.HLO)
     assert kind_of_content(path.read_bytes()) == expected
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"hello\n", b"\x00\xff", b"# Title\n\nBufferAssignment"])
-def test_other_files_are_not(content: bytes) -> None:
+def test_other_files_are_not_recognized(content: bytes) -> None:
     assert kind_of_content(content) is None
 
 
@@ -133,5 +133,5 @@ def test_other_files_are_not(content: bytes) -> None:
         ("000_65ac1592097277d9.txt", None),
     ],
 )
-def test_names_of_modules(name: str, module: str | None) -> None:
+def test_file_names_give_the_module_name(name: str, module: str | None) -> None:
     assert module_name(name) == module

@@ -1,5 +1,5 @@
-"""Runs of lines of a file that belong together: the parts of the dump and what is in them. They lie in each other or
-apart.
+"""Blocks: consecutive lines of a file that belong together, such as a section or an allocation. Two blocks are either
+nested or disjoint.
 """
 
 from collections.abc import Iterator
@@ -14,29 +14,29 @@ from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses
 
 
 class BlockKind(IntEnum):
-    """What a block is."""
+    """The kind of a block."""
 
     SECTION = 0
-    """A part of the dump, or of such a part."""
+    """A section of the dump, or a part of a section."""
     ALLOCATION = 1
     """The header of an allocation and its values."""
     VALUE = 2
     """A used value: the header, positions, uses and instruction."""
     POSITIONS = 3
-    """The positions of a used value, if there are several, with the word above them."""
+    """The positions of a used value and the line above them, if there are several positions."""
     USES = 4
-    """Its uses likewise."""
+    """The uses of a used value and the line above them, if there are several uses."""
     INSTRUCTION = 5
-    """``from instruction:`` and the text after it."""
+    """``from instruction:`` and the instruction."""
     STACK_TRACE = 6
-    """A frame of the stack trace and those below it."""
+    """A frame of the stack trace and the frames below it."""
     TABLE = 7
-    """A table of a memory usage report, with the header of its allocation if it has one."""
+    """A table of a memory usage report, with the header of its allocation if there is one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """One row a block, from byte `start` to `end`, in no order; `kind` is a `BlockKind`."""
+    """One row for each block, from byte `start` to `end`, unsorted. `kind` is a `BlockKind`."""
 
     kind: Column
     start: Column
@@ -44,7 +44,7 @@ class Blocks:
 
 
 def blocks(file: DumpFile, first: int, last: int) -> Blocks:
-    """The blocks of a file that touch the bytes from `first` to `last`."""
+    """Return the blocks of a file that touch the bytes from `first` to `last`."""
     kinds, starts, ends = [], [], []
     for kind, start, end in _all(file, first, last):
         touching = (start <= last) & (first <= end)
@@ -55,7 +55,7 @@ def blocks(file: DumpFile, first: int, last: int) -> Blocks:
 
 
 def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[BlockKind, Column, Column]]:
-    """The blocks of each kind, and among them all that touch the bytes from `first` to `last`."""
+    """The blocks of each kind. They include all blocks that touch the bytes from `first` to `last`."""
     columns = file.columns
     yield BlockKind.SECTION, columns.sections.start, columns.sections.end
     table, rows = columns.allocations, _rows(columns.allocations, first, last)
@@ -67,12 +67,12 @@ def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[BlockKind, Col
 
 
 def _rows(table: Table, first: int, last: int) -> Column:
-    """The rows of a table that start between two bytes, and the one before."""
+    """The rows of a table that start between two bytes, and the row before them."""
     return np.arange(max(0, int(table.start.searchsorted(first)) - 1), int(table.start.searchsorted(last, "right")))
 
 
 def _last_end(table: Table, first: Column, count: Column) -> Column:
-    """Where the last of `count` rows from `first` on ends, NONE for none."""
+    """The end of the last of `count` rows from `first` on, NONE if `count` is 0."""
     return taken(table.end, np.where(count > 0, first + count - 1, NONE))
 
 
@@ -87,7 +87,7 @@ def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[BlockKind, Colu
     yield BlockKind.VALUE, used.start[rows], np.max((used.end[rows], positions_end, uses_end, end), axis=0)
     listed = positions_start != NONE
     yield BlockKind.POSITIONS, positions_start[listed], positions_end[listed]
-    # Where lines are missing or double, one list may be in the midst of the other.
+    # If lines are missing or repeated, one list can lie inside the other.
     listed = (uses_start != NONE) & ((positions_end < uses_start) | (uses_end < positions_start))
     yield BlockKind.USES, uses_start[listed], uses_end[listed]
     line_starts, quoting = file.document.line_starts, start != NONE
@@ -96,8 +96,8 @@ def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[BlockKind, Colu
 
 
 def _list_start(file: DumpFile, table: Positions | Uses, first: Column, count: Column) -> Column:
-    """Where the lists of `count` rows from `first` on start, with the word in the line above; NONE for less than two
-    rows.
+    """The start of the lists of `count` rows from `first` on, including the keyword in the line above. NONE for fewer
+    than two rows.
     """
     starts, several = np.full(len(count), NONE), np.flatnonzero(count > 1)
     start, line_starts = table.start[first[several]], file.document.line_starts
@@ -109,7 +109,7 @@ def _list_start(file: DumpFile, table: Positions | Uses, first: Column, count: C
 
 
 def _subtree_ends(file: DumpFile) -> Column:
-    """Where the last frame below each one ends, its own end if none is below."""
+    """The end of the last frame below each frame, or of the frame itself."""
     traces = file.columns.stack_traces
     part, ends = _part(file, traces.start), traces.end.copy()
     is_first = np.append(True, part[1:] != part[:-1])[: len(traces)]
@@ -129,6 +129,6 @@ def _table_starts(file: DumpFile) -> Column:
 
 
 def _part(file: DumpFile, offsets: Column) -> Column:
-    """A number that is the same for places that no part of the dump starts or ends between."""
+    """A number for each offset. Two offsets have the same number if no section starts or ends between them."""
     sections = file.columns.sections
     return sections.start.searchsorted(offsets, "right") + np.sort(sections.end).searchsorted(offsets)

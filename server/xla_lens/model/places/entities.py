@@ -1,7 +1,7 @@
-"""What is spoken of outside of a dump, by the numbers that the dump itself gives it.
+"""Entities: things in a dump, identified by numbers that XLA prints.
 
-Rows change when a file is read again; ids, indices and steps do not. So what an editor keeps and sends back names its
-entity this way.
+Rows of tables can change when a file is reloaded; ids, indices and steps do not. So links that an editor keeps and
+sends back identify things this way.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from xla_lens.syntax.columns import NONE
 
 
 class EntityKind(StrEnum):
-    """What a entity is."""
+    """The kind of an entity."""
 
     VALUE = "value"
     ALLOCATION = "allocation"
@@ -24,8 +24,8 @@ class EntityKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A value by its id, an allocation by its index, a step, or one of the printed peaks, which there is one of in any
-    dump that is known.
+    """A value by its id, an allocation by its index, a step, or a printed peak by its row. All known dumps have one
+    printed peak at most.
     """
 
     kind: EntityKind
@@ -33,7 +33,7 @@ class Entity:
 
 
 def entity_target(dump: DumpSet, entity: Entity) -> Target | None:
-    """What a entity is in a set, None if the set does not know it; of steps any number is one."""
+    """Return the target of an entity, None if the set lacks it. Any number is a step."""
     match entity.kind:
         case EntityKind.VALUE:
             value = dump.value_of_id(entity.number)
@@ -48,9 +48,9 @@ def entity_target(dump: DumpSet, entity: Entity) -> Target | None:
 
 
 def entity_place(dump: DumpSet, entity: Entity) -> Place | None:
-    """Where a set tells most of a entity, None if it does not know it: the header of a value among the used values,
-    or its row in the allocation; the header of an allocation; the entry of a step in the schedule; the header of the
-    printed peak.
+    """Return the place that shows most about an entity, None if the set lacks it: for a value its header among the used
+    values or its row in the allocation, for an allocation its header, for a step its schedule entry, for the printed
+    peak its header.
     """
     match entity_target(dump, entity):
         case Value(row):

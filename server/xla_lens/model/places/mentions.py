@@ -1,7 +1,7 @@
-"""What stands at a place of a dump: which value, allocation, step or instruction it means.
+"""What the text at a byte of a dump means: a value, an allocation, a step, an instruction or the printed peak.
 
-A name means a position, and a position belongs to the value that holds it: a bitcast means the value whose bytes it
-shows. What means no value means an instruction, if that is scheduled.
+A name means a position, and a position means the value that holds it: a bitcast means the value that it is an alias of.
+A name without a value means the instruction, if it is scheduled.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ Target: TypeAlias = Value | Allocation | Step | Instruction | Peak
 
 
 class Role(Enum):
-    """Which part of the dump mentions it."""
+    """The part of the dump that mentions something."""
 
     ALLOCATION_HEADER = auto()
     SLICE = auto()
@@ -73,8 +73,8 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention of something at some bytes of a file. `name` is the number of the name that stands there, where that
-    may be another than the value's own.
+    """A mention of `target` from byte `start` to `end` of a file. `name` is the number of the printed name if it can
+    differ from the value's own name, else NONE.
     """
 
     target: Target
@@ -85,8 +85,8 @@ class Mention:
 
 
 def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
-    """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of
-    a row that tells of one thing only.
+    """Return what the text at a byte of a file means. A byte right after a word counts as the word. In rows about one
+    thing, every byte means that thing.
     """
     finders: list[Callable[[DumpSet, int], Mention | None]] = []
     if file is dump.assignment:
@@ -100,7 +100,7 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
 
 
 def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
-    """What a name, by its number, means at an index: the value at that position, else the instruction, else nothing."""
+    """Return what a name and index mean: the value at that position, else the instruction, else None."""
     value = dump.value_at(name, index)
     if value != NONE:
         return Value(value)
@@ -108,8 +108,8 @@ def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction 
 
 
 def step_of(dump: DumpSet, mention: Mention) -> int | None:
-    """The step that a mention is of, None if it is of none: of an entry of the schedule its own, whatever it means
-    besides.
+    """Return the step of a mention, None if it has none. An entry of the schedule has its own step, whether it means a
+    value or an instruction.
     """
     match mention.target:
         case Step(step):
@@ -241,7 +241,7 @@ def _in_peak_buffer(dump: DumpSet, offset: int) -> Mention | None:
 
 
 def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
-    """Leaves without an op_name have the name and the index of the value."""
+    """A mention in the stack trace: leaves without an op_name print the name and index of the value."""
     table = dump.stack_traces
     row = _row_at(table, offset)
     if dump.live is None or row == NONE:
@@ -252,8 +252,8 @@ def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
 
 
 def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:
-    """The numbers of the name and the index that a text such as ``fusion.5{0}`` is. Without an index that is NONE; for
-    what is no position of the set the name is, too.
+    """Return the numbers of the name and index in a text such as ``fusion.5{0}``. The index is NONE if the text has
+    none. The name is NONE if the set lacks the name or the index.
     """
     name, brace, rest = text.partition(b"{")
     index = dump.index_number(brace + rest) if brace else NONE

@@ -1,4 +1,4 @@
-"""Which values some names mean: what `mention_at` tells of one name, for all names of some lines at once."""
+"""The values that names mean: `mention_at` for all names of some lines at once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from xla_lens.syntax.columns import NONE, Column, Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedValues:
-    """For each name the value that it means, NONE if it means none; and whether what it means is defined there: an
-    allocation in its header, a value in its header among the used values, or if there is none, in its row of the
-    allocation; what is no value in the schedule.
+    """The value that each name means, NONE if none, and whether the name is a definition. Allocations are defined in
+    their headers, values in their headers among the used values or else in their rows of the allocation, other
+    instructions in the schedule.
     """
 
     value: Column
@@ -26,15 +26,15 @@ class NamedValues:
 
 
 def named_values(dump: DumpSet, file: DumpFile, starts: Column, ends: Column) -> NamedValues:
-    """What the names and the indices of allocations at bytes `starts` to `ends` of a file mean. In an instruction names
+    """Return what the names and allocation indices at bytes `starts` to `ends` of a file mean. Names in an instruction
     start with `%`.
     """
     named = NamedValues(np.full(len(starts), NONE), np.zeros(len(starts), np.bool_))
-    for table, tell in _tables(dump, file):
+    for table, look_up in _tables(dump, file):
         rows = table.start.searchsorted(starts, "right") - 1
         inside = np.flatnonzero(ends <= taken(table.end, rows))
         if len(inside):
-            named.value[inside], named.is_definition[inside] = tell(dump, rows[inside])
+            named.value[inside], named.is_definition[inside] = look_up(dump, rows[inside])
     if file is dump.used:
         quoted = np.flatnonzero(np.frombuffer(file.document.data, np.uint8)[starts] == ord("%"))
         spans = zip((starts[quoted] + 1).tolist(), ends[quoted].tolist(), strict=True)
@@ -43,11 +43,11 @@ def named_values(dump: DumpSet, file: DumpFile, starts: Column, ends: Column) ->
     return named
 
 
-_Told: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
+_Meaning: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
 
 
-def _tables(dump: DumpSet, file: DumpFile) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Told]]]:
-    """The tables of a file whose rows have one name each, and what tells of their rows what the names mean."""
+def _tables(dump: DumpSet, file: DumpFile) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Meaning]]]:
+    """The tables of a file with one name in each row, and functions that look the names of rows up."""
     if file is dump.assignment:
         yield dump.allocations, lambda _dump, rows: (np.full(len(rows), NONE), True)
         yield dump.slices, _slices
@@ -66,28 +66,28 @@ def _of_instruction(dump: DumpSet, name: Column) -> Column:
     return dump.values_at(name, np.full(len(name), NONE))
 
 
-def _slices(dump: DumpSet, rows: Column) -> _Told:
+def _slices(dump: DumpSet, rows: Column) -> _Meaning:
     value = dump.value_of_slice[rows]
     return value, taken(dump.values.used_value, value) == NONE
 
 
-def _positions(dump: DumpSet, rows: Column) -> _Told:
+def _positions(dump: DumpSet, rows: Column) -> _Meaning:
     table = dump.positions
     value = taken(dump.value_of_used_value, table.value[rows])
     return np.where(value != NONE, value, dump.values_at(table.name[rows], table.index[rows])), False
 
 
-def _schedule(dump: DumpSet, rows: Column) -> _Told:
+def _schedule(dump: DumpSet, rows: Column) -> _Meaning:
     value = _of_instruction(dump, dump.schedule.name[rows])
     return value, value == NONE
 
 
-def _peak_buffers(dump: DumpSet, rows: Column) -> _Told:
+def _peak_buffers(dump: DumpSet, rows: Column) -> _Meaning:
     value = dump.value_of_peak_buffer[rows]
     return np.where(value != NONE, value, _of_instruction(dump, dump.peak_buffers.name[rows])), False
 
 
-def _stack_traces(dump: DumpSet, rows: Column) -> _Told:
+def _stack_traces(dump: DumpSet, rows: Column) -> _Meaning:
     table, data = dump.stack_traces, dump.live.document.data if dump.live else b""
     spans = zip(table.name_start[rows].tolist(), table.name_end[rows].tolist(), strict=True)
     name, index = zip(*(position_of(dump, data[start:end]) for start, end in spans), strict=True)

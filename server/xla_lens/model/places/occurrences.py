@@ -1,7 +1,8 @@
-"""Everywhere that a dump set mentions something.
+"""All occurrences of a thing in a dump set.
 
-Of a value: its row in the allocation, its header, positions and uses, its live range, its entries in the printed peak,
-the schedule entry of its instruction, and every operand in an instruction's text that reads it or passes it on.
+The occurrences of a value are its row in the allocation, its header, positions and uses, its live range, its entries in
+the printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
+on.
 """
 
 from collections.abc import Iterator
@@ -35,8 +36,8 @@ from xla_lens.syntax.numbers import integer
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """`place` is what the dump says there, often a whole row. `word` is what of that means the thing, as a mention in
-    that role spans it; of a step in the schedule it is the number before the name.
+    """`place` is the text about the thing, often a whole row. `word` is the part of it that means the thing, as
+    `mention_at` spans it. For a step in the schedule, `word` is the number before the name.
     """
 
     place: Place
@@ -45,8 +46,8 @@ class Occurrence:
 
 
 def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> Iterator[Occurrence]:
-    """Where something is mentioned, in the order in which the dump tells of it; with a file, only what is in it. Each
-    word is there once. Nothing is computed before it is asked for, and nothing of other files.
+    """Iterate over the occurrences of something, in the order of the dump, without duplicates. With a file, only over
+    those in the file. Lazy: each part is computed when the iteration reaches it.
     """
     files = _files(dump, file)
     match target:
@@ -72,15 +73,15 @@ _DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
 
 
 def is_declaration(target: Target, role: Role) -> bool:
-    """Whether an occurrence is where definition and declaration lead (`features/navigation.py`). Of a value it is both
-    its row in the allocation and its header in `Used values`, but not the schedule entry of its instruction.
+    """Whether an occurrence is a declaration (see `features/navigation.py`). A value has two: its row in the allocation
+    and its header in `Used values`. The schedule entry of its instruction is not one.
     """
     return role in _DECLARATIONS[type(target)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Where to look: all files of a set, or one of them. None is a part that is not there or not wanted."""
+    """The files to search: all files of a set, or one. A part is None if it is missing or not searched."""
 
     files: tuple[DumpFile, ...]
     assignment: DumpFile | None
@@ -132,7 +133,7 @@ def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occ
     read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
     passed_on = set()
     for row in dump.positions_of(used_value):
-        # Element `{2}` of a tuple is its operand 2; what lies deeper is an element of the operand.
+        # Element `{2}` of a tuple is operand 2. Deeper indices are elements of the operand.
         index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
         if index.isdigit():
             passed_on.add((int(dump.positions.name[row]), integer(index)))
@@ -147,8 +148,8 @@ def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occ
 
 
 def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
-    """An operand in every copy of an instruction's text: each of its values, rows of `DumpSet.used_values`, quotes the
-    whole of it.
+    """The places of an operand in every quote of an instruction. Each of its values, rows of `DumpSet.used_values`,
+    quotes the whole instruction.
     """
     data, starts = used.document.data, dump.used_values.instruction_start[copies].tolist()
     first, end = starts[0], int(dump.used_values.instruction_end[copies[0]])
@@ -159,7 +160,7 @@ def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_
     if found is None:
         return []
     found_start, found_end = found.start - first, found.end - first
-    # A file may be broken in the middle of a copy.
+    # A broken file can end in the middle of a quote.
     name_start = found_start + len(b"%")
     return [
         Place(used, start + found_start, start + found_end)

@@ -1,4 +1,4 @@
-"""The entries of outlines, whatever they are of."""
+"""Entries of outlines, shared by dump files and HLO modules."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -7,19 +7,19 @@ from xla_lens.syntax.columns import Kind
 
 
 class SymbolKind(Enum):
-    """What an entry of an outline is."""
+    """The kind of an entry."""
 
     SECTION = auto()
     ALLOCATION = auto()
     VALUE = auto()
     ENTRY = auto()
-    """The computation of a module that runs."""
+    """The entry computation of a module."""
     COMPUTATION = auto()
     INSTRUCTION = auto()
 
 
 class Counted(Enum):
-    """What is below an entry of an outline."""
+    """What `Symbol.count` counts."""
 
     PART = auto()
     ALLOCATION = auto()
@@ -31,9 +31,9 @@ class Counted(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. `count`
-    tells how many things of the sort `counted` are below, of which `children` may be some only, or none at all.
-    `size_bytes`, `allocation_kind` and the `opcode` of an instruction are None where they do not apply.
+    """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. The entry
+    contains `count` things of the sort `counted`; `children` lists all, some or none of them. `size_bytes`,
+    `allocation_kind` and `opcode` are None where they do not apply.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Pages: what can be shown of a dump set beside its files, and under which names."""
+"""Pages: generated documents about a dump set, and their names."""
 
 import re
 from dataclasses import dataclass
@@ -7,33 +7,33 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
-    """Where the memory of the set goes."""
+    """The totals, peaks and allocations of the set."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSetPage:
-    """What is live at a step, in each memory space."""
+    """The live values at a step, in each memory space."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """Who holds which bytes of an allocation when. The allocation is told by its index in the dump."""
+    """The history of an allocation, by its index in the dump."""
 
     allocation: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """The report of the set as Markdown, to be pasted elsewhere."""
+    """The report of the set as Markdown."""
 
 
 Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage
 
 
 def page_name(page: Page) -> str:
-    """The name of a page as a file: ``live-set-at-120.txt``."""
+    """Return the file name of a page: ``live-set-at-120.txt``."""
     match page:
         case SummaryPage():
             return "summary.txt"
@@ -46,7 +46,7 @@ def page_name(page: Page) -> str:
 
 
 def page_of_name(name: str) -> Page | None:
-    """The page of a name that `page_name` gives, None for any other."""
+    """Return the page with a name that `page_name` returns, None for other names."""
     for page in (SummaryPage(), ReportPage()):
         if name == page_name(page):
             return page

@@ -1,4 +1,4 @@
-"""Where a dump set tells of something: the bytes of the rows and of the names in them."""
+"""Places in the files of a dump set: the bytes of rows and of the names in them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, Report
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Some bytes of a file of the set."""
+    """The bytes from `start` to `end` of a file."""
 
     file: DumpFile
     start: int
@@ -21,18 +21,18 @@ class Place:
 
 
 def row_places(file: DumpFile, table: Table, rows: range | Column) -> Iterator[Place]:
-    """Whole rows of a table of a file."""
+    """The places of whole rows of a table."""
     for start, end in zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True):
         yield Place(file, start, end)
 
 
 def row_place(file: DumpFile, table: Table, row: int) -> Place:
-    """A whole row of a table of a file."""
+    """The place of a whole row of a table."""
     return Place(file, int(table.start[row]), int(table.end[row]))
 
 
 def slice_place(dump: DumpSet, value: int) -> Place | None:
-    """The value in its row of the allocation: ``<8 fusion{0} @0>``."""
+    """The place of a value in its row of the allocation: ``<8 fusion{0} @0>``."""
     row = dump.values.slice[value]
     if dump.assignment is None or row == NONE:
         return None
@@ -40,7 +40,7 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
 
 
 def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
-    """The values in the rows of an allocation."""
+    """The places of the values in the rows of an allocation."""
     slices, first = dump.slices, int(dump.allocations.first_slice[allocation])
     rows = range(first, first + int(dump.allocations.slice_count[allocation]))
     for start, end in zip(slices.value_start[rows].tolist(), slices.value_end[rows].tolist(), strict=True):
@@ -48,18 +48,18 @@ def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Pla
 
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
-    """The header of the value among the used values."""
+    """The place of a value's header among the used values, None if there is none."""
     row = int(dump.values.used_value[value])
     return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
 
 
 def value_place(dump: DumpSet, value: int) -> Place | None:
-    """Where a set tells most of a value: its header among the used values, or its row in the allocation."""
+    """The place that shows most about a value: its header among the used values, else its row in the allocation."""
     return used_value_place(dump, value) or slice_place(dump, value)
 
 
 def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
-    """A header among the used values, with the positions, uses and instruction below it."""
+    """The place of a header among the used values, with the positions, uses and instruction below it."""
     used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)
     ends = [int(used.end[row]), int(used.instruction_end[row])]
     ends += [int(dump.positions.end[positions[-1]])] if positions else []
@@ -68,14 +68,14 @@ def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
 
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
-    """The header of an allocation."""
+    """The place of an allocation's header."""
     if dump.assignment is None or allocation == NONE:
         return None
     return row_place(dump.assignment, dump.allocations, allocation)
 
 
 def live_range_place(dump: DumpSet, value: int) -> Place | None:
-    """The value's name and index in its live range."""
+    """The place of a value's name and index in its live range."""
     row = dump.values.live_range[value]
     if dump.live is None or row == NONE:
         return None
@@ -83,20 +83,20 @@ def live_range_place(dump: DumpSet, value: int) -> Place | None:
 
 
 def schedule_place(dump: DumpSet, row: int) -> Place | None:
-    """The instruction's name in a row of the schedule."""
+    """The place of the instruction name in a row of the schedule."""
     if dump.live is None or row == NONE:
         return None
     return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
 
 
 def step_place(dump: DumpSet, row: int) -> Place | None:
-    """The step in a row of the schedule."""
+    """The place of the step in a row of the schedule."""
     name = schedule_place(dump, row)
     return Place(name.file, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
 
 
 def live_range_steps(file: DumpFile, table: LiveRanges, row: int) -> tuple[Place, Place]:
-    """The first and the last step in a live range of a file."""
+    """The places of the first and last step in a live range."""
     start, end = int(table.value_end[row]) + len(b":"), int(table.end[row])
     # Either may be negative.
     dash = file.document.data.index(b"-", start + 1, end)
@@ -104,8 +104,8 @@ def live_range_steps(file: DumpFile, table: LiveRanges, row: int) -> tuple[Place
 
 
 def use_places(dump: DumpSet, file: DumpFile, rows: range | Column) -> Iterator[tuple[Place, int]]:
-    """Some rows of `DumpSet.uses`, and for each where the name of the instruction that reads ends; behind that comes
-    which operand it is.
+    """The places of rows of `DumpSet.uses`, each with the end of the reading instruction's name. The operand number
+    follows the name.
     """
     uses = dump.uses
     columns = (uses.start[rows].tolist(), uses.end[rows].tolist(), uses.name[rows].tolist())
@@ -114,19 +114,19 @@ def use_places(dump: DumpSet, file: DumpFile, rows: range | Column) -> Iterator[
 
 
 def total_place(dump: DumpSet) -> Place | None:
-    """The total of the set, which is printed before the used values."""
+    """The place of the total, which XLA prints before the used values."""
     file = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
     return row_place(file, dump.totals, 0) if file and len(dump.totals) else None
 
 
 def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
-    """The allocation that a table or a row of a report is about, NONE if there is none."""
+    """Return the allocation of a table or row of a report, NONE if there is none."""
     return int(report_table_allocations(dump, table, np.array([row]))[0])
 
 
 def report_table_allocations(dump: DumpSet, table: ReportTables | ReportRows, rows: Column) -> Column:
-    """The allocations that some tables or rows of a report are about, NONE where there is none. They are told by their
-    index, or by their place in the order of their memory space, the biggest first.
+    """Return the allocations of tables or rows of a report, NONE where there is none. A report identifies an allocation
+    by its index, or by its rank by size in its memory space.
     """
     allocations = dump.allocations
     by_index = first_rows(table.index[rows], allocations.index, np.arange(len(allocations)))

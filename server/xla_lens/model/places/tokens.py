@@ -1,44 +1,44 @@
-"""The words of texts, whatever they are of, for colours."""
+"""Semantic tokens, shared by dump files and HLO modules."""
 
 from enum import IntEnum, auto
 from typing import NamedTuple
 
 
 class TokenType(IntEnum):
-    """What a word is."""
+    """The type of a token."""
 
     SECTION = auto()
-    """The header of a part of the dump."""
+    """The header of a section."""
     KEYWORD = auto()
-    """A word that says what follows in the line or below: ``allocation``, ``uses:``."""
+    """A word that introduces what follows: ``allocation``, ``uses:``."""
     PROPERTY = auto()
-    """The name of a number or of another attribute: ``size``, ``op_name``."""
+    """The name of an attribute: ``size``, ``op_name``."""
     ALLOCATION = auto()
     """The index of an allocation."""
     VALUE = auto()
-    """A name that means a value, with the index that is attached to it."""
+    """A name that means a value, with its index."""
     INSTRUCTION = auto()
     """A name that means no value."""
     COMPUTATION = auto()
     STEP = auto()
     NUMBER = auto()
-    """An id, a size, an offset, an index standing alone."""
+    """An id, a size, an offset, or an index without a name."""
     SHAPE = auto()
     OPCODE = auto()
     KIND = auto()
-    """What an allocation is for; that a value is a phi."""
+    """The kind of an allocation, or the mark of a phi value."""
     STRING = auto()
-    """Any text: the frames of the stack trace, strings of an instruction, the name of a file."""
+    """Other text: frames of the stack trace, strings in instructions, file names."""
     COMMENT = auto()
-    """What is not for programs: the headers of a report's columns."""
+    """The column headers of a report."""
 
 
 class Token(NamedTuple):
-    """A word, from byte `start` to `end`. `is_definition` tells that the value, allocation, instruction or
-    computation is defined there; `is_live_at_peak` that the value is live at the peak of its memory space.
+    """A token from byte `start` to `end`. `is_definition` is whether the token defines its value, allocation,
+    instruction or computation. `is_live_at_peak` is whether the value is live at the peak of its memory space.
     """
 
-    # A screen has thousands: a dataclass takes more than twice as long to make.
+    # A named tuple, because a screen has thousands of tokens and a dataclass takes more than twice as long to create.
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""What the rows of memory usage reports mean, in both forms."""
+"""Mentions in memory usage reports, in both forms."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def _check_rows(analysis: Analysis) -> int:
-    """Each row means a value at its offset, of the size that it tells."""
+    """Check that each row means a value at its offset with its size."""
     dump = analysis.dump
     (report,) = (file for file in dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)
     rows = report.columns.report_rows
@@ -28,7 +28,7 @@ def _check_rows(analysis: Analysis) -> int:
     return len(rows)
 
 
-def test_rows() -> None:
+def test_report_rows_mean_values() -> None:
     analyses = [analysis_of(path) for path in assignments()]
     with_report = [
         analysis for analysis in analyses if FileKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.files}
@@ -42,12 +42,12 @@ def _check(analysis: Analysis) -> int | None:
 
 
 @on_all_dumps(_check)
-def test_rows_of_all_dumps(of_all_dumps: Mapping[str, int | None]) -> None:
+def test_report_rows_mean_values_on_all_dumps(of_all_dumps: Mapping[str, int | None]) -> None:
     assert sum(rows is not None for rows in of_all_dumps.values()) > 190
 
 
 @pytest.mark.parametrize("folder", ["cpu-jaxlib0.6.2", "cpu-jaxlib0.8.3"])
-def test_headers(folder: str) -> None:
+def test_report_headers_mean_allocations(folder: str) -> None:
     report: Path = sorted((DUMPS / folder).rglob("*-memory-usage-report.txt"))[0]
     line = next(line for line in report.read_text().split("\n") if line.startswith("allocation "))
     _, mention = mark(analysis_of(report), f"{line}\n  ^")
