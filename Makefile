@@ -16,11 +16,6 @@ VSCODE := .vscode-test
 
 .PHONY: docs every-request demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
 
-# Update the examples and the reference in docs/ after a change of wording or of a docstring.
-docs: $(VENV)/installed
-	$(VENV)/bin/python tests/documents.py
-	$(VENV)/bin/python tests/findings_docs.py
-
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
 
@@ -52,6 +47,11 @@ quick: $(VENV)/installed
 test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
 	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/editors
+
+# Updates the examples, the reference and the findings in docs/ after a change of wording or of a docstring.
+docs: $(VENV)/installed
+	$(VENV)/bin/python tests/documents.py
+	$(VENV)/bin/python tests/findings_docs.py
 
 # Takes the screenshots of README.md and the walkthrough again. Look at them before you commit them.
 screenshots: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
