@@ -241,6 +241,9 @@ async def test_an_open_document_counts_instead_of_its_file(client: LanguageClien
     await _until(client, values.as_uri(), [])
 
 
+@pytest.mark.parametrize(
+    "client", [_CLIENTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in _CLIENTS[1:])], indirect=True
+)
 @pytest.mark.parametrize("text", ["", "\0", "\n", "x" * 100_000, "\ud800", "HloModule jit_f\n", "a\r\nb\rc"])
 async def test_documents_that_are_no_dumps(client: LanguageClient, tmp_path: Path, text: str) -> None:
     uri = _open(client, tmp_path / "a-buffer-assignment.txt", text.encode("utf-8", "replace").decode())

@@ -22,6 +22,7 @@ _MEGABYTE = 10**6
 _LONGEST = 10**6
 
 
+@pytest.mark.slow
 async def test_memory_comes_back(server: Process) -> None:
     """All sets are seen several times before the first number is taken."""
     await server.initialize(RICH, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
@@ -77,6 +78,7 @@ async def test_a_session_of_many_documents_at_once() -> None:
 _BIG = 100 * _MEGABYTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["document", "file"])
 async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path: Path, where: str) -> None:
     await server.initialize(RICH)
@@ -116,6 +118,7 @@ async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path:
     await server.stop()
 
 
+@pytest.mark.slow
 async def test_many_changes_in_one_notification(server: Process) -> None:
     """As some editors tell that something was replaced everywhere. What else is asked need not wait for long."""
     await server.initialize(RICH)
