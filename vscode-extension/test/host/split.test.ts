@@ -174,6 +174,6 @@ test("three files: edits are checked", async () => {
     ([first]) => first === before[0],
   );
   assert.deepEqual(found, [
-    "67: Error invalid-live-range: dot{} is live from step 35 to 47, but the steps are 0 to 40.",
+    "67: Error invalid-live-range: `dot{}` is live at steps 35–47, but the schedule has steps 0–40.",
   ]);
 });
