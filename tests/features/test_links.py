@@ -20,7 +20,7 @@ from samples import (
     never,
     on_all_dumps,
 )
-from xla_lens.features.hlo.links import hlo_links
+from xla_lens.features.hlo.links import links as hlo_links
 from xla_lens.features.links import SectionHeader, links
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse

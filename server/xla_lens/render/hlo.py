@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.hlo.call_hierarchy import HloItem
-from xla_lens.features.hlo.hover import ElementFacts, HloComputationFacts, HloInstructionFacts
+from xla_lens.features.hlo.call_hierarchy import Item
+from xla_lens.features.hlo.hover import ComputationFacts, ElementFacts, InstructionFacts
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import counted, human, shortened
 from xla_lens.render.sources import stack_lines
@@ -13,18 +13,18 @@ from xla_lens.syntax.columns import NONE
 _LONGEST_SHAPE: Final = 160
 
 
-def hlo_hover_markdown(facts: HloInstructionFacts | HloComputationFacts, value: str | None) -> str:
+def hlo_hover_markdown(facts: InstructionFacts | ComputationFacts, value: str | None) -> str:
     """Return a hover as Markdown. `value` is the hover of the value in the dump, None if there is none. Text from the
     dump is escaped as code.
     """
     match facts:
-        case HloInstructionFacts():
+        case InstructionFacts():
             return value if value and not facts.elements else "\n".join(_instruction(facts, value))
-        case HloComputationFacts():
+        case ComputationFacts():
             return "\n".join(_computation(facts))
 
 
-def hlo_item_detail(item: HloItem) -> str:
+def hlo_item_detail(item: Item) -> str:
     """Return the detail beside the name of an item: ``entry · 12 instructions``, ``fusion · 4.0 KiB · in main``."""
     if item.instruction_count is not None:
         return ("entry · " if item.is_entry else "") + counted(item.instruction_count, "instruction")
@@ -34,7 +34,7 @@ def hlo_item_detail(item: HloItem) -> str:
     return " · ".join((*parts, f"in {item.computation.decode('utf-8', 'replace')}"))
 
 
-def _instruction(facts: HloInstructionFacts, value: str | None) -> Iterator[str]:
+def _instruction(facts: InstructionFacts, value: str | None) -> Iterator[str]:
     if value:
         yield value
     else:
@@ -60,7 +60,7 @@ def _element(facts: ElementFacts) -> str:
     return f"{code(facts.label)} {human(facts.size_bytes)}{place}{live}"
 
 
-def _computation(facts: HloComputationFacts) -> Iterator[str]:
+def _computation(facts: ComputationFacts) -> Iterator[str]:
     kind = "entry computation" if facts.is_entry else "computation"
     yield f"{code(facts.name)}, {kind} of {counted(facts.instructions, 'instruction')}"
     yield ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from samples import BARE, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
-from xla_lens.features.hlo.call_hierarchy import VIEWS, HloFlow, find_hlo_item, hlo_incoming, hlo_item, hlo_outgoing
+from xla_lens.features.hlo.call_hierarchy import VIEWS, Flow, find_item, incoming, item, outgoing
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloTarget
 from xla_lens.model.hlo.module import HloModule
@@ -19,11 +19,10 @@ _NOTHING = analyse([]).dump
 def _flow(module: HloModule, target: HloTarget | None) -> tuple[str, str]:
     """The producers or callers, and the consumers or callees, with their references."""
     assert target
-    incoming, outgoing = (find(_NOTHING, module, target, 100) for find in (hlo_incoming, hlo_outgoing))
-    return _text(incoming), _text(outgoing)
+    return _text(incoming(_NOTHING, module, target, 100)), _text(outgoing(_NOTHING, module, target, 100))
 
 
-def _text(flows: list[HloFlow]) -> str:
+def _text(flows: list[Flow]) -> str:
     return "; ".join(f"{flow.item.name.decode()}: {', '.join(map(_word, flow.places))}" for flow in flows)
 
 
@@ -32,11 +31,11 @@ def _word(place: Place) -> str:
 
 
 def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flow(module, find_hlo_item(module, name, is_computation=False))
+    return _flow(module, find_item(module, name, is_computation=False))
 
 
 def _computation(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flow(module, find_hlo_item(module, name, is_computation=True))
+    return _flow(module, find_item(module, name, is_computation=True))
 
 
 def test_hierarchy_of_computations_is_their_calls() -> None:
@@ -97,22 +96,22 @@ def test_item_detail_shows_opcode_size_and_computation() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
 
     def detail(dump: DumpSet, name: bytes, *, is_computation: bool) -> str:
-        target = find_hlo_item(module, name, is_computation=is_computation)
+        target = find_item(module, name, is_computation=is_computation)
         assert target
-        return hlo_item_detail(hlo_item(dump, module, target))
+        return hlo_item_detail(item(dump, module, target))
 
     assert detail(dump, b"main.3", is_computation=True) == "entry · 7 instructions"
     assert detail(dump, b"region_1.2", is_computation=True) == "3 instructions"
     assert detail(dump, b"copy.5", is_computation=False) == "copy · 32 B · in region_0.1"
     assert detail(_NOTHING, b"copy.5", is_computation=False) == "copy · in region_0.1"
-    assert find_hlo_item(module, b"nobody", is_computation=False) is None
+    assert find_item(module, b"nobody", is_computation=False) is None
 
 
 def test_limit_applies_to_items() -> None:
     module = module_of(WHILE)
-    target = find_hlo_item(module, b"main.3", is_computation=True)
+    target = find_item(module, b"main.3", is_computation=True)
     assert target
-    assert _text(hlo_outgoing(_NOTHING, module, target, 1)) == "fused_computation: %fused_computation"
+    assert _text(outgoing(_NOTHING, module, target, 1)) == "fused_computation: %fused_computation"
 
 
 def _check(module: HloModule, step: int) -> int:
@@ -122,9 +121,9 @@ def _check(module: HloModule, step: int) -> int:
     targets: list[HloTarget] = [HloInstruction(row) for row, found in read if found and found.opcode not in VIEWS]
     targets += [HloComputation(row) for row in range(len(columns.computations))]
     for target in targets:
-        for flow in hlo_incoming(_NOTHING, module, target, 10**6):
+        for flow in incoming(_NOTHING, module, target, 10**6):
             assert flow.places
-            backwards = hlo_outgoing(_NOTHING, module, flow.item.target, 10**6)
+            backwards = outgoing(_NOTHING, module, flow.item.target, 10**6)
             (same,) = (found for found in backwards if found.item.target == target)
             assert same.places == flow.places
             count += 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from samples import PALLAS, WHILE, module_of, module_of_text, modules, odd_modules
-from xla_lens.features.hlo.folding import hlo_folds
+from xla_lens.features.hlo.folding import folds
 from xla_lens.model.hlo.module import HloModule
 
 
@@ -14,7 +14,7 @@ def _text(module: HloModule, limit: int) -> str:
     document = module.file.document
     lines = (
         [document.data[slice(*document.line_span(document.row(place)))].decode() for place in fold]
-        for fold in hlo_folds(module, limit)
+        for fold in folds(module, limit)
     )
     return "".join(f"{first[:40]} … {last[:40]}\n" for first, last in lines)
 
@@ -58,7 +58,7 @@ def test_instructions_that_span_lines_fold() -> None:
 
 def _check(module: HloModule) -> int:
     document, open_lines = module.file.document, list[tuple[int, int]]()
-    found = hlo_folds(module, 10**6)
+    found = folds(module, 10**6)
     assert found == sorted(found, key=lambda fold: (fold[0], -fold[1]))
     for start, end in found:
         first, last = document.row(start), document.row(end)
@@ -67,7 +67,7 @@ def _check(module: HloModule) -> int:
             open_lines.pop()
         assert not open_lines or last <= open_lines[-1][1]
         open_lines.append((first, last))
-    assert set(hlo_folds(module, len(found) // 2)) <= set(found)
+    assert set(folds(module, len(found) // 2)) <= set(found)
     return len(found)
 
 

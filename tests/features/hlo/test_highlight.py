@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from samples import WHILE, module_of, modules
-from xla_lens.features.hlo.highlight import hlo_highlights
+from xla_lens.features.hlo.highlight import highlights
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, HloTarget, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 
@@ -14,7 +14,7 @@ from xla_lens.model.hlo.module import HloModule
 def _marked(module: HloModule, place: bytes, limit: int) -> list[str]:
     mention = hlo_mention_at(module, module.data.index(place) + 1)
     assert mention
-    found = hlo_highlights(module, mention, limit)
+    found = highlights(module, mention, limit)
     return [f"{module.data[word.start : word.end].decode()}{'!' * word.is_definition}" for word in found]
 
 
@@ -37,7 +37,7 @@ def test_every_name_with_a_sign_is_highlighted_once(path: Path) -> None:
     targets: list[HloTarget] = [HloInstruction(row) for row in range(len(columns.instructions))]
     targets += [HloComputation(row) for row in range(len(columns.computations))]
     mentions = [HloMention(target, 0, 0, is_definition=False) for target in targets]
-    found = [word for mention in mentions for word in hlo_highlights(module, mention, 10**6)]
+    found = [word for mention in mentions for word in highlights(module, mention, 10**6)]
     assert len({(word.start, word.end) for word in found}) == len(found)
     reads = sorted(word.start for word in found if not word.is_definition)
     names = {*module.instruction_rows, *module.computation_rows}

@@ -8,12 +8,12 @@ import pytest
 
 from samples import SPLIT, analysis_of, assignments, module_of, never, on_all_dumps
 from xla_lens.features.hlo.navigation import (
-    hlo_definition,
-    hlo_implementation,
-    hlo_references,
-    hlo_type_definition,
+    definition,
+    implementation,
+    references,
+    type_definition,
 )
-from xla_lens.features.navigation import implementation
+from xla_lens.features.navigation import implementation as dump_implementation
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
@@ -52,18 +52,18 @@ def _shown(place: Place) -> str:
 def test_operand_leads_to_its_definition_values_and_schedule() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "copy(%arg^_tuple.1#2)")
-    assert shown(hlo_definition(module, mention)) == [
+    assert shown(definition(module, mention)) == [
         'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi'
     ]
-    assert shown(hlo_type_definition(dump, module, mention, 9)) == [
+    assert shown(type_definition(dump, module, mention, 9)) == [
         "buffer-assignment:  value: [<32 arg_tuple.1{2} (phi) @0>] (size=32,offset=0): f32[8]{0}"
     ]
-    assert shown(hlo_implementation(dump, module, mention)) == ["live-range:     11:[arg_tuple.1]"]
+    assert shown(implementation(dump, module, mention)) == ["live-range:     11:[arg_tuple.1]"]
 
 
 def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
     module = module_of(WHILE)
-    places = shown(hlo_references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = "), 100))
+    places = shown(references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = "), 100))
     assert [place.partition(":")[0] for place in places].count("hlo") == 4
     assert places[:2] == [
         'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi',
@@ -75,19 +75,19 @@ def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
 def test_computation_leads_to_its_head_and_root() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "calls=%wrapped_add^_computation")
-    assert shown(hlo_definition(module, mention)) == [
+    assert shown(definition(module, mention)) == [
         "hlo: %[wrapped_add_computation] (param_0.1: s32[], param_1.2: s32[]) -> s32[] {"
     ]
-    assert hlo_type_definition(dump, module, mention, 9) == []
-    assert shown(hlo_implementation(dump, module, mention)) == [
+    assert type_definition(dump, module, mention, 9) == []
+    assert shown(implementation(dump, module, mention)) == [
         'hlo:   ROOT %[add.1] = s32[] add(%param_0.1, %param_1.2), metadata={op_name="jit(tuple_while)/while/'
     ]
-    assert len(hlo_references(dump, module, mention, 9)) == 2
+    assert len(references(dump, module, mention, 9)) == 2
 
 
 def test_name_behind_a_comment_is_found() -> None:
     mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
-    assert shown(hlo_definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
+    assert shown(definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
 
 
 def test_names_without_a_sign_are_references() -> None:
@@ -100,7 +100,7 @@ def test_names_without_a_sign_are_references() -> None:
     mention = hlo_mention_at(module, start)
     assert mention
     assert not mention.is_definition
-    assert hlo_definition(module, mention) == [module.place(module.row_of(operand))]
+    assert definition(module, mention) == [module.place(module.row_of(operand))]
 
 
 @pytest.mark.parametrize("path", assignments(), ids=str)
@@ -129,12 +129,12 @@ def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
     dump = analysis.dump
     values = random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values)))
     for value in values:
-        (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0))
+        (line,) = dump_implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0))
         assert module.data.startswith(dump.names[dump.values.name[value]] + b" = ", line.start)
         mention = hlo_mention_at(module, line.start)
         assert mention
         assert mention.is_definition
-        assert (slice_place(dump, value) or used_value_place(dump, value)) in hlo_type_definition(
+        assert (slice_place(dump, value) or used_value_place(dump, value)) in type_definition(
             dump, module, mention, 10**6
         )
     return len(values)

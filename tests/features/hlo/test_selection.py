@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samples import BARE, WHILE, module_of, module_of_text, modules, odd_modules
-from xla_lens.features.hlo.selection import hlo_selection
+from xla_lens.features.hlo.selection import selection
 from xla_lens.model.hlo.module import HloModule
 
 
@@ -18,7 +18,7 @@ def check(path: Path, marked: str, expected: str) -> None:
     module = module_of(path)
     before, after = marked.encode().split(b"^")
     assert module.data.count(before + after) == 1
-    found = hlo_selection(module, module.data.index(before + after) + len(before), 100)
+    found = selection(module, module.data.index(before + after) + len(before), 100)
     assert "\n".join(_shown(module.data[start:end].decode()) for start, end in found) == expected.strip("\n")
 
 
@@ -89,7 +89,7 @@ HloModule jit_tuple_while, is_scheduled= … (82 lines)
 
 def _check_places(module: HloModule, offsets: list[int]) -> None:
     for offset in offsets:
-        found = hlo_selection(module, offset, 100)
+        found = selection(module, offset, 100)
         assert found[-1] == (0, len(module.data))
         assert found[0][0] <= offset <= found[0][1]
         for (start, end), (outer_start, outer_end) in pairwise(found):

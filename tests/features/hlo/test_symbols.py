@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from samples import BARE, SEED, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
-from xla_lens.features.hlo.symbols import hlo_symbols
+from xla_lens.features.hlo.symbols import symbols
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.outline import Symbol
@@ -21,7 +21,7 @@ def _text(symbols: tuple[Symbol, ...] | list[Symbol], indent: str = "") -> str:
 
 def test_entry_computation_comes_first() -> None:
     assert (
-        _text(hlo_symbols(analysis_of(BARE).dump, module_of(BARE), 100))
+        _text(symbols(analysis_of(BARE).dump, module_of(BARE), 100))
         == """\
 HloModule jit_s: 2 computations
   main.10: entry · 6 instructions
@@ -42,7 +42,7 @@ HloModule jit_s: 2 computations
 def test_limit_keeps_the_biggest() -> None:
     """The biggest by the bytes of their values, and where these are unknown by the number of instructions."""
     assert (
-        _text(hlo_symbols(analysis_of(WHILE).dump, module_of(WHILE), 4))
+        _text(symbols(analysis_of(WHILE).dump, module_of(WHILE), 4))
         == """\
 HloModule jit_tuple_while: the 4 largest of 7 computations
   main.3: entry · the 4 largest of 7 instructions
@@ -62,7 +62,7 @@ HloModule jit_tuple_while: the 4 largest of 7 computations
 
 
 def test_outline_without_a_dump_has_no_sizes() -> None:
-    (whole,) = hlo_symbols(analyse([]).dump, module_of(WHILE), 2)
+    (whole,) = symbols(analyse([]).dump, module_of(WHILE), 2)
     assert [child.name for child in whole.children] == ["main.3", "region_0.1"]
     assert [child.name for child in whole.children[1].children] == ["arg_tuple.1", "constant.3"]
     assert whole.children[1].children[0].size_bytes is None
@@ -82,13 +82,13 @@ def _check(symbols: tuple[Symbol, ...] | list[Symbol], start: int, end: int) -> 
 def test_each_symbol_lies_within_its_parent(path: Path) -> None:
     module = module_of(path)
     columns = module.columns
-    count = _check(hlo_symbols(analysis_of(path).dump, module, 10**6), 0, len(module.data))
+    count = _check(symbols(analysis_of(path).dump, module, 10**6), 0, len(module.data))
     assert count == 1 + len(columns.computations) + len(columns.instructions)
-    assert _check(hlo_symbols(analysis_of(path).dump, module, 3), 0, len(module.data)) <= 10
+    assert _check(symbols(analysis_of(path).dump, module, 3), 0, len(module.data)) <= 10
 
 
 def test_symbols_of_broken_modules_lie_within_their_parents() -> None:
     def check(module: HloModule) -> int:
-        return _check(hlo_symbols(analysis_of(SEED).dump, module, 1000), 0, len(module.data))
+        return _check(symbols(analysis_of(SEED).dump, module, 1000), 0, len(module.data))
 
     assert sum(check(module_of_text(text)) for text in odd_modules()) > 1000

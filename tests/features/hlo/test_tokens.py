@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from samples import BARE, SEED, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
-from xla_lens.features.hlo.tokens import hlo_tokens
+from xla_lens.features.hlo.tokens import tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.hlo.module import HloModule, operand_position
@@ -26,7 +26,7 @@ def check(path: Path, first: str, last: str, expected: str) -> None:
     module = module_of(path)
     start = module.data.index(first.encode())
     end = module.data.index(last.encode(), start) + len(last.encode())
-    assert _text(module, hlo_tokens(analysis_of(path), module, start, end, 1000)) == expected.strip("\n")
+    assert _text(module, tokens(analysis_of(path), module, start, end, 1000)) == expected.strip("\n")
 
 
 def _text(module: HloModule, found: list[Token]) -> str:
@@ -96,7 +96,7 @@ NUMBER 1 | PROPERTY file_name_id
 def test_long_instruction_has_tokens_in_its_first_part() -> None:
     module = module_of(WHILE)
     text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
-    found = hlo_tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
+    found = tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
     assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line behind it has tokens"
@@ -107,7 +107,7 @@ def test_strings_in_backend_configurations_have_no_tokens() -> None:
     line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
     assert b':{"' in line
     start = text.index(line)
-    found = hlo_tokens(analyse([]), module_of(WHILE), start, start + len(line), 1000)
+    found = tokens(analyse([]), module_of(WHILE), start, start + len(line), 1000)
     assert text[found[-1].start : found[-1].end] == b"backend_config"
 
 
@@ -125,15 +125,15 @@ def _check_order(module: HloModule, found: list[Token], start: int, end: int) ->
 def _check_windows(analysis: Analysis, module: HloModule) -> list[Token]:
     """Checks that a range has the tokens that it has within the whole module."""
     size = len(module.data)
-    found = hlo_tokens(analysis, module, 0, size, 10**6)
+    found = tokens(analysis, module, 0, size, 10**6)
     _check_order(module, found, 0, size)
     chance = random.Random(size)
     for _ in range(6):
         start = chance.randrange(size + 1)
         end = min(size, start + chance.choice([0, 1, 40, 400, 2000]))
         inside = [token for token in found if token.start < end and start < token.end]
-        assert hlo_tokens(analysis, module, start, end, 10**6) == inside
-        assert hlo_tokens(analysis, module, start, end, 3) == inside[:3]
+        assert tokens(analysis, module, start, end, 10**6) == inside
+        assert tokens(analysis, module, start, end, 3) == inside[:3]
     return found
 
 

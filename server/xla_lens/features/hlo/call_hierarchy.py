@@ -16,8 +16,8 @@ from xla_lens.model.hlo.mentions import (
     HloInstruction,
     HloMention,
     HloTarget,
-    hlo_uses,
     reference_at,
+    references_to,
 )
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
@@ -29,10 +29,10 @@ VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
 
 
 @dataclass(frozen=True, slots=True)
-class HloItem:
+class Item:
     """A computation or an instruction in the hierarchy.
 
-    `name` identifies it across reloads of the module, see `find_hlo_item`. `place` is its whole text and `selection`
+    `name` identifies it across reloads of the module, see `find_item`. `place` is its whole text and `selection`
     its name. An instruction has an `opcode`, the bytes of the values that it defines as `size_bytes`, and the
     `computation` around it; a computation has an `instruction_count`. Attributes that do not apply are None.
     """
@@ -49,21 +49,21 @@ class HloItem:
 
 
 @dataclass(frozen=True, slots=True)
-class HloFlow:
+class Flow:
     """A call or a data flow to or from `item`. `places` are the references that say so: in the text of the caller, or
     in that of the reading instruction.
     """
 
-    item: HloItem
+    item: Item
     places: tuple[Place, ...]
 
 
-def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
+def item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
     """Return a computation or an instruction as an item."""
     match target:
         case HloComputation(row):
             table, name = module.columns.computations, module.computation_name(row)
-            return HloItem(
+            return Item(
                 target,
                 *(name, name, bool(table.is_entry[row]), None, None, int(table.instruction_count[row])),
                 place=Place(module.file, *module.computation_span(row)),
@@ -75,7 +75,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
             number = dump.name_number(name)
             sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)
             sizes = sizes[sizes != NONE]
-            return HloItem(
+            return Item(
                 HloInstruction(row),
                 *(name, module.computation_name(computation)),
                 is_entry=bool(module.columns.computations.is_entry[computation]),
@@ -87,7 +87,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
             )
 
 
-def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> HloTarget | None:
+def find_item(module: HloModule, name: bytes, *, is_computation: bool) -> HloTarget | None:
     """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
     if is_computation:
         row = module.computation_rows.get(name, NONE)
@@ -96,7 +96,7 @@ def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> Hl
     return HloInstruction(row) if row != NONE else None
 
 
-def hlo_incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
+def incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Flow]:
     """Return at most `limit` callers of a computation, or producers that an instruction reads, in the order of the
     text.
     """
@@ -107,7 +107,7 @@ def hlo_incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int
             return _flows(dump, module, _producers(module, row), limit)
 
 
-def hlo_outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
+def outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Flow]:
     """Return at most `limit` callees of a computation, or consumers of an instruction, in the order of the text."""
     match target:
         case HloComputation(row):
@@ -116,16 +116,16 @@ def hlo_outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int
             return _flows(dump, module, _consumers(module, row), limit)
 
 
-def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[HloFlow]:
+def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[Flow]:
     places: dict[HloTarget, list[Place]] = {}
     for target, start, end in found:
         if target in places or len(places) < limit:
             places.setdefault(target, []).append(Place(module.file, start, end))
-    return [HloFlow(hlo_item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
+    return [Flow(item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
 
 
 def _callers(module: HloModule, target: HloComputation) -> Iterator[tuple[HloTarget, int, int]]:
-    for use in hlo_uses(module, target):
+    for use in references_to(module, target):
         yield HloComputation(module.computation_at(use.start)), use.start, use.end
 
 
@@ -176,7 +176,7 @@ def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
 
 def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
     """The instructions that have `row` among their operands, with the operands."""
-    for use in hlo_uses(module, HloInstruction(row)):
+    for use in references_to(module, HloInstruction(row)):
         reader = module.instruction_at(use.start)
         instruction = module.instruction(reader) if reader != NONE else None
         if instruction and instruction.operands_start <= use.start < instruction.operands_end:

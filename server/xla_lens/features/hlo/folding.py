@@ -6,7 +6,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.lookup import biggest
 
 
-def hlo_folds(module: HloModule, limit: int) -> list[tuple[int, int]]:
+def folds(module: HloModule, limit: int) -> list[tuple[int, int]]:
     """Return the spans to fold, each of at least two lines, in the order of the text. Keeps the `limit` spans with the
     most lines.
     """

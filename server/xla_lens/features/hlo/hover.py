@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, hlo_uses, meaning_of, values_of
+from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, meaning_of, references_to, values_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Instruction, Target
@@ -31,7 +31,7 @@ class ElementFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class HloInstructionFacts:
+class InstructionFacts:
     """An instruction.
 
     `target` is what it is in the dump, None if the dump does not contain it; `has_dump` says whether there is a dump.
@@ -51,7 +51,7 @@ class HloInstructionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class HloComputationFacts:
+class ComputationFacts:
     """A computation. `callers` are the first of the instructions that call it, `caller_count` the number of all."""
 
     name: str
@@ -62,7 +62,7 @@ class HloComputationFacts:
     root: str | None
 
 
-def hlo_hover(analysis: Analysis, module: HloModule, mention: HloMention) -> HloInstructionFacts | HloComputationFacts:
+def hover(analysis: Analysis, module: HloModule, mention: HloMention) -> InstructionFacts | ComputationFacts:
     """Return the facts about what is mentioned."""
     match mention.target:
         case HloInstruction():
@@ -71,14 +71,14 @@ def hlo_hover(analysis: Analysis, module: HloModule, mention: HloMention) -> Hlo
             return _computation(module, row)
 
 
-def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) -> HloInstructionFacts:
+def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) -> InstructionFacts:
     dump, name, instruction = analysis.dump, module.name(target.row), module.instruction(target.row)
     metadata = module.metadata(target.row)
     values = values_of(dump, name) if not target.index else []
     meaning = meaning_of(dump, name, target.index)
     several = values if len(values) > 1 else []
     table = module.columns.instructions
-    return HloInstructionFacts(
+    return InstructionFacts(
         name=(name + target.index).decode("utf-8", "replace"),
         opcode=instruction.opcode.decode("utf-8", "replace") if instruction else None,
         shape=instruction.shape.decode("utf-8", "replace") if instruction else None,
@@ -104,12 +104,12 @@ def _element(analysis: Analysis, value: int) -> ElementFacts:
     )
 
 
-def _computation(module: HloModule, row: int) -> HloComputationFacts:
+def _computation(module: HloModule, row: int) -> ComputationFacts:
     callers: dict[int, None] = {}
-    for use in hlo_uses(module, HloComputation(row)):
+    for use in references_to(module, HloComputation(row)):
         callers.setdefault(module.instruction_at(use.start))
     root = module.root(row)
-    return HloComputationFacts(
+    return ComputationFacts(
         name=module.computation_name(row).decode("utf-8", "replace"),
         is_entry=bool(module.columns.computations.is_entry[row]),
         instructions=len(module.instructions_of(row)),

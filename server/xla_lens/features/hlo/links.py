@@ -9,7 +9,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file
 from xla_lens.syntax.hlo.lexical import unquoted
 
 
-def hlo_links(module: HloModule, limit: int) -> list[SourceMention]:
+def links(module: HloModule, limit: int) -> list[SourceMention]:
     """Return the links in the order of the text: at most `limit` of files, of locations and of instructions."""
     kinds = (_files(module), _locations(module), source_mentions(module.data, module))
     return sorted((link for links in kinds for link in islice(links, limit)), key=lambda link: link.start)

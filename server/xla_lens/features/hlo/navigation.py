@@ -22,8 +22,8 @@ from xla_lens.model.hlo.mentions import (
     HloInstruction,
     HloMention,
     definition_place,
-    hlo_uses,
     meaning_of,
+    references_to,
     values_of,
 )
 from xla_lens.model.hlo.module import HloModule
@@ -34,12 +34,12 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-def hlo_definition(module: HloModule, mention: HloMention) -> list[Place]:
+def definition(module: HloModule, mention: HloMention) -> list[Place]:
     """Return where an instruction or a computation is defined."""
     return [definition_place(module, mention.target)]
 
 
-def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
+def type_definition(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
     """Return the rows of an instruction's values in the buffer assignment, at most `limit`."""
     if not isinstance(mention.target, HloInstruction):
         return []
@@ -52,7 +52,7 @@ def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, l
     return list(islice((place for place in places if place), limit))
 
 
-def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) -> list[Place]:
+def implementation(dump: DumpSet, module: HloModule, mention: HloMention) -> list[Place]:
     """Return the entry of an instruction in the schedule, or the root of a computation."""
     match mention.target:
         case HloInstruction(row):
@@ -64,10 +64,10 @@ def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) ->
             return [module.place(root)] if root != NONE else []
 
 
-def hlo_references(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
+def references(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
     """Return the definition and all references in the module and the dump, in this order, at most `limit`."""
-    uses = (Place(module.file, use.start, use.end) for use in hlo_uses(module, mention.target))
-    return list(islice(chain(hlo_definition(module, mention), uses, _dump(dump, module, mention)), limit))
+    uses = (Place(module.file, use.start, use.end) for use in references_to(module, mention.target))
+    return list(islice(chain(definition(module, mention), uses, _dump(dump, module, mention)), limit))
 
 
 def _dump(dump: DumpSet, module: HloModule, mention: HloMention) -> Iterator[Place]:

@@ -7,7 +7,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
-def hlo_selection(module: HloModule, offset: int, limit: int) -> list[tuple[int, int]]:
+def selection(module: HloModule, offset: int, limit: int) -> list[tuple[int, int]]:
     """Return at most `limit` spans around a byte of a module, innermost first, each within the next; the last is the
     whole file. An offset right behind a word counts as the word.
     """

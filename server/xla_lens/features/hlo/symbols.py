@@ -18,7 +18,7 @@ from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
 
 
-def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
+def symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     """Return the outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
     instructions of all others together. Empty without computations.
     """

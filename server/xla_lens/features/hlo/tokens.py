@@ -24,7 +24,7 @@ _LINES: Final = 256
 _PIECE: Final = re.compile(rb"[^\r\n]+")
 
 
-def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Token]:
+def tokens(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Token]:
     """Return the first `limit` tokens that touch bytes `start` to `end` of a module. No token spans lines. A long
     instruction has tokens in its first part only.
     """

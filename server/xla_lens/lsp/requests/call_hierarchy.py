@@ -8,14 +8,7 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 
 from xla_lens.features.call_hierarchy import Flow, Item, ItemTarget, consumers, find_item, prepare, producers
-from xla_lens.features.hlo.call_hierarchy import (
-    HloFlow,
-    HloItem,
-    find_hlo_item,
-    hlo_incoming,
-    hlo_item,
-    hlo_outgoing,
-)
+from xla_lens.features.hlo import call_hierarchy as hlo_hierarchy
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloComputation, HloTarget
 from xla_lens.model.hlo.module import HloModule
@@ -93,14 +86,14 @@ def hlo_prepare_call_hierarchy(
     mention = snapshot.hlo_mention(params.position)
     if mention is None:
         return None
-    return [_hlo_item(snapshot, hlo_item(snapshot.analysis.dump, snapshot.module, mention.target))]
+    return [_hlo_item(snapshot, hlo_hierarchy.item(snapshot.analysis.dump, snapshot.module, mention.target))]
 
 
 def hlo_incoming_calls(
     snapshot: HloSnapshot, params: lsp.CallHierarchyIncomingCallsParams
 ) -> list[lsp.CallHierarchyIncomingCall]:
     """The callers of a computation, or the producers of the operands of an instruction."""
-    found = _hlo_flows(snapshot, params.item, hlo_incoming, "callers or producers")
+    found = _hlo_flows(snapshot, params.item, hlo_hierarchy.incoming, "callers or producers")
     return [lsp.CallHierarchyIncomingCall(_hlo_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
@@ -108,27 +101,27 @@ def hlo_outgoing_calls(
     snapshot: HloSnapshot, params: lsp.CallHierarchyOutgoingCallsParams
 ) -> list[lsp.CallHierarchyOutgoingCall]:
     """The callees of a computation, or the consumers of an instruction."""
-    found = _hlo_flows(snapshot, params.item, hlo_outgoing, "callees or consumers")
+    found = _hlo_flows(snapshot, params.item, hlo_hierarchy.outgoing, "callees or consumers")
     return [lsp.CallHierarchyOutgoingCall(_hlo_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
 def _hlo_flows(
     snapshot: HloSnapshot,
     item: lsp.CallHierarchyItem,
-    find: Callable[[DumpSet, HloModule, HloTarget, int], list[HloFlow]],
+    find: Callable[[DumpSet, HloModule, HloTarget, int], list[hlo_hierarchy.Flow]],
     what: str,
-) -> list[HloFlow]:
+) -> list[hlo_hierarchy.Flow]:
     data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
     module, name = snapshot.module, data.get("name")
     if not isinstance(name, str):
         return []
-    target = find_hlo_item(module, encode(name), is_computation=data.get("isComputation") is True)
+    target = hlo_hierarchy.find_item(module, encode(name), is_computation=data.get("isComputation") is True)
     if target is None:
         return []
     return snapshot.truncate(find(snapshot.analysis.dump, module, target, FLOW_LIMIT + 1), FLOW_LIMIT, what)
 
 
-def _hlo_item(snapshot: HloSnapshot, item: HloItem) -> lsp.CallHierarchyItem:
+def _hlo_item(snapshot: HloSnapshot, item: hlo_hierarchy.Item) -> lsp.CallHierarchyItem:
     place, is_computation, name = item.place, isinstance(item.target, HloComputation), decode(item.name)
     return lsp.CallHierarchyItem(
         name=name,
@@ -141,5 +134,5 @@ def _hlo_item(snapshot: HloSnapshot, item: HloItem) -> lsp.CallHierarchyItem:
     )
 
 
-def _ranges(snapshot: Snapshot, flow: Flow | HloFlow) -> list[lsp.Range]:
+def _ranges(snapshot: Snapshot, flow: Flow | hlo_hierarchy.Flow) -> list[lsp.Range]:
     return [snapshot.convert.range(place.file, place.start, place.end) for place in flow.places]

@@ -2,8 +2,8 @@
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hlo.hover import HloInstructionFacts
-from xla_lens.features.hlo.hover import hlo_hover as hlo_hover_facts
+from xla_lens.features.hlo.hover import InstructionFacts
+from xla_lens.features.hlo.hover import hover as hlo_hover_facts
 from xla_lens.features.hover import hover as hover_facts
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.places.mentions import Mention, Role
@@ -27,7 +27,7 @@ def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | Non
     if mention is None:
         return None
     facts = hlo_hover_facts(snapshot.analysis, snapshot.module, mention)
-    target = facts.target if isinstance(facts, HloInstructionFacts) else None
+    target = facts.target if isinstance(facts, InstructionFacts) else None
     meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
     value = hover_markdown(hover_facts(snapshot.analysis, snapshot.module, meant)) if meant else None
     return _hover(snapshot, hlo_hover_markdown(facts, value), mention.start, mention.end)

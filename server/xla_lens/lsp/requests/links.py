@@ -5,7 +5,7 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hlo.links import hlo_links
+from xla_lens.features.hlo.links import links as hlo_links
 from xla_lens.features.links import LinkTarget, links
 from xla_lens.lsp.raw_json import Json, RawJson
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot

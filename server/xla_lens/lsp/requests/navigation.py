@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 from xla_lens.features import navigation
 from xla_lens.features.highlight import HighlightKind, highlights
 from xla_lens.features.hlo import navigation as hlo_navigation
-from xla_lens.features.hlo.highlight import hlo_highlights
+from xla_lens.features.hlo.highlight import highlights as hlo_highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.features.references import references_without_declaration
 from xla_lens.lsp.raw_json import RawJson
@@ -44,7 +44,7 @@ def definition(snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
 def hlo_definition(snapshot: HloSnapshot, params: lsp.DefinitionParams) -> _Locations:
     """Where an instruction or a computation is defined."""
     if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.hlo_definition(snapshot.module, mention)
+        places = hlo_navigation.definition(snapshot.module, mention)
         return _locations(snapshot, lsp.TEXT_DOCUMENT_DEFINITION, mention, places)
     return None
 
@@ -69,7 +69,7 @@ def declaration(snapshot: Snapshot, params: lsp.DeclarationParams) -> _Locations
 def hlo_declaration(snapshot: HloSnapshot, params: lsp.DeclarationParams) -> _Locations:
     """Where an instruction or a computation is defined."""
     if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.hlo_definition(snapshot.module, mention)
+        places = hlo_navigation.definition(snapshot.module, mention)
         return _locations(snapshot, lsp.TEXT_DOCUMENT_DECLARATION, mention, places)
     return None
 
@@ -89,7 +89,7 @@ def hlo_type_definition(snapshot: HloSnapshot, params: lsp.TypeDefinitionParams)
     """The slices of the values of an instruction in the buffer assignment."""
     if mention := snapshot.hlo_mention(params.position):
         dump, limit = snapshot.analysis.dump, snapshot.settings.place_limit
-        places = hlo_navigation.hlo_type_definition(dump, snapshot.module, mention, limit + 1)
+        places = hlo_navigation.type_definition(dump, snapshot.module, mention, limit + 1)
         places = snapshot.truncate(places, limit, "values")
         return _locations(snapshot, lsp.TEXT_DOCUMENT_TYPE_DEFINITION, mention, places)
     return None
@@ -109,7 +109,7 @@ def implementation(snapshot: Snapshot, params: lsp.ImplementationParams) -> _Loc
 def hlo_implementation(snapshot: HloSnapshot, params: lsp.ImplementationParams) -> _Locations:
     """The step of an instruction in the schedule."""
     if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.hlo_implementation(snapshot.analysis.dump, snapshot.module, mention)
+        places = hlo_navigation.implementation(snapshot.analysis.dump, snapshot.module, mention)
         return _locations(snapshot, lsp.TEXT_DOCUMENT_IMPLEMENTATION, mention, places)
     return None
 
@@ -143,7 +143,7 @@ def hlo_references(snapshot: HloSnapshot, params: lsp.ReferenceParams) -> RawJso
     if mention is None:
         return None
     limit = snapshot.settings.place_limit
-    places = hlo_navigation.hlo_references(snapshot.analysis.dump, snapshot.module, mention, limit + 1)
+    places = hlo_navigation.references(snapshot.analysis.dump, snapshot.module, mention, limit + 1)
     places = snapshot.truncate(places, limit, "references")
     return snapshot.convert.locations(places if params.context.include_declaration else places[1:])
 

@@ -7,10 +7,10 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.folding import folds
-from xla_lens.features.hlo.folding import hlo_folds
-from xla_lens.features.hlo.selection import hlo_selection
-from xla_lens.features.hlo.symbols import hlo_symbols
-from xla_lens.features.hlo.tokens import hlo_tokens
+from xla_lens.features.hlo.folding import folds as hlo_folds
+from xla_lens.features.hlo.selection import selection as hlo_selection
+from xla_lens.features.hlo.symbols import symbols as hlo_symbols
+from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.selection import selection
 from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens

@@ -119,7 +119,7 @@ def definition_place(module: HloModule, target: HloTarget) -> Place:
             return module.computation_place(row)
 
 
-def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
+def references_to(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
     """Yield the references to an instruction, or any element of it, or to a computation, in the order of the text,
     without the definition. Only instructions of the same computation can refer to an instruction.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from xla_lens.model.hlo.references import HloReferences, read_references
+from xla_lens.model.hlo.references import References, read_references
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -38,7 +38,7 @@ class HloModule:
     # ------------------------------------------------------------ names
 
     @cached_property
-    def references(self) -> HloReferences:
+    def references(self) -> References:
         """The references to instructions and computations."""
         return read_references(self.data, self.columns, self.instruction_rows, self.computation_rows)
 

@@ -18,7 +18,7 @@ from xla_lens.syntax.hlo.module import ModuleColumns
 
 
 @dataclass(frozen=True, eq=False)
-class HloReferences:
+class References:
     """The words that may be references, in the order of the text, without definitions. `start` excludes the ``%`` sign.
     `instruction` and `computation` are the rows that the name would refer to, NONE for none.
     """
@@ -68,7 +68,7 @@ _CHUNK: Final = 1 << 18
 
 def read_references(
     data: bytes, columns: ModuleColumns, instructions: Mapping[bytes, int], computations: Mapping[bytes, int]
-) -> HloReferences:
+) -> References:
     """Find the references in a module. `instructions` and `computations` are the rows by name."""
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
@@ -89,7 +89,7 @@ def read_references(
         part = np.array(([start for start, _ in found], rows, of_computations), number_type)
         is_definition = definitions[definitions.searchsorted(part[0])] == part[0]
         parts.append(part[:, ((part[1] != NONE) | (part[2] != NONE)) & ~is_definition])
-    return HloReferences(*np.concatenate(parts, axis=1))
+    return References(*np.concatenate(parts, axis=1))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int]]:
