@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.mentions import made_bytes
+from xla_lens.model.hlo.mentions import defined_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
@@ -84,7 +84,7 @@ def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, li
     names = [dump.name_number(module.name(row)) for row in range(first, last)]
     steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
     rows = np.flatnonzero(steps != NONE)[:limit]
-    sizes = made_bytes(dump)
+    sizes = defined_bytes(dump)
     found: list[Hint] = []
     for row, facts in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
         offset = int(table.name_end[first + row])

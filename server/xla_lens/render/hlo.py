@@ -10,7 +10,7 @@ from xla_lens.render.numbers import counted, human, shortened
 from xla_lens.render.sources import stack_lines
 from xla_lens.syntax.columns import NONE
 
-_LONGEST_SHAPE: Final = 160
+_MAX_SHAPE_LENGTH: Final = 160
 
 
 def hlo_hover_markdown(facts: InstructionFacts | ComputationFacts, value: str | None) -> str:
@@ -41,7 +41,7 @@ def _instruction(facts: InstructionFacts, value: str | None) -> Iterator[str]:
         yield f"{code(facts.name)}, {code(facts.opcode or '?')} in {code(facts.computation)}"
         yield ""
         if facts.shape is not None:
-            yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
+            yield f"- shape {code(shortened(facts.shape, _MAX_SHAPE_LENGTH))}"
         if facts.has_dump and facts.target is None and not facts.elements:
             yield "- has no buffer of its own"
         if facts.op_name:
@@ -56,7 +56,7 @@ def _instruction(facts: InstructionFacts, value: str | None) -> Iterator[str]:
 
 def _element(facts: ElementFacts) -> str:
     place = f", at offset {facts.offset:,} of allocation {facts.allocation}" if facts.allocation != NONE else ""
-    live = f", live {facts.live[0]}-{facts.live[1]}" if facts.live else ""
+    live = f", live {facts.live[0]}–{facts.live[1]}" if facts.live else ""
     return f"{code(facts.label)} {human(facts.size_bytes)}{place}{live}"
 
 

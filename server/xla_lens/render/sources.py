@@ -6,7 +6,7 @@ from typing import Final
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.render.markdown import code
 
-_MOST_FRAMES: Final = 8
+_MAX_FRAMES: Final = 8
 
 
 def frame_text(frame: StackFrame) -> str:
@@ -33,11 +33,11 @@ def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
     own = user_frame(frames)
     if frames:
         yield "- source, the innermost call first:"
-    for frame in frames[:_MOST_FRAMES]:
+    for frame in frames[:_MAX_FRAMES]:
         call = _call(frame)
         yield f"  - **{call}**" if frame is own else f"  - {call}"
-    if len(frames) > _MOST_FRAMES:
-        yield f"  - and {len(frames) - _MOST_FRAMES} more"
+    if len(frames) > _MAX_FRAMES:
+        yield f"  - and {len(frames) - _MAX_FRAMES} more"
 
 
 def _call(frame: StackFrame) -> str:

@@ -10,7 +10,7 @@ from itertools import repeat
 
 import numpy as np
 
-from xla_lens.model.hlo.mentions import made_bytes
+from xla_lens.model.hlo.mentions import defined_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
 from xla_lens.model.tables.dump_set import DumpSet
@@ -22,7 +22,7 @@ def symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     """Return the outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
     instructions of all others together. Empty without computations.
     """
-    table, sizes = module.columns.computations, _made_bytes(dump, module)
+    table, sizes = module.columns.computations, _defined_bytes(dump, module)
     if not len(table):
         return []
     sums = np.concatenate((np.zeros(1, np.int64), np.maximum(sizes, 0).cumsum()))
@@ -53,10 +53,10 @@ def symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     ]
 
 
-def _made_bytes(dump: DumpSet, module: HloModule) -> Column:
+def _defined_bytes(dump: DumpSet, module: HloModule) -> Column:
     """For each instruction the bytes of the values that it defines, NONE if unknown."""
     found = np.full(len(module.columns.instructions), NONE)
-    sizes = made_bytes(dump)
+    sizes = defined_bytes(dump)
     made = np.flatnonzero(sizes != NONE)
     rows = map(module.instruction_rows.get, map(dump.names.__getitem__, made.tolist()), repeat(NONE))
     row = np.fromiter(rows, np.int64, len(made))

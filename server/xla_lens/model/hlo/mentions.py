@@ -163,7 +163,7 @@ def values_of(dump: DumpSet, name: bytes) -> list[int]:
     return list(dict.fromkeys(values[first:last].tolist()))
 
 
-def made_bytes(dump: DumpSet) -> Column:
+def defined_bytes(dump: DumpSet) -> Column:
     """Return for each name the bytes of the values that its instruction defines, NONE if no size is known."""
     values = dump.values
     known = np.flatnonzero(values.size_bytes != NONE)

@@ -21,7 +21,7 @@ class Instruction(NamedTuple):
     """An instruction as HloInstruction::ToString prints it, at bytes `start` to `end` of `text`.
 
     All offsets are bytes of `text`; `operands_start` is the one behind the bracket that opens the operands. Operands,
-    metadata and names are read when they are asked for.
+    metadata and names are read on demand.
     """
 
     # A named tuple, because a load reads tens of thousands: a frozen dataclass takes three times as long to make.
