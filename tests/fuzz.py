@@ -1,6 +1,6 @@
-"""Plays against the server for longer than the tests do: `python tests/fuzz.py [GAME...] [--seed N] [--minutes M]`.
+"""Fuzz the server for longer than the tests do: `python tests/fuzz.py [GAME...] [--seed N] [--minutes M]`.
 
-Each game has a seed of its own; one that is lost is told with it, and comes again with `--seed N --games 1`.
+A game that fails is printed with its seed; `--seed N --games 1` repeats it.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from samples import DUMPS
 GAMES = ("damage", "edits", "chaos", "prefixes")
 
 _DUMPS = 10
-"""Dumps in one game: to start a server takes time."""
+"""Number of dumps in one game, because starting a server takes time."""
 
 _ROUNDS = 15
 _STEPS = 300
 
 
 async def play(game: str, seed: int, folder: Path, dumps: list[dict[str, bytes]]) -> int:
-    """Plays a game; gives how many inputs it has tried. Raises what was found."""
+    """Play a game and return the number of inputs. Raises the first failure."""
     chance = random.Random(f"{game} {seed}")
     async with playing(chance, folder, dumps) as player:
         if game == "damage":
@@ -46,7 +46,7 @@ async def play(game: str, seed: int, folder: Path, dumps: list[dict[str, bytes]]
 
 
 def main() -> None:
-    """Plays until the time is over."""
+    """Play until the time is over."""
     parser = argparse.ArgumentParser()
     parser.add_argument("names", metavar="GAME", nargs="*", help=f"one of {', '.join(GAMES)}; all of them by default")
     parser.add_argument("--seed", type=int, default=0)

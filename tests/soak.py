@@ -1,6 +1,6 @@
-"""A long day of an editor: `python tests/soak.py [--rounds N] [--dumps FOLDER]`.
+"""A long session of an editor: `python tests/soak.py [--rounds N] [--dumps FOLDER]`.
 
-Opens, edits and closes dumps, asks about them meanwhile, and tells the memory of the server on the way.
+Opens, edits and closes dumps, makes requests about them, and prints the memory of the server.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from xla_lens.lsp.methods import METHODS
 from xla_lens.syntax.file_names import FileKind
 
 _OPEN = 3
-"""Sets that are open at the same time."""
+"""Number of sets that are open at the same time."""
 
 _EVERY = 50
 
 
 def dump_sets(folder: Path, longest: int) -> list[Mapping[str, Path]]:
-    """The files of the dump sets in a folder that have not more bytes altogether, by their addresses."""
+    """Return the files, by URI, of the dump sets in a folder that are not bigger than `longest` bytes."""
     sets = [
         {path.as_uri(): path for kind, path in found.paths.items() if kind is not FileKind.HLO}
         for found in find_sets(folder)
@@ -40,7 +40,7 @@ def dump_sets(folder: Path, longest: int) -> list[Mapping[str, Path]]:
 async def round_of(
     editor: Editor, chance: random.Random, sets: Sequence[Mapping[str, Path]], opened: list[str]
 ) -> None:
-    """Opens files of a set, asks, edits, asks again, and closes what was opened some rounds before."""
+    """Open files of a set, make requests, edit, make requests again, and close documents of earlier rounds."""
     texts: dict[str, Text] = {}
     files = chance.choice([files for files in sets if not files.keys() & set(opened)])
     for uri in chance.sample(list(files), chance.randint(1, len(files))):
@@ -76,7 +76,7 @@ async def _ask(editor: Editor, maker: Maker) -> None:
 
 
 async def close_all(editor: Editor, opened: list[str]) -> None:
-    """Closes what is still open; gives the server the time to notice."""
+    """Close all documents and give the server time to react."""
     while opened:
         editor.notify("textDocument/didClose", {"textDocument": {"uri": opened.pop()}})
     await editor.request(
@@ -85,7 +85,7 @@ async def close_all(editor: Editor, opened: list[str]) -> None:
 
 
 async def soak(server: Process, sets: Sequence[Mapping[str, Path]], rounds: int, every: int) -> list[int]:
-    """The resident bytes of a server after every so many rounds, with nothing open."""
+    """Return the resident bytes of a server after each `every` rounds, with nothing open."""
     chance, opened, sizes = random.Random(rounds), list[str](), list[int]()
     for number in range(rounds):
         await round_of(server, chance, sets, opened)
@@ -111,7 +111,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Runs it."""
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--dumps", type=Path, default=DUMPS)

@@ -1,5 +1,5 @@
-"""Whatever is opened, edited and asked, the server answers, and rightly: random dumps, edits and requests.
+"""Fuzzing of the server with random dumps, edits and requests.
 
-`texts` damages dumps, `positions` is a second, plain implementation of texts and their positions, `params` makes up the
-parameters of requests, and `games` plays them against the server.
+`texts` damages dumps, `positions` is an independent implementation of texts and positions, `params` generates
+parameters of requests, and `games` combines them.
 """

@@ -1,4 +1,4 @@
-"""Games against the server: it is given something, asked all that it can be asked, and watched."""
+"""Games: sequences of random documents, edits and requests, with checks of the answers."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ _CANCELLED = -32800
 
 
 class Log(logging.Handler):
-    """What was logged that should not have to be."""
+    """Collects what the server logs, which must be nothing."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -44,9 +44,7 @@ class Log(logging.Handler):
 
 
 class Player:
-    """An editor that does not know what it wants. `dumps` are the files of dump sets by their names; `asked` counts the
-    results that it was given.
-    """
+    """An editor that acts at random. `dumps` are the files of dump sets by name, `asked` counts results by method."""
 
     def __init__(
         self, editor: Inside, chance: random.Random, folder: Path, encoding: str, dumps: Sequence[Mapping[str, bytes]]
@@ -64,11 +62,11 @@ class Player:
 
     @property
     def texts(self) -> dict[str, Text]:
-        """The documents that are open."""
+        """The open documents by URI."""
         return self.maker.texts
 
     def open(self, path: Path, text: str) -> str:
-        """Opens a document."""
+        """Open a document."""
         uri = path.as_uri()
         self.versions[uri] = 1
         self.texts[uri] = Text(text, self.encoding)
@@ -77,12 +75,12 @@ class Player:
         return uri
 
     def close(self, uri: str) -> None:
-        """Closes a document."""
+        """Close a document."""
         del self.texts[uri]
         self.editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
     def edit(self, uri: str, changes: list[Any]) -> None:
-        """Changes a document."""
+        """Change a document."""
         self.versions[uri] += 1
         for change in changes:
             self.texts[uri] = self.texts[uri].edited(change)
@@ -90,7 +88,7 @@ class Player:
         self.editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
     def some_changes(self, uri: str) -> list[Any]:
-        """Random changes of a document, each of the text that those before it have left."""
+        """Return random changes of a document, each relative to the text after those before it."""
         if self.chance.random() < 0.2:
             return self._many_changes(self.texts[uri])
         text, changes = self.texts[uri], []
@@ -110,7 +108,7 @@ class Player:
         return {"range": place, "text": self._some_text(text)}
 
     def _many_changes(self, text: Text) -> list[Any]:
-        """As an editor replaces all: many changes, none of which is in another, mostly from the end to the start."""
+        """Return disjoint changes as in a "replace all", mostly from the end of the text to its start."""
         count = min(len(text.text), self.chance.choice((1, 2, 30, 60)))
         places = sorted(self.chance.choices(range(len(text.text) + 1), k=2 * count), reverse=True)
         changes = []
@@ -145,12 +143,12 @@ class Player:
     # ---------------------------------------------------------------- requests
 
     async def ask_all(self) -> None:
-        """Makes each request once, and looks at the answers."""
+        """Make each request once and check the answers."""
         for method in self.chance.sample(REQUESTS, len(REQUESTS)):
             await self.ask(method)
 
     async def ask(self, method: str) -> None:
-        """Makes a request."""
+        """Make a request and check the answer."""
         params = self.maker.params(method)
         try:
             result = await self.editor.request(method, params)
@@ -159,12 +157,12 @@ class Player:
                 told = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
                 raise AssertionError(told) from None
             return
-        # Of a game that is long these would be more than all else.
+        # In a long game the recorded messages would fill the memory.
         self.editor.messages.clear()
         self.asked[method] += 1
         self.maker.learn(method, result)
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:
-            # What a command leads to may be of before an edit.
+            # The result of a command may be from before an edit.
             return
         uri = params.get("textDocument", {}).get("uri", "")
         for where, position in positions_in(result, uri):
@@ -172,16 +170,16 @@ class Player:
                 raise Violation(f"{method} {json.dumps(params)[:1000]}: {position} is not in {where}")
 
     def check_diagnostics(self) -> None:
-        """Looks at the diagnostics that were sent last."""
+        """Check the positions of the last diagnostics."""
         for uri, diagnostics in self.editor.diagnostics.items():
             for where, position in positions_in(diagnostics, uri):
                 if where in self.texts and not self.texts[where].has(position):
                     raise Violation(f"a diagnostic of {uri}: {position} is not in {where}")
 
-    # ---------------------------------------------------------------- what the server has of it
+    # ---------------------------------------------------------------- the state of the server
 
     async def compare(self) -> None:
-        """The texts, the tables and the findings are those of the same texts, had they been opened so."""
+        """Check that texts, tables and findings equal those of a server that has opened the current texts."""
         fresh = DumpSets()
         for uri, text in self.texts.items():
             fresh.open_document(uri, path_of(uri), 1, Document(text.data))
@@ -203,7 +201,7 @@ class Player:
 
 @asynccontextmanager
 async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[str, bytes]]) -> AsyncIterator[Player]:
-    """A game with a server of its own, which must not have logged anything in the end. The folder is the workspace."""
+    """Run a game with a server of its own and `folder` as the workspace. The server must not log anything."""
     log = Log()
     logging.getLogger().addHandler(log)
     try:
@@ -233,7 +231,7 @@ _SETTINGS: tuple[Any, ...] = (
 
 
 async def play_damage(player: Player, number: int) -> int:
-    """Opens some files of a dump, of which some are damaged, and asks everything; gives how many files there were."""
+    """Open files of a damaged dump and make all requests. Return the number of files."""
     chance, folder = player.chance, player.folder / str(number)
     files = _damaged_set(player)
     folder.mkdir()
@@ -250,13 +248,14 @@ async def play_damage(player: Player, number: int) -> int:
 
 
 async def play_edits(player: Player, number: int, rounds: int) -> int:
-    """Edits some files of a dump again and again; gives how many edits there were."""
+    """Edit files of a dump repeatedly and compare with a fresh load. Return the number of edits."""
     chance, folder = player.chance, player.folder / str(number)
     files = _damaged_set(player) if chance.random() < 0.3 else chance.choice(player.dumps)
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    # An HLO module that is edited until it is none is still in its set, which it would not be had it been opened so.
+    # A file without a telling name is left out: after edits that destroy its header it stays in its set, while a fresh
+    # load would not recognise it.
     names = [name for name in files if split_name(name)[1] is not None or "optimizations" not in name] or list(files)
     for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
         player.open(folder / name, decoded(chance, files[name]))
@@ -277,8 +276,8 @@ async def play_edits(player: Player, number: int, rounds: int) -> int:
 
 
 async def play_chaos(player: Player, steps: int) -> int:
-    """Does all at once and waits for nothing; in the end all must be answered, and as it should be. Gives how much was
-    done.
+    """Open, edit, close, request and cancel without waiting. In the end every request must have a valid response.
+    Return the number of steps.
     """
     chance, folder, editor = player.chance, player.folder, player.editor
     files = [(f"{number}-{name}", data) for number in range(3) for name, data in chance.choice(player.dumps).items()]
@@ -321,7 +320,7 @@ async def play_chaos(player: Player, steps: int) -> int:
             if refused.code != _WRONG_ARGUMENTS and (refused.code != _CANCELLED or number not in cancelled):
                 raise
     for _ in range(2):
-        # What has changed on disk is read when it does not change any more.
+        # A change on disk is loaded at the second poll.
         await editor.server.state.sets.poll()
     await player.compare()
     for uri in list(player.texts):
@@ -335,7 +334,7 @@ async def play_chaos(player: Player, steps: int) -> int:
 async def play_prefixes(player: Player, name: str, data: bytes, every: int = 1) -> int:
     """Send the prefixes of a text to the server, each `every` characters longer; return how many there were."""
     uri, text = player.open(player.folder / name, ""), data.decode("utf-8", "replace")
-    # It only grows, so that what was told of the one before is right until it is told anew.
+    # The text only grows, so the last published diagnostics stay inside it.
     ends = range(0, len(text) + 1, every)
     for end in ends:
         player.edit(uri, [{"text": text[:end]}])
@@ -346,18 +345,18 @@ async def play_prefixes(player: Player, name: str, data: bytes, every: int = 1) 
 
 
 def decoded(chance: random.Random, data: bytes) -> str:
-    """What an editor makes of the bytes of a file, or what it may send."""
+    """Decode a file as an editor does, sometimes with lone surrogates."""
     text = data.decode("utf-8", "replace")
     return as_sent(text.replace("\ufffd", "\ud800")) if chance.random() < 0.3 else text
 
 
 def as_sent(text: str) -> str:
-    """A text as it arrives: two surrogates that were none of a pair are one then, if they fit."""
+    """Return a text as it arrives: JSON joins adjacent surrogates to pairs."""
     return str(json.loads(json.dumps(text)))
 
 
 def _damaged_set(player: Player) -> dict[str, bytes]:
-    """The files of a dump, of which at least one is damaged."""
+    """Return the files of a dump, at least one of them damaged."""
     chance = player.chance
     files, other = dict(chance.choice(player.dumps)), chance.choice(player.dumps)
     for name in chance.sample(list(files), chance.randint(1, len(files))):

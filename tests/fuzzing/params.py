@@ -1,4 +1,4 @@
-"""Parameters of requests, made up from the types of the protocol: a request that is new is asked without more ado."""
+"""Random parameters of requests, generated from the types of the protocol, so that new requests are covered."""
 
 import enum
 import itertools
@@ -53,27 +53,27 @@ _GIVEN_BY = {
     lsp.InlayHint: lsp.TEXT_DOCUMENT_INLAY_HINT,
     lsp.WorkspaceSymbol: lsp.WORKSPACE_SYMBOL,
 }
-"""What an editor has from an earlier answer, mostly as it was."""
+"""Types that editors send back from earlier answers, mostly unchanged."""
 
 _TOKENS = itertools.count()
 
 
 class Maker:
-    """Makes parameters about some documents. `texts` are those that are open, by their addresses; `answers` the last
-    results by the methods; `addresses` those of pages; `share` is how many properties that can be left out are not.
+    """Generates parameters. `texts` are the open documents by URI, `answers` the last results by method, `uris` those
+    of pages, and `share` is the share of optional properties that are present.
     """
 
     def __init__(self, chance: random.Random, commands: Sequence[str]) -> None:
         self.chance = chance
         self.texts: dict[str, Text] = {}
         self.answers: dict[str, list[Any]] = {}
-        self.addresses: list[str] = []
+        self.uris: list[str] = []
         self.share = 0.3
         self._commands: list[Mapping[str, Any]] = [{"command": command} for command in commands]
         self._uri = ""
 
     def params(self, method: str, uri: str | None = None) -> Any:
-        """Parameters for a method, about some document or one of them."""
+        """Return parameters for a method."""
         self._uri = self._some_uri() if uri is None else uri
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:
             return self._command()
@@ -81,7 +81,7 @@ class Maker:
         return self._of_class(of_method)
 
     def learn(self, method: str, result: Any) -> None:
-        """Takes note of a result, which later requests may be about."""
+        """Remember a result for later requests."""
         if isinstance(result, list) and result:
             self.answers[method] = result[:50]
         for found in _objects(result):
@@ -91,7 +91,7 @@ class Maker:
                     {key: found[key] for key in ("command", "arguments") if key in found},
                 ]
             if str(found.get("uri", "")).startswith("xla-lens:"):
-                self.addresses = [*self.addresses[-10:], found["uri"]]
+                self.uris = [*self.uris[-10:], found["uri"]]
 
     def _of(self, wanted: Any, name: str) -> Any:
         chance = self.chance
@@ -190,7 +190,7 @@ class Maker:
             "file://[",
         )
         if not self.texts or self.chance.random() < 0.1:
-            return self.chance.choice((*odd, *self.addresses))
+            return self.chance.choice((*odd, *self.uris))
         return self.chance.choice(list(self.texts))
 
     def _word(self) -> str:
@@ -200,7 +200,7 @@ class Maker:
 
 
 def _objects(value: Any) -> typing.Iterator[Mapping[str, Any]]:
-    """All objects in some JSON; of long lists the first."""
+    """Return all objects in some JSON, the first ones only of long lists."""
     if isinstance(value, dict):
         yield value
         for item in value.values():

@@ -1,4 +1,4 @@
-"""Texts and their positions as the protocol has them, in plain Python: what the server's own are compared with."""
+"""Texts and positions as the protocol defines them, in plain Python, to compare the server's with."""
 
 import random
 import re
@@ -13,19 +13,19 @@ ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
 @dataclass(frozen=True)
 class Text:
-    """A text, and the unit that columns are counted in."""
+    """A text and the encoding that columns count in."""
 
     text: str
     encoding: str
 
     @property
     def data(self) -> bytes:
-        """Its bytes; a lone surrogate has some, too."""
+        """The text as UTF-8, lone surrogates included."""
         return self.text.encode("utf-8", "surrogatepass")
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """Where the lines start and end, without their line ends."""
+        """The start and end of each line, without line ends."""
         spans, start = [], 0
         for found in re.finditer("\r\n|\r|\n", self.text):
             spans.append((start, found.start()))
@@ -33,14 +33,14 @@ class Text:
         return [*spans, (start, len(self.text))]
 
     def width(self, part: str) -> int:
-        """How many units wide some text is."""
+        """Return the width of a text in the encoding."""
         if self.encoding == "utf-32":
             return len(part)
         code = "utf-8" if self.encoding == "utf-8" else "utf-16-le"
         return len(part.encode(code, "surrogatepass")) // (1 if self.encoding == "utf-8" else 2)
 
     def index(self, position: Any) -> int:
-        """The character at a position; what is outside of a line or of the text counts as its end."""
+        """Return the index of the character at a position. Positions outside a line or the text count as its end."""
         spans = self.spans
         if position["line"] >= len(spans):
             return len(self.text)
@@ -53,35 +53,35 @@ class Text:
         return end
 
     def position(self, index: int) -> Any:
-        """The position of a character; between a carriage return and its line feed there is none."""
+        """Return the position of a character. There is none between a carriage return and its line feed."""
         spans = self.spans
         row = bisect(spans, index, key=lambda span: span[0]) - 1
         start, end = spans[row]
         return {"line": row, "character": self.width(self.text[start : min(index, end)])}
 
     def has(self, position: Any) -> bool:
-        """Whether a position is one of the text, and not beyond a line or inside of a character."""
+        """Whether a position is in the text, and neither beyond the end of its line nor inside a character."""
         spans = self.spans
         if position["line"] >= len(spans):
             return False
         return bool(self.position(self.index(position)) == position)
 
     def some(self, chance: random.Random) -> Any:
-        """A random position: mostly one of the text, sometimes beyond it or inside of a character."""
+        """Return a random position, sometimes beyond the text or inside a character."""
         if chance.random() < 0.1:
             line, character = (chance.choice((0, 1, 9, 300, 9999, 2**31 - 1)) for _ in range(2))
             return {"line": line, "character": character}
         return self.position(chance.randint(0, len(self.text)))
 
     def some_range(self, chance: random.Random) -> Any:
-        """A random range."""
+        """Return a random range."""
         one, two = (self.some(chance) for _ in range(2))
         if (two["line"], two["character"]) < (one["line"], one["character"]):
             one, two = two, one
         return {"start": one, "end": two}
 
     def edited(self, change: Any) -> "Text":
-        """The text after a change as the protocol tells it."""
+        """Return the text after a change."""
         if "range" not in change:
             return Text(change["text"], self.encoding)
         start, end = (self.index(change["range"][side]) for side in ("start", "end"))
@@ -89,7 +89,7 @@ class Text:
 
 
 def positions_in(value: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All positions in the result of a request about a document, with the document that each is about."""
+    """Return all positions in the result of a request about a document, each with the URI of its document."""
     if isinstance(value, list):
         for item in value:
             yield from positions_in(item, uri)
@@ -109,9 +109,7 @@ def positions_in(value: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def tokens_in(data: list[int]) -> Iterator[tuple[Any, Any, int, int]]:
-    """The semantic tokens of a result: where each starts and ends, its type and its modifiers. Raises `AssertionError`
-    for two that overlap.
-    """
+    """Return the semantic tokens of a result: start, end, type and modifiers. Raises `AssertionError` on overlap."""
     row = column = end = 0
     for first in range(0, len(data), 5):
         rows, columns, width, kind, modifiers = data[first : first + 5]

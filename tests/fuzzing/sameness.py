@@ -1,4 +1,4 @@
-"""Whether two things are made of the same, whatever they are made of."""
+"""Deep comparison of arbitrary objects."""
 
 import dataclasses
 import enum
@@ -11,7 +11,7 @@ from xla_lens.text.document import Document
 
 
 def differences(one: Any, other: Any) -> Iterator[str]:
-    """Where two things differ, by names."""
+    """Yield the paths at which two objects differ."""
     return _differences(one, other, "", set())
 
 

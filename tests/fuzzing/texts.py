@@ -1,4 +1,4 @@
-"""Dumps that are damaged: what a disk, an editor, a later XLA or a bad day may make of them."""
+"""Damaged dumps, as from a full disk, an editor or a later XLA."""
 
 import random
 import re
@@ -10,11 +10,11 @@ from typing import TypeAlias
 from xla_lens.files import find_sets
 
 Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
-"""Makes another text of a text; the second is of another dump."""
+"""Changes a text. The second text is from another dump."""
 
 _NUMBERS = (
     *(b"%d" % number for number in (0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)),
-    # More digits than Python reads.
+    # More digits than Python converts to an integer.
     b"9" * 5000,
 )
 _ODD = (
@@ -52,7 +52,7 @@ _ODD = (
 
 @cache
 def dump_sets(folder: Path, longest: int) -> list[dict[str, bytes]]:
-    """The files of each dump set in a folder by their names, of those that have not more bytes altogether."""
+    """Return the files, by name, of the dump sets in a folder that are not bigger than `longest` bytes."""
     found = (
         {path.name: path.read_bytes() for path in files.paths.values()}
         for below in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in ("big", "programs"))
@@ -63,7 +63,7 @@ def dump_sets(folder: Path, longest: int) -> list[dict[str, bytes]]:
 
 
 def damaged(chance: random.Random, text: bytes, other: bytes) -> bytes:
-    """A text with some damage, or with none."""
+    """Return a text with some damage or none."""
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3, 8))):
         text = OPERATORS[chance.choice(list(OPERATORS))](chance, text, other)
     return text
@@ -172,7 +172,7 @@ def _split(chance: random.Random, text: bytes, _other: bytes) -> bytes:
 
 
 def _blown_up(chance: random.Random, text: bytes, _other: bytes) -> bytes:
-    """One line is very long, or stands very often, or is nested deeply."""
+    """Make one line very long, repeat it very often, or nest it deeply."""
     lines = _lines(text)
     row = chance.randrange(len(lines))
     match chance.randrange(4):

@@ -1,4 +1,4 @@
-"""What tests of the server share: the process, which does not outlive its test; a reader; loads that can be held."""
+"""Fixtures: the server as a process that does not outlive its test, a reader, and loads that a test can hold."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -22,38 +22,38 @@ async def server() -> AsyncIterator[Process]:
 
 @pytest_asyncio.fixture
 async def reader(request: pytest.FixtureRequest) -> AsyncIterator[Reader]:
-    """A reader, who may count columns in a unit that is the parameter; the conversation is not begun."""
+    """A reader, not yet initialized. An indirect parameter sets its position encoding."""
     reader = Reader(getattr(request, "param", "utf-16"))
     yield reader
     await reader.stop()
 
 
 class Loads:
-    """Loads of sets, which go on as long as they are not held."""
+    """Loads of dump sets, which a test can hold."""
 
     def __init__(self) -> None:
         self._may_go_on = threading.Event()
         self._may_go_on.set()
         self.count = 0
-        """How many have begun."""
+        """The number of loads that have begun."""
 
     def hold(self) -> None:
-        """What is loaded from now on waits."""
+        """Make all loads wait from now on."""
         self._may_go_on.clear()
 
     def go_on(self) -> None:
-        """What has waited goes on."""
+        """Let all loads continue."""
         self._may_go_on.set()
 
     def wait(self) -> None:
-        """A load begins."""
+        """Count a load and wait until it may continue."""
         self.count += 1
         assert self._may_go_on.wait(30)
 
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
-    """Loads that can be held. Nobody waits for a second one of a set, however short it is."""
+    """Loads that the test can hold. Requests do not wait for reloads, however short."""
     found, load = Loads(), vars(dump_set_state)["load_set"]
 
     def held(*arguments: Any) -> Any:

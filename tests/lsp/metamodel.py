@@ -1,8 +1,8 @@
-"""What a message of the Language Server Protocol has to look like, read from the types of lsprotocol.
+"""A validator for messages of the Language Server Protocol, based on the types of lsprotocol.
 
-Stricter than lsprotocol's own conversion: there are no properties but those of the specification, nothing is null that
-may not be, and what the specification says in words (a selection range lies in its range) counts, too. Positions, which
-are told by lines and columns, are not compared with any text.
+It is stricter than lsprotocol's own conversion: it rejects unknown properties and unexpected nulls, and checks rules
+that the specification states in prose, such as that a selection range lies in its range. Positions are not compared
+with any text.
 """
 
 import enum
@@ -17,7 +17,7 @@ import attrs
 from lsprotocol import converters, validators
 from lsprotocol import types as lsp
 
-# The types refer to each other by names until a converter was made.
+# Creating a converter resolves the forward references between the types.
 converters.get_converter()
 
 JSONRPC = "2.0"
@@ -25,12 +25,12 @@ DID_LOAD = "xla-lens/didLoad"
 
 
 class Violation(AssertionError):
-    """A message is not as it has to be. Says where in it, and why."""
+    """A message is invalid. The text says where and why."""
 
 
 @attrs.frozen
 class DidLoadParams:
-    """The parameters of the notification of the server's own."""
+    """The parameters of `xla-lens/didLoad`."""
 
     uris: Sequence[str]
     loaded: bool
@@ -38,7 +38,7 @@ class DidLoadParams:
 
 @attrs.frozen
 class DidLoadNotification:
-    """The notification of the server's own."""
+    """The notification `xla-lens/didLoad`."""
 
     params: DidLoadParams
     method: Literal["xla-lens/didLoad"]
@@ -46,7 +46,7 @@ class DidLoadNotification:
 
 
 def is_request(method: str) -> bool:
-    """Whether a method is one that has an answer. A method that there is not counts as a request."""
+    """Whether a method is a request. Unknown methods count as requests."""
     if method == DID_LOAD:
         return False
     found = lsp.METHOD_TO_TYPES.get(method)
@@ -54,7 +54,7 @@ def is_request(method: str) -> bool:
 
 
 def check_call(message: Mapping[str, Any], sender: str) -> None:
-    """A request or a notification of "client" or "server". Raises `Violation`."""
+    """Check a request or notification of "client" or "server". Raises `Violation`."""
     method = message.get("method")
     if method == DID_LOAD and sender == "server":
         _check(message, DidLoadNotification, method)
@@ -67,7 +67,7 @@ def check_call(message: Mapping[str, Any], sender: str) -> None:
 
 
 def check_answer(message: Mapping[str, Any], method: str) -> None:
-    """The answer to a request of a method. Raises `Violation`."""
+    """Check the response to a request of a method. Raises `Violation`."""
     where = f"answer to {method}"
     if "error" in message:
         _properties(message, {"jsonrpc", "id", "error"}, where)
@@ -84,23 +84,23 @@ def _result_type(method: str) -> Any:
 
 
 def check_part(value: Any, method: str) -> None:
-    """A part of the result of a request of a method. Raises `Violation`."""
+    """Check a partial result of a request of a method. Raises `Violation`."""
     _check(value, _PARTS.get(method) or _result_type(method), method)
 
 
 def check_progress(value: Any) -> None:
-    """What is told of work that is under way. Raises `Violation`."""
+    """Check the value of a progress notification. Raises `Violation`."""
     _check(value, lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd, "$/progress")
 
 
 def check_value(value: Any, wanted: Any) -> None:
-    """A value of some type of the protocol. Raises `Violation`."""
+    """Check a value of a type of the protocol. Raises `Violation`."""
     _check(value, wanted, getattr(wanted, "__name__", str(wanted)))
 
 
 @attrs.frozen
 class Field:
-    """What JSON has to have for a field of a class."""
+    """The requirements for the JSON of a field of a class."""
 
     type: Any
     is_required: bool
@@ -110,12 +110,12 @@ class Field:
 
 @cache
 def fields_of(wanted: type) -> Mapping[str, Field]:
-    """The properties of a class of lsprotocol, by their names in JSON."""
+    """Return the fields of a class of lsprotocol by their JSON names."""
     return {_json_name(field.name): _field(wanted, field) for field in attrs.fields(wanted)}
 
 
 def is_against_rules(value: Any, wanted: type) -> str | None:
-    """What an object of the right properties does not hold to of what the specification says in words."""
+    """Yield the rules of the specification's prose that a value violates."""
     rule = _RULES.get(wanted)
     return rule(value) if rule else None
 
@@ -128,7 +128,7 @@ _PARTS: Mapping[str, Any] = {
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lsp.SemanticTokensPartialResult,
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: lsp.SemanticTokensPartialResult,
 }
-"""Partial results that are no list of what the result lists."""
+"""Types of partial results that are not a list of the result's items."""
 
 _MAY_BE_LEFT_OUT = {
     "InitializeParams.root_path",
@@ -136,14 +136,14 @@ _MAY_BE_LEFT_OUT = {
     "SignatureHelp.active_parameter",
     "SignatureInformation.active_parameter",
 }
-"""Of what may be null."""
+"""Types that include null."""
 
 _UNSIGNED = {"SemanticTokens.data", "SemanticTokensPartialResult.data", "SemanticTokensEdit.data"}
-"""Of what lsprotocol does not say it of."""
+"""Types for which lsprotocol does not declare a constraint."""
 
 
 def _check(value: Any, wanted: Any, where: str) -> None:
-    """The one function that all of these come down to: it goes down the type and the value together."""
+    """Check a value against a type, recursively."""
     if isinstance(wanted, ForwardRef):
         wanted = wanted.__forward_arg__
     if isinstance(wanted, str):
@@ -186,7 +186,7 @@ def _check_union(value: Any, alternatives: Sequence[Any], where: str) -> None:
             reasons.append(str(violation))
         else:
             return
-    # What got furthest is what was meant, unless it is of another kind or has names of another.
+    # Report the alternative that matched furthest, unless its kind or property names differ.
     raise Violation(max(reasons, key=lambda why: ("Literal" not in why, why.index(": "), "has no" not in why)))
 
 
@@ -243,12 +243,12 @@ def _properties(value: Any, names: set[str], where: str) -> None:
         raise Violation(f"{where}: {sorted(value)} instead of {sorted(names)}")
 
 
-# ---------------------------------------------------------------- types as lsprotocol has them
+# ---------------------------------------------------------------- types of lsprotocol
 
 
 def _field(wanted: type, field: "attrs.Attribute[Any]") -> Field:
     if isinstance(field.default, str):
-        # A method, a kind, or the version of JSON-RPC: it has one value, and is always there.
+        # A constant such as the method, a kind or the version of JSON-RPC, which is always present.
         return Field(Literal[field.default], is_required=True, may_be_null=False, is_unsigned=False)
     name = f"{wanted.__name__}.{field.name}"
     is_special = lsp.is_special_property(wanted, field.name)
@@ -265,7 +265,7 @@ def _json_name(name: str) -> str:
     return first + "".join(other.title() for other in others)
 
 
-# ---------------------------------------------------------------- what the specification says in words
+# ---------------------------------------------------------------- rules in the specification's prose
 
 
 def _start(range_: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,5 +1,5 @@
-"""A person who reads dumps in an editor: what is open and what it says, places in it as the editor counts them, and
-answers as the text that stands at their ranges.
+"""A reader of dumps in an editor: opens documents, marks positions in them, and returns answers as the text at their
+ranges.
 """
 
 import re
@@ -18,16 +18,16 @@ from xla_lens.syntax.file_names import split_name
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 NO_PAGE = "There is no such page, or its dump is neither open nor in the workspace.\n"
-"""The text of a page that is not made."""
+"""The text of a page that does not exist."""
 
 Range = Mapping[str, Any]
 
 in_all_encodings = pytest.mark.parametrize("reader", ["utf-8", "utf-16", "utf-32"], indirect=True)
-"""A test of a reader who counts columns in each unit that there is."""
+"""Runs a test with each position encoding."""
 
 
 class Reader:
-    """An editor that holds texts, with the server inside. `texts` are those of the documents that are open."""
+    """An editor with open documents and the server in the same process. `texts` are the open documents by URI."""
 
     def __init__(self, encoding: str = "utf-16") -> None:
         self.editor = Inside()
@@ -36,7 +36,7 @@ class Reader:
         self._versions: dict[str, int] = {}
 
     async def start(self, capabilities: Mapping[str, Any] = RICH, *folders: Path, **params: Any) -> Any:
-        """Begins the conversation, in a workspace of some folders; gives what the server can."""
+        """Initialize the server with some workspace folders. Return the result of `initialize`."""
         if folders:
             params["workspaceFolders"] = [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]
         general = {"general": {"positionEncodings": [self.encoding]}}
@@ -47,25 +47,25 @@ class Reader:
         return found
 
     async def set(self, **settings: Any) -> None:
-        """Changes the settings of the user, by their groups."""
+        """Change the user's settings, given by group."""
         count = len(self.editor.received("workspace/configuration"))
         self.editor.settings = settings
         self.editor.notify("workspace/didChangeConfiguration", {"settings": None})
         await self.editor.until(lambda: len(self.editor.received("workspace/configuration")) > count)
 
     async def stop(self) -> None:
-        """Ends the conversation, if it has begun. Raises what the server has done wrong."""
+        """Shut the server down if it was initialized. Raises the first failure of the server."""
         if self.editor.messages:
             await self.editor.stop()
 
     # ---------------------------------------------------------------- documents
 
     def open(self, path: Path, text: str | None = None) -> str:
-        """Opens a file, as it is on disk or with another text; gives its address."""
+        """Open a file as it is on disk or with another text. Return its URI."""
         return self.open_uri(path.as_uri(), path.read_bytes().decode() if text is None else text)
 
     def open_uri(self, uri: str, text: str) -> str:
-        """Opens a document."""
+        """Open a document."""
         self.texts[uri] = text
         self._versions[uri] = 1
         document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
@@ -73,7 +73,7 @@ class Reader:
         return uri
 
     def replace(self, uri: str, old: str, new: str) -> None:
-        """Replaces a part of an open document, which has to stand in it once; only what differs is changed."""
+        """Replace a text that occurs once in an open document. Only the differing part is sent."""
         text = self.texts[uri]
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in it"
         self.texts[uri] = text.replace(old, new)
@@ -88,36 +88,36 @@ class Reader:
         self.editor.notify("textDocument/didChange", changed)
 
     def close(self, uri: str) -> None:
-        """Closes a document."""
+        """Close a document."""
         del self.texts[uri]
         self.editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
-    # ---------------------------------------------------------------- places
+    # ---------------------------------------------------------------- positions
 
     def at(self, uri: str, marked: str) -> Mapping[str, int]:
-        """The position of a mark: a line that stands once in a document, and a line with a `^` below the place."""
+        """Return the position of a mark: a line that occurs once in a document, and below it a line with a `^`."""
         line, mark = marked.strip("\n").split("\n")
         rows = [row for row, found in enumerate(lines(self.text(uri))) if found == line]
         assert len(rows) == 1, f"{line!r} stands {len(rows)} times in it"
         return {"line": rows[0], "character": self.width(line[: mark.index("^")])}
 
     def text(self, uri: str) -> str:
-        """The text of a document: that of the editor, or else of the disk."""
+        """Return the text of a document, from the editor or else from disk."""
         return self.texts[uri] if uri in self.texts else path_of(uri).read_bytes().decode()
 
     def cut(self, uri: str, range_: Range) -> str:
-        """The text at a range, which has to lie in the document."""
+        """Return the text at a range, which must be inside the document."""
         text = self.text(uri)
         start, end = (self._index(text, range_[name]) for name in ("start", "end"))
         assert start <= end
         return text[start:end]
 
     def shown(self, places: Iterable[Mapping[str, Any]] | None) -> list[str]:
-        """Places as text: the end of the file's name, the number of the line, and what stands there."""
+        """Return locations as text: the end of the file name, the line number, and the text at the range."""
         return [self._shown(place) for place in places or ()]
 
     def width(self, text: str) -> int:
-        """The width of a text in what the editor counts in."""
+        """Return the width of a text in the editor's encoding."""
         match self.encoding:
             case "utf-8":
                 return len(text.encode("utf-8", "surrogatepass"))
@@ -141,28 +141,28 @@ class Reader:
         return start + widths.index(position["character"])
 
     def whole(self, uri: str) -> Range:
-        """The range of all lines of a document."""
+        """Return the range of a whole document."""
         return rows(0, len(lines(self.text(uri))))
 
     # ---------------------------------------------------------------- requests
 
     async def ask(self, method: str, uri: str, **params: Any) -> Any:
-        """The answer to a request about a document."""
+        """Return the answer to a request about a document."""
         return await self.editor.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
 
     async def ask_at(self, method: str, uri: str, marked: str, **params: Any) -> Any:
-        """The answer to a request about a marked place."""
+        """Return the answer to a request about a marked position."""
         return await self.ask(method, uri, position=self.at(uri, marked), **params)
 
     async def run(self, command: str, *arguments: Any) -> Any:
-        """The result of a command."""
+        """Run a command and return its result."""
         return await self.editor.request(
             "workspace/executeCommand", {"command": f"xla-lens.{command}", "arguments": list(arguments)}
         )
 
 
 async def show_page(reader: Reader, command: str, **arguments: Any) -> str:
-    """Has a page shown, and reads it as an editor does; gives its address."""
+    """Show a page and read it as an editor does. Return its URI."""
     found = await reader.run(command, arguments)
     (shown,) = reader.editor.received("window/showDocument")[-1:]
     assert shown["params"] == {"uri": found["uri"], "takeFocus": True}
@@ -172,40 +172,40 @@ async def show_page(reader: Reader, command: str, **arguments: Any) -> str:
 
 
 async def read_page(reader: Reader, uri: str) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     return str((await reader.editor.request("workspace/textDocumentContent", {"uri": uri}))["text"])
 
 
 def rows(first: int, last: int) -> Range:
-    """The range from the start of a line to that of another."""
+    """Return the range from the start of one line to the start of another."""
     return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text, as the protocol has them."""
+    """Return the lines of a text as the protocol defines them."""
     return _LINE_END.split(text)
 
 
 def path_of(uri: str) -> Path:
-    """The path of the address of a file."""
+    """Return the path of a file URI."""
     address = urlsplit(uri)
     assert address.scheme == "file", uri
     return Path(url2pathname(address.path))
 
 
 def short_name(uri: str) -> str:
-    """The end of the name of a file, which tells what it holds."""
+    """Return the end of a file name, which gives the kind of the file."""
     return re.split(r"_optimizations-|/", uri)[-1].removesuffix(".txt")
 
 
 def _same(text: str, other: str) -> int:
-    """How many characters two texts have in common at their starts."""
+    """Return the length of the common prefix of two texts."""
     pairs = zip(text, other, strict=False)
     return next((index for index, (one, two) in enumerate(pairs) if one != two), min(len(text), len(other)))
 
 
 def copied(path: Path, folder: Path, old: str = "", new: str = "") -> Path:
-    """A copy of the dump set of a file in a folder, with a text in place of another; gives that of the file."""
+    """Copy the dump set of a file to a folder, with one text replaced by another. Return the copy of the file."""
     folder.mkdir(exist_ok=True)
     for file in find_set(path).paths.values():
         text = file.read_text()
@@ -214,5 +214,5 @@ def copied(path: Path, folder: Path, old: str = "", new: str = "") -> Path:
 
 
 def sibling(path: Path, kind: str) -> Path:
-    """Another file of the set of a file."""
+    """Return another file of the set of a file."""
     return path.with_name(f"{split_name(path.name)[0]}-{kind}.txt")

@@ -23,7 +23,7 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS)[::3], ids=lambda fact: fact["file"])
-def test_nothing_goes_wrong(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
+def test_requests_about_real_dumps_succeed(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
     path = DUMPS / fact["file"]
     status, out, err = _run(capsys, "--sample", 5, path)
     assert (status, err) == (0, "")
@@ -35,13 +35,13 @@ def test_nothing_goes_wrong(capsys: pytest.CaptureFixture[str], fact: dict[str, 
 
 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU, PALLAS, PEAK_NAMES], ids=lambda path: path.name[:40])
-def test_nothing_goes_wrong_at_any_word(path: Path) -> None:
+def test_requests_at_every_word_succeed(path: Path) -> None:
     outcome = check_requests(path, None)
     assert outcome.failures == []
     assert outcome.requests["textDocument/hover"] == outcome.words > 60
 
 
-def test_a_folder_is_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_stands_for_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = _run(capsys, "--sample", 1, SPLIT.parent)
     files = [Path(line.split(": ")[0]).name for line in out.splitlines()]
     assert len(files) == 5
@@ -54,7 +54,7 @@ def test_a_folder_is_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> Non
     }
 
 
-def test_all_requests_are_made() -> None:
+def test_every_request_is_made() -> None:
     values = Path(str(SPLIT).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
     assert check_requests(values, 60).requests.keys() == HANDLERS.keys()
 
@@ -78,7 +78,7 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
         (_hover(9999, 0, 0), "ValueError: a position that is not in its file: 9999:0"),
     ],
 )
-def test_what_goes_wrong_is_found(
+def test_failure_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, told: str
 ) -> None:
     monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, DocumentHandler(answer, None, None, is_inline=True))
@@ -96,7 +96,7 @@ _FIRST = (lsp.TEXT_DOCUMENT_CODE_LENS, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lsp.TEXT
 
 
 @pytest.mark.parametrize("broken", [_FIRST, HANDLERS.keys() - set(_FIRST)], ids=["first", "others"])
-def test_each_request_that_fails_is_found(monkeypatch: pytest.MonkeyPatch, broken: Iterable[str]) -> None:
+def test_failure_of_each_request_is_reported(monkeypatch: pytest.MonkeyPatch, broken: Iterable[str]) -> None:
     async def raises(*_: Any) -> Any:
         raise ZeroDivisionError("broken")
 

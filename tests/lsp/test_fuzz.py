@@ -1,7 +1,6 @@
-"""Random dumps, edits and requests, with fixed seeds; `python tests/fuzz.py` goes on where these end.
+"""Random dumps, edits and requests with fixed seeds. `python tests/fuzz.py` runs more seeds.
 
-Each message is checked against the protocol (`lsp.wire`), each position against the text that it is about, and nothing
-may be logged.
+Each message is checked against the protocol (`lsp.wire`), each position against its text, and nothing may be logged.
 """
 
 import random
@@ -34,12 +33,12 @@ async def test_damaged_dumps(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", _seeds(range(4)))
-async def test_edits_give_what_a_fresh_load_gives(seed: int, tmp_path: Path) -> None:
+async def test_edited_documents_equal_a_fresh_load(seed: int, tmp_path: Path) -> None:
     assert await play("edits", seed, tmp_path, _DUMPS)
 
 
 @pytest.mark.parametrize("seed", _seeds(range(4)))
-async def test_all_at_once(seed: int, tmp_path: Path) -> None:
+async def test_concurrent_edits_requests_and_cancellations(seed: int, tmp_path: Path) -> None:
     assert await play("chaos", seed, tmp_path, _DUMPS)
 
 
@@ -60,8 +59,8 @@ async def test_beginnings_of_a_dump(name: str, every: int, tmp_path: Path) -> No
         assert await play_prefixes(player, name, data, every) == len(data.decode()) // every + 1
 
 
-async def test_every_request_of_every_variant(tmp_path: Path) -> None:
-    """Undamaged, but for what is not UTF-8 in the middle of it; so that nothing is left out by chance."""
+async def test_every_request_about_every_release(tmp_path: Path) -> None:
+    """Undamaged dumps, except for invalid UTF-8 in the middle, so that no request is skipped by chance."""
     asked: Counter[str] = Counter()
     chance = random.Random(0)
     async with playing(chance, tmp_path, _DUMPS) as player:
@@ -81,7 +80,7 @@ async def test_every_request_of_every_variant(tmp_path: Path) -> None:
     assert all(asked[method] > len(_DUMPS) // 3 for method in REQUESTS)
 
 
-def test_each_operator_makes_other_texts() -> None:
+def test_each_operator_changes_a_text() -> None:
     texts = [data for dump in _DUMPS for data in dump.values()]
     for name, operator in OPERATORS.items():
         chance = random.Random(name)
@@ -89,8 +88,8 @@ def test_each_operator_makes_other_texts() -> None:
         assert any(changed), name
 
 
-def test_positions_of_the_plain_texts() -> None:
-    """They are what the server's are compared with."""
+def test_reference_positions() -> None:
+    """The positions of the server are compared with these."""
     text = Text("a\r\n🚀b\rc\n", "utf-16")
     assert [text.position(index) for index in (0, 1, 2, 3, 4, 5)] == [
         {"line": line, "character": character} for line, character in ((0, 0), (0, 1), (0, 1), (1, 0), (1, 2), (1, 3))

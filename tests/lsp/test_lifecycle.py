@@ -1,4 +1,4 @@
-"""Each request has one answer, with the code that the protocol has for what is wrong with it; the server goes on."""
+"""Each request gets one response, errors have the codes of the specification, and the server survives all of it."""
 
 import asyncio
 import io
@@ -21,14 +21,14 @@ _INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities
 
 
 def _open(server: Process, path: Path = SEED) -> dict[str, Any]:
-    """Opens a document; gives it as parameters of requests."""
+    """Open a document and return it as parameters of requests."""
     document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": path.read_text()}
     server.notify("textDocument/didOpen", {"textDocument": document})
     return {"textDocument": {"uri": path.as_uri()}}
 
 
 async def _is_well(server: Process) -> None:
-    """The server goes on: it answers what is right."""
+    """The server still answers valid requests."""
     _open(server)
     assert await server.request("textDocument/hover", _PLACE)
     await server.stop()
@@ -36,7 +36,7 @@ async def _is_well(server: Process) -> None:
 
 
 async def _code(server: Process, message: dict[str, Any]) -> int:
-    """The code of the answer to a request, which need not be right."""
+    """Send a request, which may be invalid, and return the code of the error."""
     server.throw({"jsonrpc": "2.0", **message})
     with pytest.raises(Refused) as refused:
         await server.answer(message["id"])
@@ -44,12 +44,12 @@ async def _code(server: Process, message: dict[str, Any]) -> int:
 
 
 async def _codes_of_nothing(server: Process, count: int) -> list[int]:
-    """The codes of answers that are for no request, as soon as there are so many."""
+    """Wait for error responses without an id and return their codes."""
     await server.until(lambda: len(server.answers(None)) >= count)
     return [message["error"]["code"] for message in server.answers(None)]
 
 
-async def test_before_it_is_initialized(server: Process) -> None:
+async def test_requests_before_initialize_are_rejected(server: Process) -> None:
     for number, method in enumerate(["textDocument/hover", "shutdown", "workspace/nothing", "$/nothing", "exit"]):
         assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _NOT_INITIALIZED
     server.throw({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}})
@@ -62,7 +62,7 @@ async def test_before_it_is_initialized(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_after_it_was_shut_down(server: Process) -> None:
+async def test_requests_after_shutdown_are_rejected(server: Process) -> None:
     await server.initialize()
     assert await server.request("shutdown") is None
     for number, method in enumerate(["textDocument/hover", "shutdown", "initialize", "workspace/nothing"]):
@@ -74,8 +74,8 @@ async def test_after_it_was_shut_down(server: Process) -> None:
     server.finish()
 
 
-async def test_capabilities_of_later_versions_of_the_protocol(server: Process) -> None:
-    """What is not known is not there."""
+async def test_capabilities_of_later_protocol_versions_are_ignored(server: Process) -> None:
+    """Unknown values count as missing."""
     capabilities = {
         "general": {"positionEncodings": ["utf-64", "utf-8"], "later": {}},
         "later": [],
@@ -103,7 +103,7 @@ async def test_exit_without_shutdown_is_an_error(server: Process, is_initialized
     assert await server.ended() == (1, "")
 
 
-async def test_shutdown_and_exit_at_once_leave_no_request_unanswered(server: Process) -> None:
+async def test_shutdown_and_exit_answer_all_requests(server: Process) -> None:
     await server.initialize()
     here = _open(server)
     numbers = [server.ask("textDocument/documentSymbol", here) for _ in range(20)]
@@ -140,7 +140,7 @@ _WRONG_PARAMS: list[tuple[str, Any]] = [
 ]
 
 
-async def test_params_that_are_wrong(server: Process) -> None:
+async def test_invalid_params_are_rejected(server: Process) -> None:
     await server.initialize()
     for number, (method, params) in enumerate(_WRONG_PARAMS):
         message = {"id": f"a{number}", "method": method, "params": params}
@@ -149,10 +149,10 @@ async def test_params_that_are_wrong(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_methods_that_there_are_not(server: Process) -> None:
+async def test_unknown_methods_are_rejected(server: Process) -> None:
     await server.initialize()
     for number, method in enumerate(
-        # Some are notifications, which are no requests however they are sent.
+        # Some are notifications: with an id they are unknown requests.
         ["", "$/nothing", "textDocument/rename", "notebookDocument/didOpen", "initialized", "textDocument/didOpen"]
     ):
         message = {"id": f"a{number}", "method": method, "params": {"textDocument": {"uri": _URI}}}
@@ -188,7 +188,7 @@ async def test_notifications_are_never_answered(server: Process) -> None:
     assert not server.answers(None)
 
 
-async def test_notifications_that_are_wrong_are_only_logged(server: Process) -> None:
+async def test_invalid_notifications_are_logged(server: Process) -> None:
     await server.initialize()
     for method, params in (
         ("textDocument/didOpen", {"textDocument": {"uri": _URI}}),
@@ -210,7 +210,7 @@ async def test_notifications_that_are_wrong_are_only_logged(server: Process) -> 
     server.finish()
 
 
-async def test_what_is_no_message(server: Process) -> None:
+async def test_json_that_is_not_a_message_is_rejected(server: Process) -> None:
     await server.initialize()
     _open(server)
     for message in (
@@ -238,11 +238,11 @@ async def test_what_is_no_message(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_answers_to_nothing_are_ignored(server: Process) -> None:
+async def test_unexpected_responses_are_ignored(server: Process) -> None:
     await server.initialize()
     here = _open(server)
     number = server.ask("textDocument/documentSymbol", here)
-    # Among them answers to what the editor itself has asked.
+    # Among them responses with the id of the editor's own request.
     for answer in (
         {"id": "nothing", "result": None},
         {"id": 4711, "error": {"code": 1, "message": "m"}},
@@ -257,7 +257,7 @@ async def test_answers_to_nothing_are_ignored(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_ids_of_all_kinds(server: Process) -> None:
+async def test_ids_of_all_types_are_accepted(server: Process) -> None:
     await server.initialize()
     _open(server)
     numbers: list[int | str] = [0, -1, 2**31 - 1, -(2**31), "", "0", "ä🚀", "x" * 10_000]
@@ -268,7 +268,7 @@ async def test_ids_of_all_kinds(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_an_id_that_is_in_use(server: Process) -> None:
+async def test_id_of_a_request_in_flight_is_rejected(server: Process) -> None:
     await server.initialize()
     here = _open(server)
     for _ in range(3):
@@ -297,7 +297,7 @@ _NO_JSON = [
 ]
 
 
-async def test_what_is_no_json(server: Process) -> None:
+async def test_invalid_json_is_rejected(server: Process) -> None:
     await server.initialize()
     for body in _NO_JSON:
         server.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -305,7 +305,7 @@ async def test_what_is_no_json(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_json_that_is_nested_deeply(server: Process) -> None:
+async def test_deeply_nested_json_is_accepted(server: Process) -> None:
     await server.initialize()
     _open(server)
     for depth in (100, 900):
@@ -337,7 +337,7 @@ _HEADERS = [
 ]
 
 
-async def test_headers_that_are_right(server: Process) -> None:
+async def test_valid_headers_are_accepted(server: Process) -> None:
     await server.initialize()
     _open(server)
     for header in _HEADERS:
@@ -384,7 +384,7 @@ async def test_bad_header_ends_the_connection(server: Process, length: int) -> N
     assert set(codes) == {_PARSE_ERROR}
 
 
-async def test_bytes_that_come_one_by_one(server: Process) -> None:
+async def test_message_that_arrives_byte_by_byte(server: Process) -> None:
     await server.initialize()
     _open(server)
     server.expect("hover", "textDocument/hover")
@@ -397,7 +397,7 @@ async def test_bytes_that_come_one_by_one(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_messages_that_come_at_once(server: Process) -> None:
+async def test_many_messages_that_arrive_at_once(server: Process) -> None:
     await server.initialize()
     _open(server)
     data = b""
@@ -414,13 +414,13 @@ async def test_messages_that_come_at_once(server: Process) -> None:
 
 
 def _slow_dump(folder: Path) -> Path:
-    """A dump that takes some seconds to load."""
+    """Write a dump that takes some seconds to load."""
     path = folder / "slow-buffer-assignment.txt"
     path.write_text(slow_text(3_000))
     return path
 
 
-async def test_a_request_is_cancelled(server: Process, tmp_path: Path) -> None:
+async def test_cancelled_requests_get_one_response(server: Process, tmp_path: Path) -> None:
     await server.initialize(RICH)
     here = _open(server, _slow_dump(tmp_path))
     place = {**here, "position": {"line": 1, "character": 3}}
@@ -431,7 +431,7 @@ async def test_a_request_is_cancelled(server: Process, tmp_path: Path) -> None:
     for number in numbers[:4]:
         with pytest.raises(Refused, match=str(_CANCELLED)):
             await server.answer(number)
-    # The others have their answers, and what was answered cannot be cancelled.
+    # The other request is answered, and cancelling answered requests has no effect.
     assert await server.answer(numbers[4])
     for number in numbers:
         server.cancel(number)
@@ -439,7 +439,7 @@ async def test_a_request_is_cancelled(server: Process, tmp_path: Path) -> None:
     assert [len(server.answers(number)) for number in numbers] == [1] * len(numbers)
 
 
-async def test_requests_about_a_document_that_is_closed_meanwhile_are_answered(server: Process, tmp_path: Path) -> None:
+async def test_closing_a_document_answers_its_requests(server: Process, tmp_path: Path) -> None:
     await server.initialize(RICH)
     here = _open(server, _slow_dump(tmp_path))
     numbers = [
@@ -448,6 +448,6 @@ async def test_requests_about_a_document_that_is_closed_meanwhile_are_answered(s
     ]
     await asyncio.sleep(0.3)
     server.notify("textDocument/didClose", here)
-    # Nobody has cancelled them.
+    # The result is null and not an error: nobody has cancelled the requests.
     assert [await server.answer(number) for number in numbers] == [None, None]
     await _is_well(server)

@@ -1,4 +1,4 @@
-"""The validator that all messages of these tests go through refuses what is wrong."""
+"""The validator that checks all messages in these tests rejects invalid ones."""
 
 import json
 import re
@@ -77,7 +77,7 @@ _RESULTS = {
 
 
 def _edited(value: Any, path: str, *new: Any) -> Any:
-    """A copy with another value at a path, or without it."""
+    """Return a copy with another value at a path, or without the path."""
     value = found = _copied(value)
     *names, last = [int(name) if name.isdigit() else name for name in path.split(".")]
     for name in names:
@@ -90,7 +90,7 @@ def _edited(value: Any, path: str, *new: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """A copy that shares nothing, not even with itself."""
+    """Return a deep copy without shared parts."""
     if isinstance(value, dict):
         return {name: _copied(item) for name, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
@@ -107,13 +107,13 @@ def _answer(name: str) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", _CALLS)
-def test_calls_that_are_right(name: str) -> None:
+def test_valid_calls_are_accepted(name: str) -> None:
     sender, call = _call(name)
     check_call(call, sender)
 
 
 @pytest.mark.parametrize("name", _RESULTS)
-def test_answers_that_are_right(name: str) -> None:
+def test_valid_results_are_accepted(name: str) -> None:
     method, answer = _answer(name)
     check_answer(answer, method)
 
@@ -162,7 +162,7 @@ def test_answers_that_are_right(name: str) -> None:
         ("configuration", "params.items.0", [[]], "(list)"),
     ],
 )
-def test_calls_that_are_wrong(name: str, path: str, new: list[Any], reason: str) -> None:
+def test_invalid_calls_are_rejected(name: str, path: str, new: list[Any], reason: str) -> None:
     sender, call = _call(name)
     with pytest.raises(Violation, match=re.escape(reason)):
         check_call(_edited(call, path, *new), sender)
@@ -206,7 +206,7 @@ def test_calls_that_are_wrong(name: str, path: str, new: list[Any], reason: str)
         ("shutdown", "result", [], "needs 'result'"),
     ],
 )
-def test_answers_that_are_wrong(name: str, path: str, new: list[Any], reason: str) -> None:
+def test_invalid_results_are_rejected(name: str, path: str, new: list[Any], reason: str) -> None:
     method, answer = _answer(name)
     with pytest.raises(Violation, match=re.escape(reason)):
         check_answer(_edited(answer, path, *new), method)
@@ -224,23 +224,23 @@ def test_answers_that_are_wrong(name: str, path: str, new: list[Any], reason: st
         [],
     ],
 )
-def test_errors_that_are_wrong(error: Any) -> None:
+def test_invalid_errors_are_rejected(error: Any) -> None:
     with pytest.raises(Violation):
         check_answer({"jsonrpc": "2.0", "id": 1, "error": error}, "shutdown")
 
 
-def test_errors_that_are_right() -> None:
+def test_valid_errors_are_accepted() -> None:
     check_answer({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "m"}}, "shutdown")
     check_answer({"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "m", "data": [None]}}, "shutdown")
 
 
-def test_an_answer_has_either_a_result_or_an_error() -> None:
+def test_response_has_either_a_result_or_an_error() -> None:
     error = {"code": 1, "message": "m"}
     with pytest.raises(Violation):
         check_answer({"jsonrpc": "2.0", "id": 1, "result": None, "error": error}, "shutdown")
 
 
-def test_the_sender_counts() -> None:
+def test_methods_of_the_other_side_are_rejected() -> None:
     _, call = _call("hover")
     with pytest.raises(Violation, match="the server does not send"):
         check_call(call, "server")
@@ -249,7 +249,7 @@ def test_the_sender_counts() -> None:
         check_call(call, "client")
 
 
-def test_progress_and_parts() -> None:
+def test_progress_and_partial_results_are_checked() -> None:
     check_progress({"kind": "begin", "title": "t", "percentage": 0})
     check_progress({"kind": "report", "message": "m"})
     check_progress({"kind": "end"})
@@ -264,7 +264,7 @@ def test_progress_and_parts() -> None:
             check_part(value, method)
 
 
-def test_what_lsprotocol_writes_is_right() -> None:
+def test_what_lsprotocol_serializes_is_accepted() -> None:
     converter = converters.get_converter()
     position = lsp.Position(0, 0)
     whole = lsp.Range(position, position)

@@ -1,4 +1,4 @@
-"""The same answers in UTF-8, UTF-16 and UTF-32, and with either line end, whatever stands in the lines."""
+"""Answers are the same in UTF-8, UTF-16 and UTF-32 and with both line ends, whatever the lines contain."""
 
 import itertools
 import random
@@ -23,13 +23,13 @@ _ODD = (
     "      │   └── two\nlines 🚀🚀 (34.3%, total: 1 024 bytes, current: 1 024 bytes, remaining: 1 976 bytes)",
     "      │   └── 🚀 nothing of a stack trace",
 )
-"""Lines for the stack traces: XLA writes what the program is called there, as it is."""
+"""Lines for stack traces, which XLA prints without escaping."""
 
 _ROUNDS = 60
 
 
 class _Lines(Text):
-    """A text whose random positions are the same in each unit and with either line end."""
+    """A text whose random positions are the same in each encoding and with both line ends."""
 
     def some(self, chance: random.Random) -> Any:
         start, end = chance.choice(self.spans)
@@ -37,7 +37,7 @@ class _Lines(Text):
 
 
 def _files(folder: Path) -> dict[Path, str]:
-    """The files of a set, in which some lines are odd."""
+    """Return the files of a set with odd characters in some lines."""
     stem = _NAMES.name.removesuffix("-live-range.txt")
     files = {folder / path.name: path.read_text() for path in _NAMES.parent.glob(f"{stem}-*")}
     lines = files[folder / _NAMES.name].split("\n")
@@ -48,12 +48,12 @@ def _files(folder: Path) -> dict[Path, str]:
 
 
 def _methods() -> list[str]:
-    """All requests about an open document."""
+    """The methods of all requests about an open document."""
     return [method for method in METHODS if "textDocument" in fields_of(lsp.METHOD_TO_TYPES[method][2])]
 
 
 async def _answers(folder: Path, encoding: str, line_end: str) -> list[Any]:
-    """What is answered to the same requests, with positions as lines and characters."""
+    """Return the answers to the same requests, with positions as lines and characters."""
     editor, texts = Inside(), {}
     await editor.initialize({**RICH, "general": {"positionEncodings": [encoding]}})
     for path, text in _files(folder).items():
@@ -76,7 +76,7 @@ async def _answers(folder: Path, encoding: str, line_end: str) -> list[Any]:
 
 
 def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
-    """Some JSON, with positions as lines and characters of the text that they are about."""
+    """Return some JSON with its positions as lines and characters of their texts."""
     if isinstance(value, list):
         return [_plain(item, texts, uri, method) for item in value]
     if not isinstance(value, dict):
@@ -89,7 +89,7 @@ def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
         return [(_plain(place, texts, uri, ""), *told) for place, *told in found]
     own = str(value.get("targetUri") or value.get("uri") or uri)
     return {
-        # What a lens needs to be resolved, and what tells one state of the server from another.
+        # Data for `codeLens/resolve`, and ids of results: both differ between servers.
         key: _plain(item, texts, uri if key == "originSelectionRange" else own, method)
         for key, item in value.items()
         if key not in ("data", "resultId")
@@ -102,7 +102,7 @@ _VARIANTS = list(itertools.product(ENCODINGS, ("\n", "\r\n")))
 @pytest.mark.parametrize(
     "variants", [_VARIANTS[:4:3], pytest.param(_VARIANTS, marks=pytest.mark.slow)], ids=["some", "all"]
 )
-async def test_the_same_answers_in_all_units_and_with_both_line_ends(
+async def test_answers_do_not_depend_on_encoding_and_line_ends(
     tmp_path: Path, variants: Sequence[tuple[str, str]]
 ) -> None:
     expected = await _answers(tmp_path, "utf-32", "\n")

@@ -1,4 +1,4 @@
-"""The server as a process: how it starts, and how it ends by itself whatever becomes of the editor."""
+"""The server as a process: how it starts, and how it exits whatever happens to the editor."""
 
 import asyncio
 import signal
@@ -20,7 +20,7 @@ _OPEN = {"uri": _URI, "languageId": "xla-dump", "version": 1, "text": SEED.read_
 _MEGABYTE = 1 << 20
 
 
-async def test_it_says_what_it_can_and_ends_when_told(server: Process) -> None:
+async def test_server_announces_capabilities_and_exits(server: Process) -> None:
     result = await server.initialize()
     capabilities = result["capabilities"]
     assert result["serverInfo"]["name"] == "xla-lens"
@@ -39,17 +39,17 @@ async def test_it_says_what_it_can_and_ends_when_told(server: Process) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-async def test_it_counts_columns_as_the_client_prefers(server: Process, encoding: str) -> None:
+async def test_server_uses_the_first_encoding_of_the_client(server: Process, encoding: str) -> None:
     result = await server.initialize({"general": {"positionEncodings": [encoding, "utf-16"]}})
     assert result["capabilities"]["positionEncoding"] == encoding
     await server.stop()
 
 
-# ---------------------------------------------------------------- the editor is gone
+# ---------------------------------------------------------------- the editor exits
 
 
 @pytest.mark.parametrize("is_initialized", [True, False])
-async def test_it_ends_when_nothing_more_is_sent(server: Process, is_initialized: bool) -> None:
+async def test_server_exits_at_the_end_of_input(server: Process, is_initialized: bool) -> None:
     if is_initialized:
         await server.initialize(RICH)
         server.notify("textDocument/didOpen", {"textDocument": _OPEN})
@@ -57,22 +57,22 @@ async def test_it_ends_when_nothing_more_is_sent(server: Process, is_initialized
     assert await server.ended() == (1, "")
 
 
-async def test_it_ends_in_the_middle_of_a_message(server: Process) -> None:
+async def test_server_exits_at_the_end_of_input_inside_a_message(server: Process) -> None:
     await server.initialize()
     server.write(framed({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": _OPEN}})[:-9])
     server.hang_up()
     assert await server.ended() == (1, "")
 
 
-async def test_it_ends_when_nobody_reads_what_it_says(server: Process) -> None:
+async def test_server_exits_when_its_output_is_closed(server: Process) -> None:
     await server.initialize()
     server.close_reading()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     assert await server.ended() == (1, "")
 
 
-async def test_it_ends_when_the_editor_was_killed() -> None:
-    """Although something else keeps its standard input open."""
+async def test_server_exits_when_the_editor_process_is_gone() -> None:
+    """Even if another process keeps the standard input open."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as editor:
         server = await Process.start()
         await server.initialize(processId=editor.pid)
@@ -85,7 +85,7 @@ async def test_it_ends_when_the_editor_was_killed() -> None:
 
 
 @pytest.mark.parametrize("number", [0, -1, -(2**31), 2**31 - 1])
-async def test_an_editor_that_cannot_be_watched(server: Process, number: int) -> None:
+async def test_invalid_process_id_of_the_editor_is_ignored(server: Process, number: int) -> None:
     await server.initialize(processId=number)
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     await asyncio.sleep(1.2)
@@ -94,7 +94,7 @@ async def test_an_editor_that_cannot_be_watched(server: Process, number: int) ->
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
-async def test_signals_end_it_without_a_word(server: Process, number: int, status: int) -> None:
+async def test_signals_end_the_server_silently(server: Process, number: int, status: int) -> None:
     await server.initialize()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     assert await server.request("textDocument/hover", _PLACE)
@@ -102,7 +102,7 @@ async def test_signals_end_it_without_a_word(server: Process, number: int, statu
     assert await server.ended() == (status, "")
 
 
-async def test_signals_end_it_while_it_loads(server: Process, tmp_path: Path) -> None:
+async def test_signals_end_the_server_during_a_load(server: Process, tmp_path: Path) -> None:
     await _open_slow(server, tmp_path)
     server.process.send_signal(signal.SIGINT)
     started = time.monotonic()
@@ -111,7 +111,7 @@ async def test_signals_end_it_while_it_loads(server: Process, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("way", ["exit", "hang up"])
-async def test_it_ends_soon_while_it_loads(server: Process, tmp_path: Path, way: str) -> None:
+async def test_server_exits_soon_during_a_load(server: Process, tmp_path: Path, way: str) -> None:
     await _open_slow(server, tmp_path)
     started = time.monotonic()
     if way == "exit":
@@ -123,7 +123,7 @@ async def test_it_ends_soon_while_it_loads(server: Process, tmp_path: Path, way:
 
 
 async def _open_slow(server: Process, folder: Path) -> None:
-    """Opens a dump that takes many seconds to load."""
+    """Open a dump that takes many seconds to load."""
     path = folder / "slow-buffer-assignment.txt"
     path.write_text(slow_text(20_000))
     await server.initialize(RICH)
@@ -131,11 +131,11 @@ async def _open_slow(server: Process, folder: Path) -> None:
     await server.until(lambda: "begin" in str(server.received("$/progress")))
 
 
-# ---------------------------------------------------------------- an editor that is slow
+# ---------------------------------------------------------------- slow editors
 
 
-async def test_an_editor_that_does_not_read_for_a_while(server: Process) -> None:
-    """What it sends is read, and all answers come when it reads again."""
+async def test_slow_editor_gets_all_responses(server: Process) -> None:
+    """Its messages are read, and all responses arrive once it reads again."""
     await server.initialize()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     assert await server.request("textDocument/hover", _PLACE)
@@ -150,14 +150,14 @@ async def test_an_editor_that_does_not_read_for_a_while(server: Process) -> None
     await server.stop()
 
 
-async def test_an_editor_that_does_not_read_and_asks_on_and_on(server: Process) -> None:
-    """The answers that wait are bounded, and so is what is read of the editor."""
+async def test_output_for_an_editor_that_does_not_read_is_bounded(server: Process) -> None:
+    """The server bounds the responses that wait, and stops reading requests."""
     await server.initialize()
     before = server.resident_bytes()
     server.pause_reading()
     count = 200
     for number in range(count):
-        # The answer tells it, and is as long.
+        # The error repeats the method, so it is as long.
         server.throw({"jsonrpc": "2.0", "id": f"a{number}", "method": "x" * _MEGABYTE})
     sizes = []
     for _ in range(20):
@@ -172,17 +172,17 @@ async def test_an_editor_that_does_not_read_and_asks_on_and_on(server: Process) 
     await server.stop()
 
 
-# ---------------------------------------------------------------- a port
+# ---------------------------------------------------------------- TCP
 
 
-async def test_it_can_listen_on_a_port() -> None:
+async def test_server_can_listen_on_a_port() -> None:
     server = await Process.connect()
     assert (await server.initialize())["serverInfo"]["name"] == "xla-lens"
     await server.stop()
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
-async def test_it_ends_when_a_connection_is_broken(is_busy: bool) -> None:
+async def test_server_exits_when_the_connection_breaks(is_busy: bool) -> None:
     server = await Process.connect()
     await server.initialize()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
@@ -195,7 +195,7 @@ async def test_it_ends_when_a_connection_is_broken(is_busy: bool) -> None:
     assert await server.ended() == (1, "")
 
 
-async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+async def test_port_in_use_is_reported_in_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

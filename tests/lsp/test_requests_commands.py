@@ -1,4 +1,4 @@
-"""Commands, which tell what the command line tells, or show what a lens or an action leads to."""
+"""Commands: those of the command line, and those that lenses and actions run."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
 
-async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_commands_return_what_the_command_line_prints(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     await reader.start()
     capsys.readouterr()
     for path in (SEED, SPLIT, TPU):
@@ -46,7 +46,7 @@ async def test_options_of_the_report(reader: Reader, capsys: pytest.CaptureFixtu
     assert await reader.run("report", {"uri": uri, **given}) == await reader.run("report", {"uri": uri})
 
 
-async def test_every_code_is_explained(reader: Reader) -> None:
+async def test_explain_returns_the_page_of_every_code(reader: Reader) -> None:
     await reader.start()
     for code in Code:
         text = await reader.run("explain", {"code": str(code)})
@@ -55,8 +55,8 @@ async def test_every_code_is_explained(reader: Reader) -> None:
         assert path_of(shown["params"]["uri"]).read_text() == text
 
 
-async def test_the_live_set_at_a_place(reader: Reader) -> None:
-    """At a step that step, at a value the one at which it is born."""
+async def test_show_live_set_at_a_position(reader: Reader) -> None:
+    """The live set at the step, or for a value at the step where it is born."""
     await reader.start()
     uri = reader.open(SEED)
     for marked, step in (
@@ -71,7 +71,7 @@ async def test_the_live_set_at_a_place(reader: Reader) -> None:
         assert found["text"].startswith(f"Live at step {step}\n")
 
 
-async def test_the_live_set_at_a_place_of_the_module_and_of_a_page(reader: Reader) -> None:
+async def test_show_live_set_at_a_position_of_a_module_or_a_page(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(find_set(SPLIT).paths[FileKind.HLO])
     row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))
@@ -84,7 +84,7 @@ async def test_the_live_set_at_a_place_of_the_module_and_of_a_page(reader: Reade
     assert found["text"].startswith("Live at step 9\n")
 
 
-async def test_references_are_shown(reader: Reader) -> None:
+async def test_show_references_goes_to_the_first(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     position = reader.at(uri, "    cublas-gemm.1{}:4-5\n      ^")
@@ -96,7 +96,7 @@ async def test_references_are_shown(reader: Reader) -> None:
     assert len(reader.editor.received("window/showDocument")) == 1
 
 
-async def test_an_editor_that_shows_nothing_gets_the_result(reader: Reader) -> None:
+async def test_commands_return_results_to_editors_without_show_document(reader: Reader) -> None:
     await reader.start({})
     uri = reader.open(SEED)
     assert (await reader.run("showLiveSet", {"uri": uri, "step": 5}))["text"].startswith("Live at step 5\n")
@@ -169,7 +169,7 @@ _NO_DUMP = " is neither open nor a dump"
         ("goTo", [{"path": "a.py", "line": 1}], "a.py is not in the workspace"),
     ],
 )
-async def test_arguments_that_are_wrong(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
+async def test_invalid_arguments_are_rejected(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
     await reader.start()
     names = {"uri": reader.open(SEED), "closed": SPLIT.as_uri()}
 
@@ -186,7 +186,7 @@ async def test_arguments_that_are_wrong(reader: Reader, command: str, arguments:
     assert "\n" not in told
 
 
-async def test_a_step_and_an_allocation_that_there_are_not(reader: Reader) -> None:
+async def test_pages_of_unknown_steps_and_allocations_say_so(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     found = await reader.run("showLiveSet", {"uri": uri, "step": 99})
@@ -195,8 +195,8 @@ async def test_a_step_and_an_allocation_that_there_are_not(reader: Reader) -> No
     assert found["text"] == "The dump has no allocation 99.\n"
 
 
-async def test_files_of_the_workspace_need_not_be_open(reader: Reader, tmp_path: Path) -> None:
-    """An editor does not open a file that is too large for it."""
+async def test_commands_work_on_files_that_are_not_open(reader: Reader, tmp_path: Path) -> None:
+    """Editors do not open files that are too large for them."""
     path = copied(SPLIT, tmp_path)
     await reader.start(RICH, tmp_path)
     values = sibling(path, "buffer-assignment-values").as_uri()
@@ -208,8 +208,8 @@ async def test_files_of_the_workspace_need_not_be_open(reader: Reader, tmp_path:
     assert not reader.editor.diagnostics
 
 
-async def test_links_of_the_workspace_lead_nowhere_outside(reader: Reader, tmp_path: Path) -> None:
-    """What is outside the user has to ask for; a page that something refers to is not enough."""
+async def test_pages_cannot_follow_links_out_of_the_workspace(reader: Reader, tmp_path: Path) -> None:
+    """The user must name a file outside the workspace in a command; the URI of a page is not enough."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     target = copied(SEED, outside)
@@ -225,8 +225,8 @@ async def test_links_of_the_workspace_lead_nowhere_outside(reader: Reader, tmp_p
         assert await read_page(reader, page) == shown["text"]
 
 
-async def test_a_dump_may_lie_anywhere(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    """An editor without a workspace, in which a file is too large to be opened."""
+async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """Without a workspace, and with a file too large to open."""
     path = copied(SPLIT, tmp_path)
     await reader.start(RICH)
     for file in find_set(path).paths.values():
@@ -240,7 +240,7 @@ async def test_a_dump_may_lie_anywhere(reader: Reader, loads: Loads, tmp_path: P
             await reader.run("report", {"uri": (tmp_path / name).as_uri()})
 
 
-async def test_what_takes_long_shows_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
     await reader.start(RICH, tmp_path)
     loads.hold()
@@ -257,7 +257,7 @@ async def test_what_takes_long_shows_progress(reader: Reader, loads: Loads, tmp_
     await reader.editor.until(lambda: told("bar") == ["begin", "end"])
 
 
-async def test_a_command_can_be_taken_back(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
     await reader.start(RICH, tmp_path)
     loads.hold()
@@ -272,7 +272,7 @@ async def test_a_command_can_be_taken_back(reader: Reader, loads: Loads, tmp_pat
     assert await reader.run("report", {"uri": path.as_uri()})
 
 
-async def test_the_loop_goes_on_while_a_report_is_made(reader: Reader, tmp_path: Path) -> None:
+async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Path) -> None:
     path = tmp_path / "slow-buffer-assignment.txt"
     path.write_text(slow_text(300))
     await reader.start(RICH, tmp_path)

@@ -1,6 +1,4 @@
-"""Diagnostics: published to editors that do not ask for them, and pulled by those that do; of documents, and of the
-workspace.
-"""
+"""Diagnostics of documents and of the workspace, published and pulled."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,13 +18,13 @@ _NO_REFRESH: Mapping[str, Any] = {
     **PULLING,
     "workspace": {name: value for name, value in RICH["workspace"].items() if name != "diagnostics"},
 }
-"""An editor that pulls diagnostics, and cannot be told to pull them again: Neovim is one."""
+"""An editor, such as Neovim, that pulls diagnostics and supports no refresh requests."""
 
 _BAD = ("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
-"""Two values are on the same bytes then."""
+"""Makes two values occupy the same bytes."""
 
 _ROW = " value: <246 constant.39 @0> (size=4,offset=0): f32[]\n"
-"""Without it a value has no place, which is told in another file."""
+"""Without this row a value has no allocation, which is reported in another file."""
 
 
 def _codes(found: list[Any]) -> list[str]:
@@ -38,7 +36,7 @@ async def _pull(reader: Reader, uri: str, **params: Any) -> Any:
 
 
 async def _pull_all(reader: Reader, before: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
-    """The reports of the workspace, by their documents."""
+    """Return the reports of the workspace by document."""
     known = [{"uri": uri, "value": value} for uri, value in (before or {}).items()]
     report = await reader.editor.request("workspace/diagnostic", {"previousResultIds": known, **params})
     uris = [item["uri"] for item in report["items"]]
@@ -47,21 +45,21 @@ async def _pull_all(reader: Reader, before: Mapping[str, str] | None = None, **p
 
 
 async def _until(reader: Reader, uri: str, codes: list[str]) -> None:
-    """Waits until certain diagnostics of a document are published."""
+    """Wait until a document has diagnostics with certain codes."""
     await reader.editor.until(lambda: _codes(reader.editor.diagnostics.get(uri, [])) == codes)
 
 
 async def _settle(reader: Reader, uri: str) -> None:
-    """Waits until what was sent before is handled, and has been told of."""
+    """Wait until earlier messages are handled and their notifications received."""
     await reader.ask("hover", uri, position={"line": 0, "character": 0})
     await reader.editor.request("workspace/symbol", {"query": "nobody"})
 
 
-# ---------------------------------------------------------------- what a diagnostic says
+# ---------------------------------------------------------------- one diagnostic
 
 
 @in_all_encodings
-async def test_a_diagnostic(reader: Reader, tmp_path: Path) -> None:
+async def test_diagnostic_has_all_parts_of_a_finding(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     await _until(reader, uri, ["peak-understated"])
@@ -80,7 +78,7 @@ async def test_a_diagnostic(reader: Reader, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- published
 
 
-async def test_diagnostics_are_published_with_the_version_they_are_of(reader: Reader) -> None:
+async def test_published_diagnostics_have_the_version_of_the_document(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     await _until(reader, uri, ["peak-understated"])
@@ -96,7 +94,7 @@ async def test_diagnostics_are_published_with_the_version_they_are_of(reader: Re
     assert versions == {1: ["peak-understated"], 2: codes, 3: ["peak-understated"]}
 
 
-async def test_findings_in_files_that_are_not_open_are_published_too(reader: Reader, tmp_path: Path) -> None:
+async def test_diagnostics_of_files_that_are_not_open_are_published(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     values, live = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "live-range"))
@@ -107,12 +105,12 @@ async def test_findings_in_files_that_are_not_open_are_published_too(reader: Rea
     (diagnostic,) = reader.editor.diagnostics[values]
     assert reader.cut(values, diagnostic["range"]) == "<246 constant.39 @0>"
     reader.close(uri)
-    # What is on disk counts again, and nothing of it is open.
+    # The set has no open documents any more.
     await _until(reader, values, [])
     await _until(reader, live, [])
 
 
-async def test_they_are_carried_over_edits_of_other_files(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_published_diagnostics_follow_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     await reader.start()
     live = reader.open(sibling(path, "live-range"))
@@ -121,13 +119,15 @@ async def test_they_are_carried_over_edits_of_other_files(reader: Reader, loads:
     await reader.editor.until(lambda: reader.editor.diagnostics[live][0]["range"]["start"]["line"] == 84)
     loads.hold()
     reader.replace(live, "\nHloLiveRange (max 40):", "\n\n\nHloLiveRange (max 40):")
-    # Opening another document tells of the set as it is known, at the places as they are now.
+    # Opening another document publishes the last analysis again, at the current positions.
     await reader.set(diagnostics={"ignore": ["syntax"]})
     await reader.editor.until(lambda: reader.editor.diagnostics[live][0]["range"]["start"]["line"] == 86)
     assert reader.cut(live, reader.editor.diagnostics[live][0]["range"]) == "Live ranges at 37 (peak):"
 
 
-async def test_what_is_left_out_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_truncated_diagnostics_are_logged(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(limits, "DIAGNOSTIC_LIMIT", 3)
     await reader.start()
     text = "BufferAssignment:\n" + "?\n\n" * 9
@@ -142,7 +142,7 @@ async def test_what_is_left_out_is_logged(reader: Reader, monkeypatch: pytest.Mo
 # ---------------------------------------------------------------- pulled
 
 
-async def test_pulled_diagnostics_are_told_once(reader: Reader) -> None:
+async def test_pulled_diagnostics_are_unchanged_the_second_time(reader: Reader) -> None:
     capabilities = (await reader.start(PULLING))["capabilities"]
     assert capabilities["diagnosticProvider"] == {"interFileDependencies": True, "workspaceDiagnostics": True}
     uri = reader.open(SEED)
@@ -160,7 +160,7 @@ async def test_pulled_diagnostics_are_told_once(reader: Reader) -> None:
     assert not reader.editor.received(_REFRESH)
 
 
-async def test_an_edit_in_a_sibling_has_them_pulled_again(reader: Reader, tmp_path: Path) -> None:
+async def test_edit_of_a_sibling_refreshes_pulled_diagnostics(reader: Reader, tmp_path: Path) -> None:
     await reader.start(PULLING)
     path = copied(SPLIT, tmp_path)
     uri, values = reader.open(path), reader.open(sibling(path, "buffer-assignment-values"))
@@ -171,13 +171,13 @@ async def test_an_edit_in_a_sibling_has_them_pulled_again(reader: Reader, tmp_pa
     await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
     report = await _pull(reader, values, previousResultId=before["resultId"])
     assert _codes(report["items"]) == ["unassigned-value"]
-    # The editor pulls those of the document that it has changed by itself.
+    # The editor pulls the diagnostics of a document it has changed without being asked.
     reader.replace(values, "Used values:", "\nUsed values:")
     await _settle(reader, values)
     assert len(reader.editor.received(_REFRESH)) == 1
 
 
-async def test_they_are_pulled_again_once_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+async def test_diagnostics_are_refreshed_after_a_load(reader: Reader, loads: Loads) -> None:
     await reader.start(PULLING)
     uri = reader.open(SEED)
     before = await _pull(reader, uri)
@@ -189,11 +189,11 @@ async def test_they_are_pulled_again_once_an_edit_is_worked_in(reader: Reader, l
     loads.go_on()
     await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
     after = await _pull(reader, uri, previousResultId=meanwhile["resultId"])
-    # They are of another analysis, and say the same.
+    # The same diagnostics, from another analysis.
     assert (after["kind"], after["items"]) == ("full", meanwhile["items"])
 
 
-async def test_editors_that_cannot_be_told_to_pull_again_are_sent_diagnostics(reader: Reader) -> None:
+async def test_editors_without_refresh_get_published_diagnostics(reader: Reader) -> None:
     capabilities = (await reader.start(_NO_REFRESH))["capabilities"]
     assert "diagnosticProvider" not in capabilities
     uri = reader.open(SEED)
@@ -207,7 +207,7 @@ async def _until_received_once(reader: Reader, method: str) -> None:
     await reader.editor.until(lambda: len(reader.editor.received(method)) == 1)
 
 
-async def test_other_answers_are_outdated_by_edits_of_siblings(reader: Reader, tmp_path: Path) -> None:
+async def test_edit_of_a_sibling_refreshes_other_requests(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
@@ -228,14 +228,14 @@ async def test_other_answers_are_outdated_by_edits_of_siblings(reader: Reader, t
     reader.replace(uri, _ROW, "")
     for refresh, _ in asked.values():
         await _until_received_once(reader, refresh)
-    # Nothing was asked since.
+    # The editor has requested nothing since.
     reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
     await _settle(reader, uri)
     assert {len(reader.editor.received(refresh)) for refresh, _ in asked.values()} == {1}
 
 
-async def test_editors_are_asked_only_for_what_they_can(reader: Reader, tmp_path: Path) -> None:
-    """The test of each message fails if one is sent that the editor does not take."""
+async def test_editors_without_refresh_support_get_no_refreshes(reader: Reader, tmp_path: Path) -> None:
+    """The validation of messages fails if the server sends a request that the editor does not support."""
     await reader.start({})
     path = copied(SPLIT, tmp_path)
     uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
@@ -246,10 +246,10 @@ async def test_editors_are_asked_only_for_what_they_can(reader: Reader, tmp_path
     assert not any(reader.editor.received(f"workspace/{what}/refresh") for what in ("codeLens", "diagnostic"))
 
 
-# ---------------------------------------------------------------- of the workspace
+# ---------------------------------------------------------------- the workspace
 
 
-async def test_all_files_of_open_sets_are_pulled(reader: Reader, tmp_path: Path) -> None:
+async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Reader, tmp_path: Path) -> None:
     await reader.start(PULLING, tmp_path)
     path = copied(SPLIT, tmp_path)
     copied(SEED, tmp_path / "other")
@@ -267,14 +267,14 @@ async def test_all_files_of_open_sets_are_pulled(reader: Reader, tmp_path: Path)
     assert _codes(reports[values]["items"]) == ["unassigned-value"]
     known = {uri: report.get("resultId", "none") for uri, report in reports.items()}
     reader.close(uri)
-    # Of what was told before nothing is left.
+    # The diagnostics reported before are withdrawn.
     reports = await _pull_all(reader, known)
     assert reports.keys() == known.keys()
     assert not any(report["items"] for report in reports.values())
     assert await _pull_all(reader) == {}
 
 
-async def test_sets_that_are_not_open_are_pulled_if_the_user_wants_that(reader: Reader, tmp_path: Path) -> None:
+async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Reader, tmp_path: Path) -> None:
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     await reader.start(PULLING, tmp_path)
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
@@ -300,7 +300,7 @@ async def test_sets_that_are_not_open_are_pulled_if_the_user_wants_that(reader: 
     assert "resultId" not in reports[seed.as_uri()]
 
 
-async def test_they_are_pulled_again_when_the_disk_has_changed(
+async def test_changes_on_disk_refresh_workspace_diagnostics(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
@@ -314,7 +314,9 @@ async def test_they_are_pulled_again_when_the_disk_has_changed(
     assert len(reports[seed.as_uri()]["items"]) == 3
 
 
-async def test_many_reports_come_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_workspace_diagnostics_are_sent_in_parts(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("xla_lens.lsp.requests.diagnostics._PART", 2)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     for number in range(5):
@@ -326,7 +328,7 @@ async def test_many_reports_come_in_parts(reader: Reader, monkeypatch: pytest.Mo
     assert [len(part) for part in parts] == [2, 2, 1]
 
 
-async def test_sets_that_are_not_open_are_published_if_the_user_wants_that(
+async def test_diagnostics_of_closed_sets_are_published_on_request(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
@@ -339,14 +341,14 @@ async def test_sets_that_are_not_open_are_published_if_the_user_wants_that(
     await _until(reader, values, ["unassigned-value"])
     await _until(reader, seed.as_uri(), ["peak-understated"])
     published = reader.editor.received("textDocument/publishDiagnostics")
-    # Once each, and of files without any nothing is said.
+    # Once each, and not at all for files without findings.
     assert sorted(message["params"]["uri"] for message in published) == sorted([values, usage, seed.as_uri()])
-    # What the editor opens counts instead, until it closes it again.
+    # Open documents replace their files until they are closed.
     uri = reader.open(path, SPLIT.read_text())
     await _until(reader, values, [])
     reader.close(uri)
     await _until(reader, values, ["unassigned-value"])
-    # What is on disk is looked at again.
+    # Changes on disk are published.
     seed.write_text(seed.read_text().replace(*_BAD))
     await _until(reader, seed.as_uri(), ["overlapping-slices", "overlapping-slices", "peak-understated"])
     seed.unlink()

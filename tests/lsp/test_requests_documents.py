@@ -1,4 +1,4 @@
-"""What is asked about a document as a whole: its outline, hints and links."""
+"""Requests about a whole document: outline, hints and links."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from xla_lens.lsp.requests import inlay_hint, links, structure
 
 
 def _outline(reader: Reader, uri: str, symbols: list[Any], depth: int = 0) -> Iterator[str]:
-    """An outline as text: the names, what is told of them, and the text that is selected."""
+    """Return an outline as text: names, details and the selected text."""
     for symbol in symbols:
         name = reader.cut(uri, symbol["selectionRange"])
         shown = name if name in (symbol["name"], f"{symbol['name']}:") else f"{symbol['name']} = {name}"
@@ -29,7 +29,7 @@ async def _outline_of(reader: Reader, uri: str) -> list[str]:
 
 
 @in_all_encodings
-async def test_the_outline_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_outline_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     outline = await _outline_of(reader, uri)
@@ -51,7 +51,7 @@ async def test_the_outline_of_a_dump_in_one_file(reader: Reader, tmp_path: Path)
     ]
 
 
-async def test_the_outline_is_carried_over_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_outline_follows_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path))
     before = await _outline_of(reader, uri)
@@ -61,7 +61,7 @@ async def test_the_outline_is_carried_over_edits(reader: Reader, loads: Loads, t
     assert await _outline_of(reader, uri) == before
 
 
-async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_outline_says_so(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
@@ -73,7 +73,7 @@ async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch:
     ]
 
 
-async def test_the_outline_for_editors_that_take_no_tree(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_flat_outline(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start({})
     uri = reader.open(SEED)
@@ -86,7 +86,7 @@ async def test_the_outline_for_editors_that_take_no_tree(reader: Reader, monkeyp
         ("allocation 4", "BufferAssignment"),
     ]
     assert reader.cut(uri, found[3]["location"]["range"]).startswith("allocation 4: 0x399c0d0, size 262144")
-    # There is no place for it in the answer.
+    # A flat outline has no place for the message.
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"].endswith(f"{uri}: only the 2 biggest entries of each part are shown")
 
@@ -95,7 +95,7 @@ async def test_the_outline_for_editors_that_take_no_tree(reader: Reader, monkeyp
 
 
 async def _hints(reader: Reader, uri: str, range_: Any = None) -> list[str]:
-    """The hints in their lines."""
+    """Return the lines with their hints."""
     text = lines(reader.text(uri))
     found = await reader.ask("inlayHint", uri, range=range_ or reader.whole(uri))
     told = []
@@ -107,7 +107,7 @@ async def _hints(reader: Reader, uri: str, range_: Any = None) -> list[str]:
 
 
 @in_all_encodings
-async def test_hints_beside_the_lines(reader: Reader, tmp_path: Path) -> None:
+async def test_hints_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _hints(reader, uri)
@@ -126,7 +126,7 @@ async def test_hints_of_several_memory_spaces(reader: Reader) -> None:
     assert "    copy-start.1{2}:5-6[4 B]" in found
 
 
-async def test_hints_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_hints_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     before = await _hints(reader, uri)
@@ -135,7 +135,7 @@ async def test_hints_are_carried_over_edits(reader: Reader, loads: Loads) -> Non
     assert await _hints(reader, uri) == before
 
 
-async def test_hints_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_hints_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inlay_hint, "HINT_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
@@ -148,7 +148,7 @@ async def test_hints_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pyt
 
 
 async def _links(reader: Reader, uri: str) -> list[tuple[str, str, str]]:
-    """The links: what is linked, what is said of it, and where it leads to."""
+    """Return the links: their text, tooltip and target."""
     told = []
     for link in await reader.ask("documentLink", uri):
         found = await reader.editor.request("documentLink/resolve", link)
@@ -174,7 +174,7 @@ async def test_links_to_the_other_files(reader: Reader, tmp_path: Path) -> None:
     ]
 
 
-async def test_links_to_sources_are_found_when_they_are_followed(reader: Reader, tmp_path: Path) -> None:
+async def test_links_to_sources_are_resolved(reader: Reader, tmp_path: Path) -> None:
     await reader.start(RICH, tmp_path)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     assert all("target" not in link for link in await reader.ask("documentLink", uri))
@@ -187,13 +187,13 @@ async def test_links_to_sources_are_found_when_they_are_followed(reader: Reader,
     ) in await _links(reader, uri)
 
 
-async def test_a_relative_source_leads_nowhere_without_a_folder(reader: Reader) -> None:
+async def test_relative_source_without_a_folder_has_no_target(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert {target for _, _, target in await _links(reader, uri)} == {""}
 
 
-async def test_links_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_links_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "LINK_LIMIT", 1)
     await reader.start()
     uri = reader.open(SEED)

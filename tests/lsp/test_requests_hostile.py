@@ -1,6 +1,4 @@
-"""Dumps come from anywhere: nothing in them becomes markup, a command or a path that is read, and no character in them
-moves a position.
-"""
+"""Dumps are not trusted: their text never becomes markup, a command or a path to read, and never shifts a position."""
 
 import asyncio
 import re
@@ -18,7 +16,7 @@ from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
 
 _WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·-]*")
-"""Our own words."""
+"""Text that XLA Lens itself writes."""
 
 _QUOTE = (
     ' from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" '
@@ -26,7 +24,7 @@ _QUOTE = (
 
 
 def _with_metadata(text: str, folder: Path, name: str = "op_name") -> Path:
-    """A dump in whose metadata a text stands, as XLA escapes it."""
+    """Write a dump with a text in its metadata, escaped as XLA does."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     old = {"op_name": "parallelize(func_shard_parallel)/neg", "source_file": "test_auto_sharding_basic.py"}[name]
     path = copied(SEED, folder)
@@ -36,7 +34,7 @@ def _with_metadata(text: str, folder: Path, name: str = "op_name") -> Path:
 
 
 def _strings(answer: Any) -> Iterator[str]:
-    """All texts in an answer."""
+    """Return all strings in an answer."""
     match answer:
         case str():
             yield answer
@@ -52,7 +50,7 @@ def _strings(answer: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-async def test_no_text_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
+async def test_text_of_a_dump_never_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
     await reader.start()
     uri = reader.open(_with_metadata(text, tmp_path))
     hover = await reader.ask_at("hover", uri, "    negate.0{}:5-7\n      ^")
@@ -65,7 +63,7 @@ async def test_no_text_becomes_markup(reader: Reader, tmp_path: Path, text: str)
 
 
 @pytest.mark.parametrize("text", ["`", "a`b``c", "``", "**c**", "_d_", "~~e~~", "#a", "![x]", "$x", "\\", "'", "/x/"])
-async def test_no_name_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
+async def test_name_in_a_dump_never_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
     await reader.start()
     path = copied(SEED, tmp_path, "cublas-gemm.1", f"cublas{text}.1")
     uri = reader.open(path)
@@ -79,8 +77,8 @@ async def test_no_name_becomes_markup(reader: Reader, tmp_path: Path, text: str)
     assert hover["contents"]["value"].startswith("`")
 
 
-async def test_plain_text_has_no_line_that_is_not_ours(reader: Reader, tmp_path: Path) -> None:
-    """Titles, labels, names and tooltips are one line each, whatever the dump has."""
+async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -> None:
+    """Titles, labels, names and tooltips stay on one line, whatever the dump contains."""
     await reader.start()
     for path in (_with_metadata("a\nb\tc\x1b[31m\u2028d", tmp_path), sibling(PEAK_NAMES, "live-range")):
         uri = reader.open(path)
@@ -117,7 +115,7 @@ async def test_plain_text_has_no_line_that_is_not_ours(reader: Reader, tmp_path:
     ],
     ids=lambda value: value[:20],
 )
-async def test_a_source_is_a_file_and_nothing_else(reader: Reader, tmp_path: Path, path: str, target: str) -> None:
+async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: Path, path: str, target: str) -> None:
     await reader.start(RICH, tmp_path)
     uri = reader.open(_with_metadata(path, tmp_path, "source_file"))
     links = await reader.ask("documentLink", uri)
@@ -131,7 +129,7 @@ async def test_a_source_is_a_file_and_nothing_else(reader: Reader, tmp_path: Pat
 @pytest.mark.parametrize(
     "data", [None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}]
 )
-async def test_a_link_of_nobody(reader: Reader, tmp_path: Path, data: Any) -> None:
+async def test_forged_link_resolves_to_a_file_or_nothing(reader: Reader, tmp_path: Path, data: Any) -> None:
     await reader.start(RICH, tmp_path)
     link = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "data": data}
     found = await reader.editor.request("documentLink/resolve", link)
@@ -156,8 +154,8 @@ sys.exit(main(["server"]))
 """
 
 
-async def test_nothing_is_read_but_the_set_and_its_siblings(tmp_path: Path) -> None:
-    """And there is no network, and no other program."""
+async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
+    """The server opens no connection and starts no program."""
     inside, outside, log = tmp_path / "inside", tmp_path / "outside", tmp_path / "log"
     outside.mkdir()
     (outside / "secret.py").write_text("secret")
@@ -180,7 +178,7 @@ async def test_nothing_is_read_but_the_set_and_its_siblings(tmp_path: Path) -> N
     assert len(await server.request("workspace/symbol", {"query": "kind:module"})) == 2
     await server.stop()
     events = [line for line in log.read_text().splitlines() if not re.search(r"\.(py|pyc|so|pth)$|/__pycache__/", line)]
-    # A path to the interpreter's own files may be anything, but nothing of it is in the folders of the test.
+    # The interpreter opens files of its own, none of them in the folders of the test.
     assert not [event for event in events if not event.startswith("open ")]
     opened = {event.removeprefix("open ") for event in events}
     assert not [name for name in opened if name.startswith(str(outside))]
@@ -196,7 +194,7 @@ async def test_nothing_is_read_but_the_set_and_its_siblings(tmp_path: Path) -> N
 
 @in_all_encodings
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-async def test_lines_may_end_as_on_windows(reader: Reader, tmp_path: Path, end: str) -> None:
+async def test_windows_line_ends(reader: Reader, tmp_path: Path, end: str) -> None:
     await reader.start()
     assignment = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
     for kind in ("buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"):
@@ -221,7 +219,7 @@ async def test_lines_may_end_as_on_windows(reader: Reader, tmp_path: Path, end: 
 
 
 @in_all_encodings
-async def test_raw_newlines_and_tabs_in_the_stack_trace(reader: Reader) -> None:
+async def test_raw_newlines_and_tabs_in_stack_traces(reader: Reader) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(sibling(PEAK_NAMES, "live-range"))
     text = lines(reader.text(uri))
@@ -243,14 +241,14 @@ async def test_raw_newlines_and_tabs_in_the_stack_trace(reader: Reader) -> None:
         chain.append(reader.cut(uri, selection["range"]))
         selection = selection.get("parent")
     assert "jit(f)/new\nline\ttab/dot_general" in chain
-    # What stands behind is where it is.
+    # Positions after the raw newlines are right.
     marked = "      └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)\n             ^"
     hover = await reader.ask_at("hover", uri, marked)
     assert reader.cut(uri, hover["range"]) == "tuple.1"
 
 
-async def test_what_is_not_unicode_on_disk(reader: Reader, tmp_path: Path) -> None:
-    """Editors show replacement characters, and so does the server count them."""
+async def test_invalid_utf8_counts_as_replacement_characters(reader: Reader, tmp_path: Path) -> None:
+    """The server counts the replacement characters that editors show."""
     await reader.start()
     path = copied(SPLIT, tmp_path)
     values = sibling(path, "buffer-assignment-values")

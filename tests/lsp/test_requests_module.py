@@ -1,4 +1,4 @@
-"""Requests about an HLO module, and from the dump into it, as an editor makes them."""
+"""Jumps within an HLO module, and between it and the dump."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ async def _lead(reader: Reader, method: str, uri: str, position: Any) -> list[st
 
 
 @in_all_encodings
-async def test_from_an_operand_to_its_value_and_back(reader: Reader, tmp_path: Path) -> None:
+async def test_operand_of_a_module_leads_to_its_value_and_back(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(NESTED, tmp_path, "arg_tuple.1", "ärg_tuple🚀")))
     (line,) = (line for line in reader.text(uri).split("\n") if "copy.5 = " in line)
@@ -38,7 +38,7 @@ async def test_from_an_operand_to_its_value_and_back(reader: Reader, tmp_path: P
     assert {place["uri"].rpartition("after_optimizations")[2] for place in places} >= {".txt", "-buffer-assignment.txt"}
 
 
-async def test_from_the_dump_to_the_line_of_the_module(reader: Reader) -> None:
+async def test_dump_leads_to_the_line_of_the_module(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(SPLIT, "live-range"))
     position = reader.at(uri, "    36:ynn_fusion.1\n         ^")
@@ -48,7 +48,7 @@ async def test_from_the_dump_to_the_line_of_the_module(reader: Reader) -> None:
     assert "programs.py:" in hover["contents"]["value"]
 
 
-async def test_a_module_that_is_edited(reader: Reader, tmp_path: Path) -> None:
+async def test_answers_follow_edits_of_a_module(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(NESTED, tmp_path)))
     assert await reader.ask("hover", uri, position={"line": 0, "character": 0}) is None
@@ -62,7 +62,7 @@ async def test_a_module_that_is_edited(reader: Reader, tmp_path: Path) -> None:
     assert hover["contents"]["value"].startswith("`copy.55`, `copy` in `region_0.1`")
 
 
-async def test_a_module_without_a_dump(reader: Reader, tmp_path: Path) -> None:
+async def test_module_without_a_dump_has_answers(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = tmp_path / "module_0000.f.before_optimizations.txt"
     path.write_text(_module(NESTED).read_text())
@@ -75,7 +75,7 @@ async def test_a_module_without_a_dump(reader: Reader, tmp_path: Path) -> None:
     assert await reader.ask("typeDefinition", uri, position=position) is None
 
 
-async def test_what_has_no_answer_in_a_module(reader: Reader) -> None:
+async def test_module_has_no_lenses(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(_module(NESTED))
     assert await reader.ask("codeLens", uri) is None

@@ -1,4 +1,4 @@
-"""From an HLO module, and from the dump through it, to lines of the program, as an editor asks for them."""
+"""Links and actions that lead to source files, from an HLO module and from the dump."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def _module(path: Path) -> Path:
 
 
 async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
-    """The links of a document: what is linked, what is said of it, and where it leads to."""
+    """Return the links of a document: their text, tooltip and target."""
     told = {}
     for link in await reader.ask("documentLink", uri):
         assert "target" not in link or "#L" in link["target"]
@@ -27,7 +27,7 @@ async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
 
 
 @in_all_encodings
-async def test_links_of_a_module(reader: Reader, tmp_path: Path) -> None:
+async def test_links_of_a_module_to_sources(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(SPLIT, tmp_path, "mlp_apply", "mlp_äpply🚀")))
     found = await _links(reader, uri)
@@ -37,7 +37,7 @@ async def test_links_of_a_module(reader: Reader, tmp_path: Path) -> None:
     assert found[row] == (f"{_PROGRAM}:51 in mlp_äpply🚀", f"file://{_PROGRAM}#L51")
 
 
-async def test_links_are_carried_over_edits(reader: Reader, tmp_path: Path) -> None:
+async def test_links_follow_edits(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(SPLIT, tmp_path)))
     before = await _links(reader, uri)
@@ -45,7 +45,7 @@ async def test_links_are_carried_over_edits(reader: Reader, tmp_path: Path) -> N
     assert await _links(reader, uri) == before
 
 
-async def test_the_breakdown_of_the_peak_leads_to_the_program(reader: Reader) -> None:
+async def test_breakdown_of_the_peak_links_to_sources(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(SPLIT, "live-range"))
     found = await _links(reader, uri)
@@ -55,11 +55,11 @@ async def test_the_breakdown_of_the_peak_leads_to_the_program(reader: Reader) ->
     )
 
 
-# ---------------------------------------------------------------- where the files are
+# ---------------------------------------------------------------- finding source files
 
 
 async def _program(reader: Reader, folder: Path, **settings: Any) -> str:
-    """Where the first line of the program is found in a workspace."""
+    """Return the target of the first link to a source file."""
     await reader.start(RICH, folder)
     if settings:
         await reader.set(**settings)
@@ -67,19 +67,19 @@ async def _program(reader: Reader, folder: Path, **settings: Any) -> str:
     return (await _links(reader, uri))["stack_frame_id=6"][1]
 
 
-async def test_a_source_that_is_in_the_workspace(reader: Reader, tmp_path: Path) -> None:
+async def test_source_is_found_in_the_workspace(reader: Reader, tmp_path: Path) -> None:
     for name in ("other/programs.py", "src/programs/programs.py"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("")
     assert await _program(reader, tmp_path) == f"{(tmp_path / 'src/programs/programs.py').as_uri()}#L50"
 
 
-async def test_a_source_that_is_nowhere(reader: Reader, tmp_path: Path) -> None:
+async def test_missing_source_has_its_own_path(reader: Reader, tmp_path: Path) -> None:
     assert await _program(reader, tmp_path) == f"file://{_PROGRAM}#L50"
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_a_source_that_the_user_maps(reader: Reader, tmp_path: Path, is_there: bool) -> None:
+async def test_path_mapping_finds_a_source(reader: Reader, tmp_path: Path, is_there: bool) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
@@ -91,7 +91,7 @@ async def test_a_source_that_the_user_maps(reader: Reader, tmp_path: Path, is_th
     assert found == f"{((outside if is_there else inside) / 'programs.py').as_uri()}#L50"
 
 
-async def test_a_mapping_that_is_none_is_told(reader: Reader) -> None:
+async def test_invalid_path_mapping_is_reported(reader: Reader) -> None:
     await reader.start()
     await reader.set(sources={"pathMapping": {"/home": 1}})
     await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
@@ -103,7 +103,7 @@ async def test_a_mapping_that_is_none_is_told(reader: Reader) -> None:
 
 
 async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
-    """The actions that lead to the program at a marked place, and where the editor is led to."""
+    """Return the actions at a marked place that lead to source files, and the document shown for each."""
     position = reader.at(uri, marked)
     range_ = {"start": position, "end": position}
     told = []
@@ -119,11 +119,11 @@ async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
     return told
 
 
-async def test_from_the_schedule_to_the_program(reader: Reader, tmp_path: Path) -> None:
+async def test_actions_of_the_schedule_lead_to_sources(reader: Reader, tmp_path: Path) -> None:
     (tmp_path / "programs.py").write_text("")
     await reader.start(RICH, tmp_path)
     uri = reader.open(sibling(SPLIT, "live-range"))
-    # The module is read after the dump.
+    # The module is loaded after the dump.
     await reader.ask("documentLink", uri)
     here = (tmp_path / "programs.py").as_uri()
     assert await _go_to_sources(reader, uri, "    35:dot\n       ^") == [
@@ -134,7 +134,7 @@ async def test_from_the_schedule_to_the_program(reader: Reader, tmp_path: Path) 
     ]
 
 
-async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) -> None:
+async def test_actions_of_a_module_lead_to_sources(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(_module(SPLIT))
     (line,) = (line for line in reader.text(uri).split("\n") if line.startswith("  %dot = "))
@@ -147,7 +147,7 @@ async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) 
 
 
 @in_all_encodings
-async def test_hints_on_the_instructions(reader: Reader, tmp_path: Path) -> None:
+async def test_hints_of_scheduled_instructions(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(SPLIT, tmp_path, "ynn_fusion.1", "ynn_füsion🚀")))
     (row,) = (row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_füsion🚀 = "))
@@ -160,7 +160,7 @@ async def test_hints_on_the_instructions(reader: Reader, tmp_path: Path) -> None
     assert await reader.ask("inlayHint", uri, range=rows(row, row + 1)) is None
 
 
-async def test_a_module_without_a_dump_has_links_and_no_hints(reader: Reader, tmp_path: Path) -> None:
+async def test_module_without_a_dump_has_links_but_no_hints(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = tmp_path / "module_0000.f.before_optimizations.txt"
     path.write_text(_module(SPLIT).read_text())

@@ -1,4 +1,4 @@
-"""Requests about how an HLO module is built, as an editor makes them."""
+"""The structure of an HLO module: outline, folding, selection, highlights, tokens and call hierarchy."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def _copied_module(folder: Path, *replaced: str) -> Path:
     return path.with_name(path.name.replace("-buffer-assignment", ""))
 
 
-# ---------------------------------------------------------------- outline and folds
+# ---------------------------------------------------------------- outline and folding
 
 
 def _outline(symbols: list[Any], indent: str = "") -> list[str]:
@@ -34,7 +34,7 @@ def _outline(symbols: list[Any], indent: str = "") -> list[str]:
 
 
 @in_all_encodings
-async def test_the_outline(reader: Reader, tmp_path: Path) -> None:
+async def test_outline_of_a_module(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     symbols = await reader.ask("documentSymbol", uri)
@@ -51,7 +51,7 @@ async def test_the_outline(reader: Reader, tmp_path: Path) -> None:
     assert reader.cut(uri, body["children"][1]["range"]).startswith("%constant.3 = s32[] constant(1), metadata")
 
 
-async def test_an_outline_without_a_tree_says_that_it_is_cut(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_flat_outline_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start({**RICH, "textDocument": {}})
     uri = reader.open(MODULE)
@@ -65,7 +65,7 @@ async def test_an_outline_without_a_tree_says_that_it_is_cut(reader: Reader, mon
     assert logged["params"]["message"].startswith(f"textDocument/documentSymbol, {uri}: only the ")
 
 
-async def test_folds(reader: Reader) -> None:
+async def test_folding_ranges_of_a_module(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     found = [(fold["startLine"] + 1, fold["endLine"] + 1) for fold in await reader.ask("foldingRange", uri)]
@@ -73,7 +73,7 @@ async def test_folds(reader: Reader) -> None:
     assert len(found) == 11
 
 
-async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader) -> None:
+async def test_editors_with_a_limit_get_the_biggest_folding_ranges(reader: Reader) -> None:
     await reader.start({**RICH, "textDocument": {"foldingRange": {"rangeLimit": 2}}})
     uri = reader.open(MODULE)
     assert [fold["startLine"] + 1 for fold in await reader.ask("foldingRange", uri)] == [44, 72]
@@ -83,11 +83,11 @@ async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader
     )
 
 
-# ---------------------------------------------------------------- selections and highlights
+# ---------------------------------------------------------------- selection and highlights
 
 
 @in_all_encodings
-async def test_selections_widen_to_the_whole_file(reader: Reader, tmp_path: Path) -> None:
+async def test_selection_ranges_widen_to_the_whole_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     (line,) = (line for line in reader.text(uri).split("\n") if "%wrapped_add = " in line)
@@ -108,7 +108,7 @@ async def test_selections_widen_to_the_whole_file(reader: Reader, tmp_path: Path
 
 
 @in_all_encodings
-async def test_highlights(reader: Reader, tmp_path: Path) -> None:
+async def test_highlights_of_a_module(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     (line,) = (line for line in reader.text(uri).split("\n") if "%copy.4 = " in line)
@@ -123,11 +123,11 @@ async def test_highlights(reader: Reader, tmp_path: Path) -> None:
     assert await reader.ask("documentHighlight", uri, position={"line": 1, "character": 0}) is None
 
 
-# ---------------------------------------------------------------- colours
+# ---------------------------------------------------------------- semantic tokens
 
 
 async def _colours(reader: Reader, uri: str, legend: Any, first: int, last: int) -> list[str]:
-    """The words of some lines with what they are."""
+    """Return the semantic tokens of some lines."""
     found = await reader.ask("semanticTokens/range", uri, range=rows(first, last))
     told = []
     row = column = 0
@@ -141,7 +141,7 @@ async def _colours(reader: Reader, uri: str, legend: Any, first: int, last: int)
 
 
 @in_all_encodings
-async def test_colours(reader: Reader, tmp_path: Path) -> None:
+async def test_semantic_tokens_of_a_module(reader: Reader, tmp_path: Path) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     assert await _colours(reader, uri, legend, 46, 47) == [
@@ -158,7 +158,7 @@ async def test_colours(reader: Reader, tmp_path: Path) -> None:
     assert await _colours(reader, uri, legend, 1, 2) == []
 
 
-async def test_colours_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_semantic_tokens_follow_edits(reader: Reader, loads: Loads) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(MODULE)
     before = await _colours(reader, uri, legend, 30, 40)
@@ -171,7 +171,7 @@ async def test_colours_are_carried_over_edits(reader: Reader, loads: Loads) -> N
 
 
 async def _item(reader: Reader, uri: str, text: str) -> Any:
-    """The item at the first place of a text."""
+    """Return the call hierarchy item at the first occurrence of a text."""
     row, line = next((row, line) for row, line in enumerate(reader.text(uri).split("\n")) if text in line)
     assert line.isascii()
     position = {"line": row, "character": line.index(text) + 1}
@@ -189,7 +189,7 @@ async def _calls(reader: Reader, item: Any, way: str) -> list[tuple[str, str, li
 
 
 @in_all_encodings
-async def test_who_calls_whom(reader: Reader) -> None:
+async def test_callers_and_callees_of_computations(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%while.6_computation (")
@@ -199,7 +199,7 @@ async def test_who_calls_whom(reader: Reader) -> None:
     assert [call[0] for call in await _calls(reader, item, "outgoing")] == ["region_1.2", "region_0.1"]
 
 
-async def test_the_flow_of_data(reader: Reader) -> None:
+async def test_data_flow_of_a_value(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%copy.9 = ")
@@ -211,7 +211,7 @@ async def test_the_flow_of_data(reader: Reader) -> None:
     ]
 
 
-async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
+async def test_call_hierarchy_item_survives_an_edit(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%copy.9 = ")
@@ -221,7 +221,7 @@ async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
         assert not await reader.editor.request("callHierarchy/outgoingCalls", {"item": {**item, "data": data}})
 
 
-async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_hierarchy, "FLOW_LIMIT", 1)
     await reader.start()
     uri = reader.open(MODULE)
@@ -231,7 +231,7 @@ async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPat
     assert told["params"]["message"] == "more than 1 callees or consumers: the first 1 are shown"
 
 
-async def test_a_module_without_a_dump(reader: Reader, tmp_path: Path) -> None:
+async def test_module_without_a_dump_has_answers(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = tmp_path / "module_0000.f.before_optimizations.txt"
     path.write_text(MODULE.read_text())

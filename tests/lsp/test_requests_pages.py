@@ -1,4 +1,4 @@
-"""Pages: documents that the server makes, each line linked back to the dump."""
+"""Pages: virtual documents with links into the dump."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ _PAGES: list[tuple[str, dict[str, int]]] = [
 ]
 
 
-async def test_what_is_live_at_a_step(reader: Reader) -> None:
+async def test_live_set_page(reader: Reader) -> None:
     await reader.start()
     uri = await show_page(reader, "showLiveSet", uri=reader.open(SEED), step=5)
     assert uri.endswith("/001_491faa5ce21a17c6.txt/live-set-at-5.txt")
@@ -42,7 +42,7 @@ Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
     )
 
 
-async def test_where_the_memory_goes_and_who_holds_which_bytes(reader: Reader) -> None:
+async def test_summary_report_and_allocation_pages(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(sibling(TPU, "live-range"))
     text = reader.text(await show_page(reader, "showSummary", uri=dump))
@@ -68,9 +68,7 @@ Values by offset, then by time
 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU], ids=lambda path: path.name[:40])
 @in_all_encodings
-async def test_each_link_of_a_page_leads_to_the_line_that_tells_of_it(
-    reader: Reader, tmp_path: Path, path: Path
-) -> None:
+async def test_each_link_of_a_page_leads_to_its_line(reader: Reader, tmp_path: Path, path: Path) -> None:
     await reader.start()
     dump = reader.open(copied(path, tmp_path, "fusion", "füs🚀n"))
     count = 0
@@ -88,13 +86,13 @@ async def test_each_link_of_a_page_leads_to_the_line_that_tells_of_it(
             elif name.removeprefix("step ").isdecimal():
                 assert line.startswith(f"    {name.removeprefix('step ')}:")
             else:
-                # A step may be told by the instruction that runs then.
+                # The link of a step may show the instruction that runs then.
                 assert name in line
             count += 1
     assert count > 12
 
 
-async def test_all_of_a_link_leads_there_and_nothing_else_does(reader: Reader) -> None:
+async def test_definition_works_on_the_whole_of_a_link_only(reader: Reader) -> None:
     await reader.start()
     uri = await show_page(reader, "showLiveSet", uri=reader.open(SEED), step=5)
     row, line = next((row, line) for row, line in enumerate(lines(reader.text(uri))) if "  negate.0  " in line)
@@ -118,14 +116,14 @@ async def test_all_of_a_link_leads_there_and_nothing_else_does(reader: Reader) -
         ("codeLens", {}),
     ],
 )
-async def test_what_a_page_has_no_answer_to(reader: Reader, method: str, params: Any) -> None:
+async def test_other_requests_about_pages_have_no_result(reader: Reader, method: str, params: Any) -> None:
     await reader.start()
     uri = await show_page(reader, "showSummary", uri=reader.open(SEED))
     assert await reader.ask(method, uri, **params) is None
 
 
-async def test_a_page_that_an_editor_opens_is_no_dump(reader: Reader) -> None:
-    """Neovim tells the server of each document that it shows."""
+async def test_opened_page_is_not_loaded_as_a_dump(reader: Reader) -> None:
+    """Neovim sends `didOpen` for every document that it shows."""
     await reader.start()
     dump = reader.open(SEED)
     uri = await show_page(reader, "showLiveSet", uri=dump, step=5)
@@ -143,7 +141,7 @@ async def test_a_page_that_an_editor_opens_is_no_dump(reader: Reader) -> None:
     assert uri not in reader.editor.diagnostics
 
 
-async def test_pages_are_read_again_when_the_set_changes(reader: Reader) -> None:
+async def test_change_of_a_set_refreshes_its_pages(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(SEED)
     live, summary = (
@@ -159,7 +157,7 @@ async def test_pages_are_read_again_when_the_set_changes(reader: Reader) -> None
     assert "cublas-gemm.1" not in await read_page(reader, live)
 
 
-async def test_pages_of_a_set_that_is_not_open_are_read_again_too(reader: Reader, tmp_path: Path) -> None:
+async def test_change_of_a_closed_set_refreshes_its_pages(reader: Reader, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
     await reader.start(RICH, tmp_path)
     uri = await show_page(reader, "showLiveSet", uri=path.as_uri(), step=5)
@@ -170,7 +168,7 @@ async def test_pages_of_a_set_that_is_not_open_are_read_again_too(reader: Reader
     assert "cublas-gemm.1" not in await read_page(reader, uri)
 
 
-async def test_pages_are_not_read_again_by_editors_that_cannot(reader: Reader) -> None:
+async def test_editors_without_page_support_get_no_refreshes(reader: Reader) -> None:
     workspace = {name: value for name, value in RICH["workspace"].items() if name != "textDocumentContent"}
     await reader.start({**RICH, "workspace": workspace})
     dump = reader.open(SEED)
@@ -180,7 +178,7 @@ async def test_pages_are_not_read_again_by_editors_that_cannot(reader: Reader) -
     assert not reader.editor.received("workspace/textDocumentContent/refresh")
 
 
-async def test_links_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_links_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     dump = reader.open(SEED)
     uri = await show_page(reader, "showLiveSet", uri=dump, step=5)
@@ -193,7 +191,7 @@ async def test_links_are_carried_over_edits(reader: Reader, loads: Loads) -> Non
     assert reader.shown(found) == ["001_491faa5ce21a17c6:66: negate.0"]
 
 
-async def test_a_page_of_a_document_on_no_disk(reader: Reader) -> None:
+async def test_page_of_an_untitled_document(reader: Reader) -> None:
     await reader.start()
     for dump in ("untitled:Untitled-1", "vscode-remote://ssh-remote%2Bbox/tmp/a%20(b)-buffer-assignment.txt"):
         reader.open_uri(dump, SEED.read_text())
@@ -201,7 +199,7 @@ async def test_a_page_of_a_document_on_no_disk(reader: Reader) -> None:
         assert {link["target"].split("#")[0] for link in await reader.ask("documentLink", uri)} == {dump}
 
 
-async def test_a_page_by_another_spelling_of_its_address(reader: Reader, tmp_path: Path) -> None:
+async def test_page_with_another_spelling_of_its_uri(reader: Reader, tmp_path: Path) -> None:
     folder = tmp_path / "a (b)+é=1"
     folder.mkdir()
     await reader.start()
@@ -225,14 +223,14 @@ async def test_a_page_by_another_spelling_of_its_address(reader: Reader, tmp_pat
         "",
     ],
 )
-async def test_pages_that_there_are_not(reader: Reader, name: str) -> None:
+async def test_unknown_pages_say_so(reader: Reader, name: str) -> None:
     await reader.start()
     reader.open(SEED)
     text = await read_page(reader, name.format(path=SEED.as_posix()))
     assert text == NO_PAGE
 
 
-async def test_a_page_outside_of_the_workspace_is_not_made(reader: Reader, tmp_path: Path) -> None:
+async def test_page_of_a_set_outside_the_workspace_is_refused(reader: Reader, tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     copied(SPLIT, outside)
     path = copied(SPLIT, inside)

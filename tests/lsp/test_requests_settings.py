@@ -1,4 +1,4 @@
-"""Settings, each of which takes effect at once; and the disk, which is looked at again and again."""
+"""Settings take effect at once, and changes on disk are noticed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ _PUSHED: Mapping[str, Any] = {
     **RICH,
     "workspace": {name: value for name, value in RICH["workspace"].items() if name != "configuration"},
 }
-"""An editor that sends its settings, and cannot be asked for them."""
+"""An editor that pushes settings and supports no `workspace/configuration`."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ async def _references(reader: Reader, uri: str) -> int:
 @pytest.mark.parametrize(
     ("group", "method", "params"), [("inlayHints", "inlayHint", _WHOLE), ("codeLens", "codeLens", {})]
 )
-async def test_hints_and_lenses_can_be_switched_off(reader: Reader, group: str, method: str, params: Any) -> None:
+async def test_hints_and_lenses_can_be_disabled(reader: Reader, group: str, method: str, params: Any) -> None:
     await reader.start()
     uri = reader.open(SEED)
     refresh = f"workspace/{method}/refresh"
@@ -54,7 +54,7 @@ async def test_hints_and_lenses_can_be_switched_off(reader: Reader, group: str, 
     await reader.set(**{group: {"enable": True}})
     await reader.editor.until(lambda: len(reader.editor.received(refresh)) == 2)
     assert await reader.ask(method, uri, **params)
-    # Nothing but what depends on it is asked for again, and nothing if nothing has changed.
+    # Only requests that depend on the setting are refreshed, and none if nothing changes.
     await reader.set(**{group: {"enable": True}})
     await reader.ask(method, uri, **params)
     others = {"inlayHint", "codeLens", "diagnostic", "foldingRange", "semanticTokens"} - {method}
@@ -62,7 +62,7 @@ async def test_hints_and_lenses_can_be_switched_off(reader: Reader, group: str, 
     assert len(reader.editor.received(refresh)) == 2
 
 
-async def test_nothing_is_asked_for_again_that_was_not_asked_for(reader: Reader) -> None:
+async def test_settings_refresh_only_past_requests(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     await reader.set(inlayHints={"enable": False}, codeLens={"enable": False})
@@ -71,7 +71,7 @@ async def test_nothing_is_asked_for_again_that_was_not_asked_for(reader: Reader)
     assert not reader.editor.received("workspace/codeLens/refresh")
 
 
-async def test_the_limit_of_references(reader: Reader) -> None:
+async def test_limit_of_references(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert await _references(reader, uri) == 8
@@ -80,7 +80,7 @@ async def test_the_limit_of_references(reader: Reader) -> None:
     assert _messages(reader) == ["more than 2 references: the first 2 are shown"]
 
 
-async def test_codes_that_are_ignored(reader: Reader) -> None:
+async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
     reader.editor.settings = {"diagnostics": {"ignore": ["peak-understated", "syntax"]}}
     await reader.start()
     uri = reader.open(SEED)
@@ -95,7 +95,7 @@ async def test_codes_that_are_ignored(reader: Reader) -> None:
     ("name", "size", "code"),
     [("maxPeak", "500KiB", "max-peak"), ("maxReserved", "0.5MiB", "max-reserved")],
 )
-async def test_limits(reader: Reader, name: str, size: str, code: str) -> None:
+async def test_memory_limits_are_reported(reader: Reader, name: str, size: str, code: str) -> None:
     await reader.start()
     uri = reader.open(SEED)
     await reader.editor.until(lambda: uri in reader.editor.diagnostics)
@@ -107,7 +107,7 @@ async def test_limits(reader: Reader, name: str, size: str, code: str) -> None:
     await reader.editor.until(lambda: code not in _codes(reader, uri))
 
 
-async def test_pulled_diagnostics_follow_the_settings(reader: Reader) -> None:
+async def test_settings_refresh_pulled_diagnostics(reader: Reader) -> None:
     await reader.start(PULLING)
     uri = reader.open(SEED)
     before = await reader.ask("diagnostic", uri)
@@ -120,15 +120,15 @@ async def test_pulled_diagnostics_follow_the_settings(reader: Reader) -> None:
     assert (await reader.ask("diagnostic", uri, previousResultId=before["resultId"]))["kind"] == "unchanged"
 
 
-# ---------------------------------------------------------------- how they come
+# ---------------------------------------------------------------- how editors send settings
 
 
-async def test_settings_that_are_given_at_the_start(reader: Reader) -> None:
+async def test_initial_settings_are_used(reader: Reader) -> None:
     await reader.start(_PUSHED, initializationOptions={"references": {"limit": 3}})
     assert await _references(reader, reader.open(SEED)) == 3
 
 
-async def test_settings_that_are_given_at_the_start_by_an_editor_that_has_no_others(reader: Reader) -> None:
+async def test_initial_settings_stay_if_the_editor_has_no_others(reader: Reader) -> None:
     await reader.start(initializationOptions={"references.limit": 3})
     uri = reader.open(SEED)
     assert await _references(reader, uri) == 3
@@ -137,7 +137,7 @@ async def test_settings_that_are_given_at_the_start_by_an_editor_that_has_no_oth
 
 
 @pytest.mark.parametrize("settings", [{"xla-lens": {"references": {"limit": 3}}}, {"references": {"limit": 3}}])
-async def test_settings_that_are_sent(reader: Reader, settings: Any) -> None:
+async def test_pushed_settings_are_used(reader: Reader, settings: Any) -> None:
     await reader.start(_PUSHED)
     uri = reader.open(SEED)
     reader.editor.notify("workspace/didChangeConfiguration", {"settings": settings})
@@ -145,7 +145,7 @@ async def test_settings_that_are_sent(reader: Reader, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("sent", [None, [], 5, "x", {"xla-lens": 5}])
-async def test_settings_that_are_none(reader: Reader, sent: Any) -> None:
+async def test_settings_of_the_wrong_type_are_reported(reader: Reader, sent: Any) -> None:
     await reader.start(_PUSHED)
     uri = reader.open(SEED)
     reader.editor.notify("workspace/didChangeConfiguration", {"settings": sent})
@@ -153,8 +153,8 @@ async def test_settings_that_are_none(reader: Reader, sent: Any) -> None:
     assert _messages(reader) == ([] if sent is None else ["xla-lens: expected an object with settings"])
 
 
-async def test_what_is_wrong_is_told_once(reader: Reader) -> None:
-    """The others count all the same."""
+async def test_invalid_setting_is_reported_once(reader: Reader) -> None:
+    """The other settings are used."""
     wrong = {"inlayHints": {"enable": "no"}, "references": {"limit": 3}}
     reader.editor.settings = wrong
     await reader.start()
@@ -176,7 +176,7 @@ async def test_what_is_wrong_is_told_once(reader: Reader) -> None:
 # ---------------------------------------------------------------- the disk
 
 
-async def test_a_set_that_changes_on_disk_is_read_again(reader: Reader, tmp_path: Path) -> None:
+async def test_set_that_changes_on_disk_is_loaded_again(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     live, values = reader.open(sibling(path, "live-range")), sibling(path, "buffer-assignment-values")
@@ -186,7 +186,7 @@ async def test_a_set_that_changes_on_disk_is_read_again(reader: Reader, tmp_path
     ]
     lenses = await reader.ask("codeLens", live)
     values.write_text(f"\n\n{values.read_text()}")
-    # What was told of it is outdated.
+    # Its diagnostics are stale.
     await reader.editor.until(lambda: bool(reader.editor.received("workspace/codeLens/refresh")))
     assert reader.shown(await reader.ask_at("definition", live, marked)) == [
         "buffer-assignment-values:282: <244 dot @0>"
@@ -195,7 +195,7 @@ async def test_a_set_that_changes_on_disk_is_read_again(reader: Reader, tmp_path
     assert not _messages(reader)
 
 
-async def test_a_finding_in_a_file_on_disk_comes_and_goes(reader: Reader, tmp_path: Path) -> None:
+async def test_diagnostics_follow_files_on_disk(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     values, text = sibling(path, "buffer-assignment-values"), path.read_text()
@@ -207,7 +207,7 @@ async def test_a_finding_in_a_file_on_disk_comes_and_goes(reader: Reader, tmp_pa
     await reader.editor.until(lambda: _codes(reader, values.as_uri()) == [])
 
 
-async def test_a_file_that_comes_is_part_of_the_set(reader: Reader, tmp_path: Path) -> None:
+async def test_new_file_joins_its_set(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     values = sibling(path, "buffer-assignment-values")
     text = values.read_text()
@@ -223,7 +223,7 @@ async def test_a_file_that_comes_is_part_of_the_set(reader: Reader, tmp_path: Pa
     assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
 
 
-async def test_files_that_have_gone_are_said_once(reader: Reader, tmp_path: Path) -> None:
+async def test_deleted_files_are_reported_once(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     live = reader.open(sibling(path, "live-range"))
@@ -238,7 +238,7 @@ async def test_files_that_have_gone_are_said_once(reader: Reader, tmp_path: Path
     assert _messages(reader) == [f"{values.name}, {path.name}: {rest}"]
 
 
-async def test_what_is_open_outlives_the_disk(reader: Reader, tmp_path: Path) -> None:
+async def test_open_documents_outlive_their_folder(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SEED, tmp_path)
     uri = reader.open(path)
@@ -250,7 +250,7 @@ async def test_what_is_open_outlives_the_disk(reader: Reader, tmp_path: Path) ->
     assert not _messages(reader)
 
 
-async def test_a_file_that_is_being_written_is_waited_for(reader: Reader, tmp_path: Path) -> None:
+async def test_file_that_is_being_written_is_not_loaded(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     values = sibling(path, "buffer-assignment-values")
@@ -268,7 +268,7 @@ async def test_a_file_that_is_being_written_is_waited_for(reader: Reader, tmp_pa
     assert codes <= {"peak-understated"}
 
 
-async def test_a_folder_in_the_place_of_a_file(reader: Reader, tmp_path: Path) -> None:
+async def test_folder_in_the_place_of_a_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     live = reader.open(sibling(path, "live-range"))

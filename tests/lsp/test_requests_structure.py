@@ -1,4 +1,4 @@
-"""How a document is built: what can be folded, what surrounds a place, what its words are."""
+"""The structure of a dump file: folding, selection and semantic tokens."""
 
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,19 @@ from lsp.wire import RICH
 from samples import SEED
 from xla_lens.lsp.requests import structure
 
-# ---------------------------------------------------------------- folds
+# ---------------------------------------------------------------- folding
 
 
 async def _folds(reader: Reader, uri: str) -> list[tuple[int, int, str]]:
-    """What can be folded: the first line and the last, and what stands there."""
+    """Return the folding ranges: first and last line, and the first line's text."""
     text = lines(reader.text(uri))
     found = await reader.ask("foldingRange", uri)
-    # Their kinds would be those of programs: a comment, imports, or what somebody has marked.
+    # The kinds of the protocol are for programs: comments, imports and regions.
     assert all(fold.keys() == {"startLine", "endLine"} for fold in found)
     return [(fold["startLine"] + 1, fold["endLine"] + 1, text[fold["startLine"]]) for fold in found]
 
 
-async def test_sections_allocations_values_and_their_lists_fold(reader: Reader) -> None:
+async def test_folding_ranges_of_a_dump(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert [(first, last, line[:22]) for first, last, line in await _folds(reader, uri)] == [
@@ -50,7 +50,7 @@ async def test_sections_allocations_values_and_their_lists_fold(reader: Reader) 
     ]
 
 
-async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader) -> None:
+async def test_editors_with_a_limit_get_the_biggest_folding_ranges(reader: Reader) -> None:
     await reader.start({**RICH, "textDocument": {"foldingRange": {"rangeLimit": 4}}})
     uri = reader.open(SEED)
     assert [fold[:2] for fold in await _folds(reader, uri)] == [(1, 12), (16, 54), (57, 77), (58, 65)]
@@ -60,7 +60,7 @@ async def test_the_biggest_folds_are_told_to_editors_with_a_limit(reader: Reader
     )
 
 
-async def test_folds_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_folding_ranges_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     before = await _folds(reader, uri)
@@ -72,11 +72,11 @@ async def test_folds_are_carried_over_edits(reader: Reader, loads: Loads) -> Non
     assert (await _folds(reader, uri))[0][2] == "Used values:"
 
 
-# ---------------------------------------------------------------- selections
+# ---------------------------------------------------------------- selection
 
 
 async def _selections(reader: Reader, uri: str, marked: str) -> list[str]:
-    """What is selected step by step from a marked place on."""
+    """Return the texts of the selection ranges around a marked place."""
     (found,) = await reader.ask("selectionRange", uri, positions=[reader.at(uri, marked)])
     texts = []
     while found:
@@ -86,7 +86,7 @@ async def _selections(reader: Reader, uri: str, marked: str) -> list[str]:
 
 
 @in_all_encodings
-async def test_selections_widen_to_the_whole_file(reader: Reader, tmp_path: Path) -> None:
+async def test_selection_ranges_widen_to_the_whole_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     word, row, *blocks, whole = await _selections(reader, uri, "    cüb🚀las-gemm.1: 4096 bytes\n                 ^")
@@ -99,8 +99,8 @@ async def test_selections_widen_to_the_whole_file(reader: Reader, tmp_path: Path
     assert texts[5].startswith("allocation 2: 0x399bf70")
 
 
-async def test_many_selections_at_once(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One answer for each: what is too much has one that does not help."""
+async def test_selection_ranges_of_many_positions_are_limited(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions over the limit get an empty range, since each needs one."""
     monkeypatch.setattr(structure, "POSITION_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
@@ -110,8 +110,8 @@ async def test_many_selections_at_once(reader: Reader, monkeypatch: pytest.Monke
     assert [selection["range"]["start"] for selection in found[2:]] == places[2:]
 
 
-async def test_what_is_nested_very_deep(reader: Reader, tmp_path: Path) -> None:
-    """The innermost, and the whole file."""
+async def test_selection_ranges_of_deep_nesting_are_limited(reader: Reader, tmp_path: Path) -> None:
+    """The innermost ranges and the whole file stay."""
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "%tuple = ", f"%tuple = {3000 * '('}{3000 * ')'}"))
     (line,) = (line for line in reader.text(uri).split("\n") if "%tuple = " in line)
@@ -121,7 +121,7 @@ async def test_what_is_nested_very_deep(reader: Reader, tmp_path: Path) -> None:
     assert texts[-1] == reader.text(uri)
 
 
-async def test_selections_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_selection_ranges_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     before = await _selections(reader, uri, "    cublas-gemm.1: 4096 bytes\n      ^")
@@ -132,11 +132,11 @@ async def test_selections_are_carried_over_edits(reader: Reader, loads: Loads) -
     assert after[-1].endswith(before[-1])
 
 
-# ---------------------------------------------------------------- colours
+# ---------------------------------------------------------------- semantic tokens
 
 
 async def _colours(reader: Reader, uri: str, legend: Any, range_: Any = None) -> dict[int, list[str]]:
-    """The words of each line with what they are: ``fusion:variable+liveAtPeak``."""
+    """Return the semantic tokens of each line, such as ``fusion:variable+liveAtPeak``."""
     found = await reader.ask("semanticTokens/range", uri, range=range_ or reader.whole(uri))
     told: dict[int, list[str]] = {}
     row = column = 0
@@ -155,7 +155,7 @@ async def _legend(reader: Reader) -> Any:
 
 
 @in_all_encodings
-async def test_colours_tell_what_words_are(reader: Reader, tmp_path: Path) -> None:
+async def test_semantic_tokens_of_a_dump(reader: Reader, tmp_path: Path) -> None:
     legend = await _legend(reader)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _colours(reader, uri, legend)
@@ -185,7 +185,7 @@ async def test_colours_tell_what_words_are(reader: Reader, tmp_path: Path) -> No
     assert "%cüb🚀las-gemm.1:variable+liveAtPeak" in found[37]
 
 
-async def test_colours_of_some_lines(reader: Reader) -> None:
+async def test_semantic_tokens_of_some_lines(reader: Reader) -> None:
     legend = await _legend(reader)
     uri = reader.open(SEED)
     whole = await _colours(reader, uri, legend)
@@ -194,7 +194,7 @@ async def test_colours_of_some_lines(reader: Reader) -> None:
     assert await _colours(reader, uri, legend, rows(14, 15)) == {}
 
 
-async def test_colours_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
+async def test_semantic_tokens_follow_edits(reader: Reader, loads: Loads) -> None:
     legend = await _legend(reader)
     uri = reader.open(SEED)
     before = await _colours(reader, uri, legend)
@@ -204,11 +204,11 @@ async def test_colours_are_carried_over_edits(reader: Reader, loads: Loads) -> N
     assert await _colours(reader, uri, legend) == {row + 1: words for row, words in before.items()}
     reader.replace(uri, "Used values:", "Used\n values:")
     after = await _colours(reader, uri, legend)
-    # What an edit has torn apart has no colour for now.
+    # A token split by an edit has no width until the next analysis.
     assert not any(words[0].startswith("Used") for words in after.values())
 
 
-async def test_colours_are_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_semantic_tokens_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "TOKEN_LIMIT", 7)
     legend = await _legend(reader)
     uri = reader.open(SEED)
@@ -218,7 +218,7 @@ async def test_colours_are_cut_and_that_is_logged(reader: Reader, monkeypatch: p
     assert "more than 7 semantic tokens" in logged["params"]["message"]
 
 
-# ---------------------------------------------------------------- where nothing is
+# ---------------------------------------------------------------- positions without a mention
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ async def test_colours_are_cut_and_that_is_logged(reader: Reader, monkeypatch: p
         ("selectionRange", {"positions": []}, [[]]),
     ],
 )
-async def test_what_is_no_dump_has_no_structure(
+async def test_document_that_is_not_a_dump_has_no_structure(
     reader: Reader, tmp_path: Path, method: str, params: Any, empty: Any
 ) -> None:
     await reader.start()

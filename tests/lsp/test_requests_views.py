@@ -1,4 +1,4 @@
-"""Commands for what an editor draws and lists beside the text, and the notification that it is not up to date."""
+"""Commands for views that draw and list dumps, and the `didLoad` notification."""
 
 import gc
 import json
@@ -28,7 +28,7 @@ _DID_LOAD = "xla-lens/didLoad"
 
 
 def _without_schedule(folder: Path) -> Path:
-    """The copy of a set in three files of which that with the schedule is missing."""
+    """Copy a set in three files without the one that has the schedule."""
     path = copied(SPLIT, folder)
     sibling(path, "live-range").unlink()
     return path
@@ -38,7 +38,7 @@ def _without_schedule(folder: Path) -> Path:
 
 
 @_SETS
-async def test_the_map_is_that_of_the_command_line(reader: Reader, path: Path) -> None:
+async def test_memory_map_equals_that_of_the_command_line(reader: Reader, path: Path) -> None:
     await reader.start()
     module = module_of(path) if path is not SEED else None
     expected = memory_map_data(memory_map(analysis_of(path), module))
@@ -47,7 +47,7 @@ async def test_the_map_is_that_of_the_command_line(reader: Reader, path: Path) -
     assert found == expected
 
 
-async def test_a_set_without_a_schedule(reader: Reader, tmp_path: Path) -> None:
+async def test_memory_map_of_a_set_without_a_schedule(reader: Reader, tmp_path: Path) -> None:
     path = _without_schedule(tmp_path)
     await reader.start()
     found = await reader.run("memoryMap", {"uri": path.as_uri()})
@@ -65,7 +65,7 @@ async def test_a_set_without_a_schedule(reader: Reader, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "BufferAssignment:\n", "BufferAssignment:\nallocation 0: size\n?!\n"])
-async def test_a_dump_that_says_nothing(reader: Reader, tmp_path: Path, text: str) -> None:
+async def test_memory_map_of_an_empty_dump(reader: Reader, tmp_path: Path, text: str) -> None:
     await reader.start()
     path = tmp_path / "module_0001.f.cpu_after_optimizations-buffer-assignment.txt"
     path.write_text(text)
@@ -81,8 +81,8 @@ async def test_a_dump_that_says_nothing(reader: Reader, tmp_path: Path, text: st
 
 
 @in_all_encodings
-async def test_where_the_memory_goes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
-    """The numbers are those of the report, and all places lead to what they tell of."""
+async def test_overview_has_the_numbers_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers equal those of the report, and each location leads to its subject."""
     await reader.start()
     for path in (SEED, SPLIT, TPU, WHILE, PALLAS):
         _, out, _ = run(capsys, "report", path, "--output-format", "json")
@@ -127,7 +127,7 @@ def _told(found: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
     return tuple(found[name] for name in names)
 
 
-async def test_lists_can_be_short(reader: Reader) -> None:
+async def test_overview_lists_respect_top(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SPLIT)
     found = await reader.run("overview", {"uri": uri, "top": 3})
@@ -137,7 +137,7 @@ async def test_lists_can_be_short(reader: Reader) -> None:
     assert found["allocations"] == found["spaces"][0]["live"] == []
 
 
-async def test_lines_of_the_program(reader: Reader) -> None:
+async def test_overview_shows_source_lines(reader: Reader) -> None:
     await reader.start()
     found = await reader.run("overview", {"uri": reader.open(TPU)})
     sources = {one["label"]: one["source"] for space in found["spaces"] for one in space["live"]}
@@ -145,8 +145,8 @@ async def test_lines_of_the_program(reader: Reader) -> None:
     assert sources["x.1"] == ""
 
 
-async def test_a_place_in_a_file_that_is_too_big(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row in the buffer assignment is as good, and that can be shown."""
+async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The location is the row in the buffer assignment instead."""
     monkeypatch.setattr("xla_lens.lsp.requests.views._EDITED_BYTES", 6_000)
     await reader.start()
     uri = reader.open(SPLIT)
@@ -156,7 +156,7 @@ async def test_a_place_in_a_file_that_is_too_big(reader: Reader, monkeypatch: py
     assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
 
 
-async def test_a_value_is_told_in_the_file_that_is_asked_about(reader: Reader) -> None:
+async def test_describe_locates_a_value_in_the_requested_file(reader: Reader) -> None:
     await reader.start()
     paths = find_set(SPLIT).paths
     reader.open(SPLIT)
@@ -182,14 +182,14 @@ async def test_a_value_is_told_in_the_file_that_is_asked_about(reader: Reader) -
 
 
 async def _modules(reader: Reader) -> list[Any]:
-    """The modules once all are read."""
+    """Return the modules once all are read."""
     while (found := await reader.run("modules", {}))["isReading"]:
         check(found, "Modules")
     check(found, "Modules")
     return list(found["modules"])
 
 
-async def test_modules_worst_first(reader: Reader, tmp_path: Path) -> None:
+async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> None:
     for number, path in enumerate((SEED, SPLIT, TPU, WHILE)):
         copied(path, tmp_path / str(number))
     await reader.start(RICH, tmp_path)
@@ -210,8 +210,8 @@ async def test_modules_worst_first(reader: Reader, tmp_path: Path) -> None:
         assert (one["module"], one["spaces"]) == (overview["module"], told)
 
 
-async def test_modules_are_told_as_they_are_read(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    """Nobody waits: neither for the workspace nor for a set that is open."""
+async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """The command waits neither for the workspace nor for open sets."""
     copied(SPLIT, tmp_path / "one")
     await reader.start(RICH, tmp_path / "one")
     loads.hold()
@@ -225,19 +225,19 @@ async def test_modules_are_told_as_they_are_read(reader: Reader, loads: Loads, t
     assert [one["module"] for one in await _modules(reader)] == ["jit_train_step"]
 
 
-async def test_a_workspace_without_dumps(reader: Reader, tmp_path: Path) -> None:
+async def test_modules_of_a_workspace_without_dumps(reader: Reader, tmp_path: Path) -> None:
     await reader.start(RICH, tmp_path)
     assert await _modules(reader) == []
 
 
-# ---------------------------------------------------------------- what is there
+# ---------------------------------------------------------------- positions
 
 _NOTHING = {"value": -1, "allocation": -1, "step": -1}
 
 
 @in_all_encodings
-async def test_what_is_at_a_place(reader: Reader) -> None:
-    """The value by its row in the map, whichever file tells of it; and the step where one is told of."""
+async def test_what_is_at_a_position(reader: Reader) -> None:
+    """The value by its row in the memory map, whichever file mentions it, and the step if one is mentioned."""
     await reader.start()
     uris: dict[str, str] = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
     maps = await reader.run("memoryMap", {"uri": uris["buffer-assignment"]})
@@ -266,7 +266,7 @@ async def test_what_is_at_a_place(reader: Reader) -> None:
     assert await at("buffer-assignment", "BufferAssignment:") == _NOTHING
 
 
-async def test_what_is_at_a_place_of_a_file_that_is_not_open(reader: Reader) -> None:
+async def test_what_is_at_a_position_of_a_closed_file(reader: Reader) -> None:
     await reader.start()
     for kind, place in (
         ("live-range", {"line": 5, "character": 5}),
@@ -280,7 +280,7 @@ async def test_what_is_at_a_place_of_a_file_that_is_not_open(reader: Reader) -> 
 
 
 @in_all_encodings
-async def test_what_is_at_a_place_of_a_page(reader: Reader) -> None:
+async def test_what_is_at_a_position_of_a_page(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(TPU)
     maps = await reader.run("memoryMap", {"uri": dump})
@@ -314,7 +314,7 @@ def _runs(maps: Mapping[str, Any], step: int) -> str:
     return str(maps["strings"][maps["steps"][step]])
 
 
-async def test_a_page_stands_for_its_set(reader: Reader) -> None:
+async def test_page_uri_stands_for_its_set(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(SPLIT)
     page = await show_page(reader, "showLiveSet", uri=dump, step=5)
@@ -325,7 +325,7 @@ async def test_a_page_stands_for_its_set(reader: Reader) -> None:
 
 
 @_SETS
-async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
+async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path) -> None:
     await reader.start()
     uris = {str(file): reader.open(file) for file in find_set(path).paths.values()}
     uri = uris[str(path)]
@@ -343,7 +343,7 @@ async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
 
 
 @_SETS
-async def test_allocations_and_steps_are_described(reader: Reader, path: Path) -> None:
+async def test_describe_allocations_and_steps(reader: Reader, path: Path) -> None:
     await reader.start()
     uri, *_ = [reader.open(file) for file in find_set(path).paths.values()]
     found = await reader.run("memoryMap", {"uri": uri})
@@ -392,7 +392,9 @@ _WRONG = [
 
 
 @pytest.mark.parametrize(("command", "given", "message"), _WRONG)
-async def test_arguments_that_are_wrong(reader: Reader, command: str, given: Mapping[str, Any], message: str) -> None:
+async def test_invalid_arguments_are_rejected(
+    reader: Reader, command: str, given: Mapping[str, Any], message: str
+) -> None:
     await reader.start()
     uri = reader.open(SEED)
     with pytest.raises(Refused) as refused:
@@ -405,14 +407,14 @@ async def test_arguments_that_are_wrong(reader: Reader, command: str, given: Map
 
 
 def _heard(reader: Reader) -> list[tuple[set[str], bool]]:
-    """For each notification the names of the files, and whether they are loaded."""
+    """Return the file names and the `loaded` flag of each notification."""
     found = [message["params"] for message in reader.editor.received(_DID_LOAD)]
     for one in found:
         check(one, "DidLoad")
     return [({path_of(uri).name for uri in one["uris"]}, one["loaded"]) for one in found]
 
 
-async def test_an_editor_hears_of_loads(reader: Reader, tmp_path: Path) -> None:
+async def test_did_load_is_sent_after_loads(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     names = {file.name for file in find_set(path).paths.values()}
     module = find_set(path).stem.name + ".txt"
@@ -431,7 +433,7 @@ async def test_an_editor_hears_of_loads(reader: Reader, tmp_path: Path) -> None:
     assert _heard(reader)[2:] == [(names, True), (names, True), (names, False)]
 
 
-async def test_an_editor_hears_of_changes_on_disk(reader: Reader, tmp_path: Path) -> None:
+async def test_did_load_is_sent_after_changes_on_disk(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     await reader.start()
     before = await reader.run("memoryMap", {"uri": path.as_uri()})
@@ -443,7 +445,7 @@ async def test_an_editor_hears_of_changes_on_disk(reader: Reader, tmp_path: Path
     assert after["allocations"]["sizeBytes"][0] == before["allocations"]["sizeBytes"][0] + 2
 
 
-async def test_an_editor_that_does_not_ask_hears_nothing(reader: Reader) -> None:
+async def test_did_load_is_sent_only_to_editors_that_announce_it(reader: Reader) -> None:
     for wrong in ({}, {"experimental": None}, {"experimental": {"xlaLens": {"didLoad": "yes"}}}, {"experimental": [1]}):
         other = Reader()
         await other.start(wrong)
@@ -454,10 +456,10 @@ async def test_an_editor_that_does_not_ask_hears_nothing(reader: Reader) -> None
         await other.stop()
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- the cache of sets
 
 
-async def test_what_was_visited_is_let_go(
+async def test_old_sets_are_evicted_from_the_cache(
     reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [copied(SPLIT, tmp_path / str(number)) for number in range(4)]
@@ -481,7 +483,7 @@ async def test_what_was_visited_is_let_go(
     assert (await read_page(reader, page)).startswith("jit_train_step\n"), "it can be read again"
 
 
-async def test_what_is_opened_is_not_read_again(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_opening_a_cached_set_does_not_load_it_again(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     await reader.start()
     await reader.run("memoryMap", {"uri": path.as_uri()})
@@ -491,8 +493,8 @@ async def test_what_is_opened_is_not_read_again(reader: Reader, loads: Loads, tm
     assert loads.count == 1
 
 
-async def test_who_waits_for_a_set_gets_it(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    """However many are asked for at once."""
+async def test_sets_are_not_evicted_while_requests_wait_for_them(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """However many sets are requested at once."""
     paths = [copied(SPLIT, tmp_path / str(number)) for number in range(5)]
     await reader.start()
     loads.hold()

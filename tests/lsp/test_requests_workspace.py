@@ -1,4 +1,4 @@
-"""Symbols of the workspace: modules, allocations and values of all dump sets in its folders, whether open or not."""
+"""Workspace symbols: modules, allocations and values of all dump sets, open or not."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ async def _find(reader: Reader, query: str, **params: Any) -> Any:
 
 
 def _told(reader: Reader, found: Any) -> list[str]:
-    """Symbols as text: what stands there, what is told of it, and where it is."""
+    """Return symbols as text: name, container and place."""
     told = []
     for symbol in found:
         uri, range_ = symbol["location"]["uri"], symbol["location"]["range"]
@@ -29,7 +29,7 @@ def _told(reader: Reader, found: Any) -> list[str]:
         if symbol["kind"] == 2:
             assert (text, range_["start"]) == ("", {"line": 0, "character": 0})
         else:
-            # An index may stand apart from its name, and the header of an allocation goes on.
+            # XLA may print a space before an index, and the header of an allocation is longer than its name.
             assert text.replace(" ", "") == symbol["name"].replace(" ", "")
         told.append(f"{symbol['name']} | {symbol['containerName']} | {short_name(uri)}:{range_['start']['line'] + 1}")
     return told
@@ -92,7 +92,7 @@ async def test_queries(reader: Reader, query: str, expected: list[str]) -> None:
     assert _told(reader, await _find(reader, query)) == expected
 
 
-async def test_memory_spaces(reader: Reader) -> None:
+async def test_query_by_memory_space(reader: Reader) -> None:
     await reader.start(RICH, TPU.parent)
     vmem = _told(reader, await _find(reader, "vmem:"))
     assert vmem == _told(reader, await _find(reader, "space:1"))
@@ -107,15 +107,15 @@ async def test_memory_spaces(reader: Reader) -> None:
 @pytest.mark.parametrize(
     "query", ["", "  ", ">", "<=x", ":", "peak:x", "space:", "kind:x", "\0", "a" * 9999, "é🚀", "{", "\n"]
 )
-async def test_any_query_has_an_answer(reader: Reader, query: str) -> None:
+async def test_every_query_is_answered(reader: Reader, query: str) -> None:
     await reader.start(RICH, SPLIT.parent)
     found = await _find(reader, query)
-    # Without a query there are the modules and the allocations.
+    # An empty query finds modules and allocations.
     assert (len(found) == 31) == (not query.strip())
 
 
 @in_all_encodings
-async def test_symbols_behind_wide_characters(reader: Reader, tmp_path: Path) -> None:
+async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
     sibling(path, "buffer-assignment-values").write_text(
         sibling(path, "buffer-assignment-values").read_text().replace("\n", "\r\n")
@@ -130,8 +130,8 @@ async def test_symbols_behind_wide_characters(reader: Reader, tmp_path: Path) ->
     assert found.endswith("| buffer-assignment-values:302")
 
 
-async def test_all_sets_of_a_folder_are_found(reader: Reader) -> None:
-    """A file whose name says nothing is told by what it holds."""
+async def test_all_sets_below_a_folder_are_found(reader: Reader) -> None:
+    """A file whose name gives no kind is recognised by its content."""
     await reader.start(RICH, DUMPS)
     found = await _find(reader, "kind:module")
     files = [set(files.paths.values()) for files in find_sets(DUMPS)]
@@ -141,7 +141,7 @@ async def test_all_sets_of_a_folder_are_found(reader: Reader) -> None:
     assert "jit_roundtrip" in [symbol["name"] for symbol in await _find(reader, "module:roundtrip kind:module")]
 
 
-async def test_much_is_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_symbols_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 3)
     await reader.start(RICH, SPLIT.parent)
     assert [name for _ in range(2) for name in await _names(reader, "temp:")] == ["allocation 29", "dot", "copy.2"] * 2
@@ -149,9 +149,7 @@ async def test_much_is_cut_and_that_is_logged(reader: Reader, monkeypatch: pytes
     assert logged["params"]["message"] == "workspace/symbol: only the best 3 matches are shown"
 
 
-async def test_too_many_sets_are_cut_and_that_is_logged(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_truncated_index_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(workspace, "SET_LIMIT", 2)
     for number in range(3):
         copied(SEED, tmp_path / str(number))
@@ -161,10 +159,10 @@ async def test_too_many_sets_are_cut_and_that_is_logged(
     assert logged["params"]["message"].startswith("workspace: ")
 
 
-# ---------------------------------------------------------------- what is open
+# ---------------------------------------------------------------- open documents
 
 
-async def test_what_is_open_counts_instead_of_the_disk(reader: Reader, tmp_path: Path) -> None:
+async def test_open_documents_take_precedence_over_the_disk(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     await reader.start(RICH, tmp_path)
     assert await _names(reader, "zebra") == []
@@ -178,7 +176,7 @@ async def test_what_is_open_counts_instead_of_the_disk(reader: Reader, tmp_path:
     assert await _names(reader, "zebra") == []
 
 
-async def test_what_is_open_is_not_read_again(reader: Reader, reading: "_Reading", tmp_path: Path) -> None:
+async def test_open_sets_are_not_read_again(reader: Reader, reading: "_Reading", tmp_path: Path) -> None:
     copied(SEED, tmp_path / "other")
     path = copied(SPLIT, tmp_path / "open")
     await reader.start(RICH, tmp_path)
@@ -186,13 +184,13 @@ async def test_what_is_open_is_not_read_again(reader: Reader, reading: "_Reading
     reading.go_on(9)
     assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
     assert reading.count == 1
-    # Once it is closed, what is on disk counts, and that at once.
+    # After closing, the file on disk counts at once.
     reader.close(uri)
     assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
     assert reading.count == 2
 
 
-async def test_sets_outside_of_the_folders_are_found_while_they_are_open(reader: Reader) -> None:
+async def test_open_sets_outside_the_folders_are_found(reader: Reader) -> None:
     await reader.start()
     assert await _find(reader, "") == []
     uri = reader.open(SEED)
@@ -204,7 +202,7 @@ async def test_sets_outside_of_the_folders_are_found_while_they_are_open(reader:
     assert await _find(reader, "") == []
 
 
-async def test_a_document_on_no_disk(reader: Reader) -> None:
+async def test_symbols_of_an_untitled_document(reader: Reader) -> None:
     await reader.start()
     uri = reader.open_uri("untitled:Untitled-1", SEED.read_text())
     (symbol,) = await _find(reader, "cublas")
@@ -215,15 +213,15 @@ async def test_a_document_on_no_disk(reader: Reader) -> None:
 # ---------------------------------------------------------------- folders
 
 
-async def test_several_folders(reader: Reader, tmp_path: Path) -> None:
-    """A folder in another is not read twice."""
+async def test_nested_folders_are_read_once(reader: Reader, tmp_path: Path) -> None:
+    """A folder inside another is not read twice."""
     copied(SPLIT, tmp_path / "one")
     copied(TPU, tmp_path / "two")
     await reader.start(RICH, tmp_path / "one", tmp_path / "two", tmp_path)
     assert sorted(await _names(reader, "kind:module")) == ["jit_roundtrip", "jit_train_step"]
 
 
-async def test_folders_are_added_and_removed(reader: Reader, tmp_path: Path) -> None:
+async def test_folders_can_be_added_and_removed(reader: Reader, tmp_path: Path) -> None:
     copied(SPLIT, tmp_path / "one")
     copied(TPU, tmp_path / "two")
     one, two = ({"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two"))
@@ -240,13 +238,13 @@ async def test_folders_are_added_and_removed(reader: Reader, tmp_path: Path) -> 
     assert await read_page(reader, page) == NO_PAGE
 
 
-async def test_an_editor_that_knows_one_folder_only(reader: Reader, tmp_path: Path) -> None:
+async def test_root_uri_is_the_folder_of_older_editors(reader: Reader, tmp_path: Path) -> None:
     copied(SPLIT, tmp_path)
     await reader.start({}, rootUri=tmp_path.as_uri())
     assert await _names(reader, "kind:module") == ["jit_train_step"]
 
 
-async def test_folders_that_are_not_there(reader: Reader, tmp_path: Path) -> None:
+async def test_missing_folders_are_ignored(reader: Reader, tmp_path: Path) -> None:
     folders = [
         {"uri": uri, "name": "x"}
         for uri in ((tmp_path / "gone").as_uri(), "untitled:x", "vscode-vfs://github/a/b", "file:///a%00b", "")
@@ -255,8 +253,8 @@ async def test_folders_that_are_not_there(reader: Reader, tmp_path: Path) -> Non
     assert await _find(reader, "") == []
 
 
-async def test_what_is_in_the_folders_besides(reader: Reader, tmp_path: Path) -> None:
-    """Nothing else is read, and nothing keeps the sets from being found."""
+async def test_other_files_in_the_folders_are_ignored(reader: Reader, tmp_path: Path) -> None:
+    """Nothing else is read, and the sets are still found."""
     copied(SPLIT, tmp_path / "dumps")
     copied(TPU, tmp_path / ".hidden")
     copied(TPU, tmp_path / "node_modules")
@@ -276,14 +274,14 @@ async def test_what_is_in_the_folders_besides(reader: Reader, tmp_path: Path) ->
 # ---------------------------------------------------------------- the disk
 
 
-async def test_changes_on_disk_are_noticed_soon(
+async def test_changes_on_disk_are_noticed_after_some_seconds(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     await reader.start(RICH, tmp_path)
     path = copied(SEED, tmp_path)
     assert await _names(reader, "cublas") == ["cublas-gemm.1"]
     path.write_text(path.read_text().replace("cublas", "zebra"))
-    # For a few seconds what was read is good enough.
+    # The index is used for a few seconds without checking the disk.
     assert await _names(reader, "zebra") == []
     monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0)
     assert await _names(reader, "zebra") == ["zebra-gemm.1"]
@@ -292,7 +290,7 @@ async def test_changes_on_disk_are_noticed_soon(
     assert await _names(reader, "kind:module") == ["jit_train_step"]
 
 
-async def test_changes_that_the_editor_has_seen_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
+async def test_changes_reported_by_the_editor_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
     await reader.start(RICH, tmp_path)
     path = copied(SEED, tmp_path)
     assert await _names(reader, "cublas") == ["cublas-gemm.1"]
@@ -302,29 +300,29 @@ async def test_changes_that_the_editor_has_seen_are_noticed_at_once(reader: Read
     assert await _names(reader, "zebra") == ["zebra-gemm.1"]
 
 
-# ---------------------------------------------------------------- while the sets are read
+# ---------------------------------------------------------------- while sets are read
 
 
 class _Reading:
-    """Sets that are read one by one, when they may."""
+    """Lets the index read one set at a time."""
 
     def __init__(self) -> None:
         self._may = threading.Semaphore(0)
         self.count = 0
 
     def go_on(self, sets: int) -> None:
-        """So many more sets may be read."""
+        """Allow more sets to be read."""
         self._may.release(sets)
 
     def wait(self) -> None:
-        """A set is read."""
+        """Wait until a set may be read."""
         assert self._may.acquire(timeout=30)
         self.count += 1
 
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
-    """The index of the workspace, which reads as many sets as it is told to."""
+    """An index of the workspace that reads only as many sets as the test allows."""
     found, load = _Reading(), load_files
 
     def held(*arguments: Any) -> Any:
@@ -337,12 +335,12 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
 
 
 def _values(reader: Reader, token: str) -> list[Any]:
-    """What was told in a bar, or in parts of a result."""
+    """Return the values of `$/progress` notifications with a token."""
     messages = [message["params"] for message in reader.editor.received("$/progress")]
     return [message["value"] for message in messages if message["token"] == token]
 
 
-async def test_what_is_found_first_is_told_first(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+async def test_symbols_are_sent_while_sets_are_read(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(4):
         copied(SEED, tmp_path / str(number), "cublas", f"zebra{number}")
     await reader.start(RICH, tmp_path)
@@ -356,7 +354,7 @@ async def test_what_is_found_first_is_told_first(reader: Reader, reading: _Readi
     assert sorted(await _names(reader, "zebra")) == sorted(found)
 
 
-async def test_parts_leave_room_for_the_biggest_sets(
+async def test_partial_results_leave_room_for_later_sets(
     reader: Reader, reading: _Reading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 8)
@@ -390,7 +388,7 @@ async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_pat
     assert [value["kind"] for value in _values(reader, "own")] == ["begin", "end"]
 
 
-async def test_a_request_is_taken_back_and_the_index_goes_on(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(3):
         copied(SEED, tmp_path / str(number))
     await reader.start(RICH, tmp_path)
@@ -409,7 +407,7 @@ async def test_a_request_is_taken_back_and_the_index_goes_on(reader: Reader, rea
     assert len(_values(reader, "parts")) == parts
 
 
-async def test_nothing_more_is_read_after_the_end(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+async def test_exit_stops_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(5):
         copied(SEED, tmp_path / str(number))
     await reader.start(RICH, tmp_path)
@@ -419,5 +417,5 @@ async def test_nothing_more_is_read_after_the_end(reader: Reader, reading: _Read
     reader.editor.server.close()
     reading.go_on(99)
     assert isinstance(await reader.editor.answer(number), list)
-    # The one that was under way.
+    # Only the set that was being read.
     assert reading.count <= 2

@@ -1,4 +1,4 @@
-"""The server as editors see it: over standard input and output, with the capabilities of three editors."""
+"""The server over standard input and output, with the capabilities of three editors."""
 
 import asyncio
 import sys
@@ -36,7 +36,7 @@ def _open(client: LanguageClient, path: Path, text: str | None = None, version: 
 
 
 def _units(client: LanguageClient, text: str) -> int:
-    """The width of a text in what client and server count in."""
+    """Return the width of a text in the units of the negotiated encoding."""
     general = client.capabilities.general if client.capabilities else None
     offered = (general.position_encodings if general else None) or [lsp.PositionEncodingKind.Utf16]
     if offered[0] == lsp.PositionEncodingKind.Utf8:
@@ -45,14 +45,14 @@ def _units(client: LanguageClient, text: str) -> int:
 
 
 def _at(client: LanguageClient, text: str, line: str, word: str) -> lsp.Position:
-    """The position of a word in a line that stands once in a text."""
+    """Return the position of a word in a line that occurs once in a text."""
     rows = [row for row, found in enumerate(text.split("\n")) if found == line]
     assert len(rows) == 1, line
     return lsp.Position(rows[0], _units(client, line[: line.index(word)]))
 
 
 def _shown(client: LanguageClient, location: lsp.Location, text: str | None = None) -> str:
-    """The text of a location."""
+    """Return the text of a location."""
     text = text if text is not None else Path(location.uri.removeprefix("file://")).read_text()
     line = text.split("\n")[location.range.start.line]
     assert location.range.start.line == location.range.end.line
@@ -61,7 +61,7 @@ def _shown(client: LanguageClient, location: lsp.Location, text: str | None = No
 
 
 def _places(answer: object) -> list[lsp.Location]:
-    """The places of an answer, whether told as locations or as links."""
+    """Return the locations of an answer, which may be links."""
     assert isinstance(answer, list)
     return [
         lsp.Location(place.target_uri, place.target_selection_range) if isinstance(place, lsp.LocationLink) else place
@@ -70,13 +70,13 @@ def _places(answer: object) -> list[lsp.Location]:
 
 
 def _alarms(client: LanguageClient, uri: str) -> list[lsp.Diagnostic]:
-    """The errors and warnings of a document."""
+    """Return the errors and warnings of a document."""
     severities = (lsp.DiagnosticSeverity.Error, lsp.DiagnosticSeverity.Warning)
     return [diagnostic for diagnostic in client.diagnostics.get(uri, []) if diagnostic.severity in severities]
 
 
 async def _until(client: LanguageClient, uri: str, codes: list[str]) -> None:
-    """Waits for certain errors and warnings of a document."""
+    """Wait for certain errors and warnings of a document."""
     while [str(diagnostic.code) for diagnostic in _alarms(client, uri)] != codes:
         await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
 
@@ -85,7 +85,7 @@ def _position_params(uri: str, position: lsp.Position) -> tuple[lsp.TextDocument
     return lsp.TextDocumentIdentifier(uri), position
 
 
-async def test_a_dump_in_one_file(client: LanguageClient) -> None:
+async def test_dump_in_one_file(client: LanguageClient) -> None:
     text = SEED.read_text()
     uri = _open(client, SEED)
     place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
@@ -121,7 +121,7 @@ async def test_a_dump_in_one_file(client: LanguageClient) -> None:
         "cublas-gemm.1",
         "%cublas-gemm.1",
     ]
-    # They are sent before any answer about the document.
+    # Diagnostics are sent before any answer about the document.
     (diagnostic,) = client.diagnostics[uri]
     assert diagnostic.code == "peak-understated"
     assert diagnostic.severity == lsp.DiagnosticSeverity.Information
@@ -185,7 +185,7 @@ async def test_edits_are_followed(client: LanguageClient) -> None:
     client.text_document_did_change(
         lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(3, uri), changes)
     )
-    # What is asked right after an edit is answered for the text as it is now.
+    # A request right after an edit is answered from the new text.
     place = _position_params(uri, _at(client, "\n\n" + text, "    cublas-gemm.1{}:4-5", "gemm"))
     definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
     assert [_shown(client, location, "\n\n" + text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
@@ -216,7 +216,7 @@ async def test_positions_behind_wide_characters(client: LanguageClient) -> None:
     assert found.end == lsp.Position(row, end)
 
 
-async def test_documents_that_are_on_no_disk(client: LanguageClient, tmp_path: Path) -> None:
+async def test_untitled_and_deleted_documents(client: LanguageClient, tmp_path: Path) -> None:
     for uri in ((tmp_path / "gone-buffer-assignment.txt").as_uri(), "untitled:Untitled-1"):
         client.text_document_did_open(
             lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "xla-dump", 1, SEED.read_text()))
@@ -225,7 +225,7 @@ async def test_documents_that_are_on_no_disk(client: LanguageClient, tmp_path: P
         assert await client.text_document_hover_async(lsp.HoverParams(*place))
 
 
-async def test_an_open_document_counts_instead_of_its_file(client: LanguageClient, tmp_path: Path) -> None:
+async def test_unsaved_changes_take_precedence_over_the_file(client: LanguageClient, tmp_path: Path) -> None:
     for path in SPLIT.parent.glob("module_0000*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     assignment = tmp_path / SPLIT.name
@@ -235,7 +235,7 @@ async def test_an_open_document_counts_instead_of_its_file(client: LanguageClien
     assert row in text
     uri = _open(client, assignment, text.replace(row, ""))
     await _until(client, uri, [])
-    # The value is still in another file.
+    # Another file still contains the value.
     await _until(client, values.as_uri(), ["unassigned-value"])
     client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
     await _until(client, values.as_uri(), [])
@@ -245,7 +245,7 @@ async def test_an_open_document_counts_instead_of_its_file(client: LanguageClien
     "client", [_CLIENTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in _CLIENTS[1:])], indirect=True
 )
 @pytest.mark.parametrize("text", ["", "\0", "\n", "x" * 100_000, "\ud800", "HloModule jit_f\n", "a\r\nb\rc"])
-async def test_documents_that_are_no_dumps(client: LanguageClient, tmp_path: Path, text: str) -> None:
+async def test_documents_that_are_not_dumps(client: LanguageClient, tmp_path: Path, text: str) -> None:
     uri = _open(client, tmp_path / "a-buffer-assignment.txt", text.encode("utf-8", "replace").decode())
     await _until(client, uri, ["syntax"])
     place = _position_params(uri, lsp.Position(0, 0))
@@ -254,7 +254,7 @@ async def test_documents_that_are_no_dumps(client: LanguageClient, tmp_path: Pat
     assert not await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0]))
 
 
-async def test_lines_may_end_with_crlf(client: LanguageClient, tmp_path: Path) -> None:
+async def test_crlf_line_ends(client: LanguageClient, tmp_path: Path) -> None:
     text = SEED.read_text()
     uri = _open(client, tmp_path / "crlf-buffer-assignment.txt", text.replace("\n", "\r\n"))
     place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
@@ -263,7 +263,7 @@ async def test_lines_may_end_with_crlf(client: LanguageClient, tmp_path: Path) -
     await _until(client, uri, [])
 
 
-async def test_a_document_that_is_not_open_has_no_answers(client: LanguageClient) -> None:
+async def test_document_that_is_not_open_has_no_results(client: LanguageClient) -> None:
     place = _position_params(SEED.as_uri(), lsp.Position(1, 1))
     assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
     assert await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0])) is None
@@ -275,20 +275,20 @@ async def test_a_document_that_is_not_open_has_no_answers(client: LanguageClient
     assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
 
 
-async def test_positions_outside_of_the_text_have_answers(client: LanguageClient) -> None:
+async def test_positions_outside_the_text_have_no_hover(client: LanguageClient) -> None:
     uri = _open(client, SEED)
     for position in (lsp.Position(0, 9999), lsp.Position(9999, 0), lsp.Position(9999, 9999)):
         assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position))) is None
 
 
-async def test_diagnostics_go_when_the_last_document_is_closed(client: LanguageClient, tmp_path: Path) -> None:
+async def test_closing_the_last_document_withdraws_diagnostics(client: LanguageClient, tmp_path: Path) -> None:
     uri = _open(client, tmp_path / "x-buffer-assignment.txt", "BufferAssignment:\n?\n")
     await _until(client, uri, ["syntax"])
     client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
     await _until(client, uri, [])
 
 
-async def test_documents_closed_and_changed_while_they_load(client: LanguageClient, tmp_path: Path) -> None:
+async def test_documents_can_be_closed_and_changed_during_loads(client: LanguageClient, tmp_path: Path) -> None:
     text = SEED.read_text()
     for number in range(30):
         path = tmp_path / f"{number % 3}-buffer-assignment.txt"
@@ -321,7 +321,7 @@ async def test_every_request_at_every_line(client: LanguageClient, path: Path) -
             )
 
 
-async def test_two_spellings_of_one_address(client: LanguageClient) -> None:
+async def test_two_spellings_of_one_uri(client: LanguageClient) -> None:
     text = SEED.read_text()
     uri = _open(client, SEED)
     other = uri.replace("_", "%5F")

@@ -1,4 +1,4 @@
-"""The settings that editors send, nested or flat, right or wrong."""
+"""Reading settings as editors send them: nested or flat, valid or not."""
 
 import pytest
 
@@ -22,7 +22,7 @@ from xla_lens.lsp.settings import Settings, read_settings
         ({"python": {"path": "/usr/bin/python3"}, "trace": {"server": "off"}}, Settings()),
     ],
 )
-def test_settings_that_are_right(given: object, expected: Settings) -> None:
+def test_valid_settings_are_read(given: object, expected: Settings) -> None:
     assert read_settings(given) == (expected, [])
 
 
@@ -39,17 +39,17 @@ def test_settings_that_are_right(given: object, expected: Settings) -> None:
         ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore: expected finding codes, not sintax"),
     ],
 )
-def test_settings_that_are_wrong_are_told_and_count_as_not_given(given: object, told: str) -> None:
+def test_invalid_settings_are_reported_and_ignored(given: object, told: str) -> None:
     assert read_settings(given) == (Settings(), [told])
 
 
-def test_one_wrong_setting_leaves_the_others() -> None:
+def test_invalid_setting_leaves_the_others() -> None:
     settings, wrong = read_settings({"inlayHints": {"enable": 1}, "codeLens": {"enable": False}})
     assert settings == Settings(code_lenses=False)
     assert len(wrong) == 1
 
 
-def test_a_mapping_of_paths_keeps_its_names() -> None:
+def test_path_mapping_keeps_its_keys() -> None:
     given = {"sources": {"pathMapping": {"/home/user.name": "/here", "C:\\src": "D:\\src"}}}
     expected = Settings(path_mapping=(("/home/user.name", "/here"), ("C:\\src", "D:\\src")))
     assert read_settings(given) == (expected, [])
@@ -57,6 +57,6 @@ def test_a_mapping_of_paths_keeps_its_names() -> None:
 
 
 @pytest.mark.parametrize("given", ["/home", ["/home"], {"/home": 5}, {"": "/here"}, {"/home": ""}, {"/home": {}}])
-def test_a_mapping_that_is_none(given: object) -> None:
+def test_invalid_path_mapping_is_rejected(given: object) -> None:
     error = "xla-lens.sources.pathMapping: expected an object that maps folders of the compiling machine to local ones"
     assert read_settings({"sources": {"pathMapping": given}}) == (Settings(), [error])

@@ -1,4 +1,4 @@
-"""An editor that is used for long, and texts that are big: memory comes back, and nothing is left over."""
+"""Long sessions and big texts: memory is freed, and nothing is left over."""
 
 import asyncio
 import gc
@@ -23,8 +23,8 @@ _LONGEST = 10**6
 
 
 @pytest.mark.slow
-async def test_memory_comes_back(server: Process) -> None:
-    """All sets are seen several times before the first number is taken."""
+async def test_memory_is_freed_after_many_sets(server: Process) -> None:
+    """All sets are opened several times before the first measurement."""
     await server.initialize(RICH, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
     sizes = await soak(server, dump_sets(DUMPS, _LONGEST), rounds=120, every=40)
     assert sizes[-1] - sizes[0] < 10 * _MEGABYTE, [size // _MEGABYTE for size in sizes]
@@ -32,7 +32,7 @@ async def test_memory_comes_back(server: Process) -> None:
     server.finish()
 
 
-async def test_nothing_is_left_of_what_was_closed() -> None:
+async def test_closing_everything_frees_everything() -> None:
     editor, chance, opened = Inside(), random.Random(0), list[str]()
     sets = dump_sets(DUMPS, _LONGEST)
     await editor.initialize(RICH)
@@ -42,7 +42,7 @@ async def test_nothing_is_left_of_what_was_closed() -> None:
     state, protocol = editor.server.state, editor.server.protocol
     assert state.sets.open == []
     for _ in range(50):
-        # What was given up ends in its thread.
+        # Cancelled work ends in its worker thread.
         await asyncio.sleep(0.02)
     assert protocol.in_flight == 0
     assert not any(state.published.diagnostics.values())
@@ -55,7 +55,7 @@ async def test_nothing_is_left_of_what_was_closed() -> None:
     assert kept == []
 
 
-async def test_a_session_of_many_documents_at_once() -> None:
+async def test_many_open_documents() -> None:
     editor = Inside()
     await editor.initialize(RICH)
     uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(300)]
@@ -80,7 +80,7 @@ _BIG = 100 * _MEGABYTE
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["document", "file"])
-async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path: Path, where: str) -> None:
+async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, where: str) -> None:
     await server.initialize(RICH)
     big, live = (tmp_path / f"x-{kind}.txt" for kind in ("buffer-assignment", "live-range"))
     text = "BufferAssignment: allocation 0: size 4, " + "x" * _BIG
@@ -108,7 +108,7 @@ async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path:
     versioned = {**here["textDocument"], "version": 2}
     server.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": [change]})
     await server.request("textDocument/hover", place)
-    # Nobody waits for so long; but other tests may run beside this one.
+    # Generous, because other tests may run at the same time.
     assert time.monotonic() - started < 40
     assert server.resident_bytes("VmHWM") - before < 4.5 * _BIG
     server.notify("textDocument/didClose", here)
@@ -119,8 +119,8 @@ async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path:
 
 
 @pytest.mark.slow
-async def test_many_changes_in_one_notification(server: Process) -> None:
-    """As some editors tell that something was replaced everywhere. What else is asked need not wait for long."""
+async def test_replace_all_does_not_block_the_event_loop(server: Process) -> None:
+    """Some editors send a replacement in the whole text as many changes. Other requests must not wait long for it."""
     await server.initialize(RICH)
     text = "".join(f"    {number}:name.{number}\n" for number in range(200_000))
     document = {"uri": "untitled:x", "languageId": "xla-dump", "version": 1, "text": text}
@@ -135,6 +135,6 @@ async def test_many_changes_in_one_notification(server: Process) -> None:
     server.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": changes})
     started = time.monotonic()
     await server.request("textDocument/hover", nothing)
-    # One by one they take longer than that.
+    # Applying the changes one by one takes longer.
     assert time.monotonic() - started < 3
     await server.stop()

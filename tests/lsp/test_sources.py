@@ -1,4 +1,4 @@
-"""Where source files are found that the dump names as another machine had them."""
+"""Finding source files that a dump names by paths of another machine."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from xla_lens.lsp.sources import file_index, mapped, nearest
         ("/home/user", {"/home/user": "/me/b.py"}, "/me/b.py"),
     ],
 )
-def test_the_longest_folder_is_mapped(path: str, mapping: dict[str, str], expected: str) -> None:
+def test_longest_folder_of_the_mapping_wins(path: str, mapping: dict[str, str], expected: str) -> None:
     assert mapped(path, tuple(mapping.items())) == expected
 
 
@@ -55,10 +55,10 @@ def workspace(tmp_path: Path) -> Path:
         ("", None),
     ],
 )
-def test_the_longest_end_of_a_path_wins(workspace: Path, path: str, expected: str | None) -> None:
+def test_longest_common_end_of_a_path_wins(workspace: Path, path: str, expected: str | None) -> None:
     assert nearest(file_index([workspace], 100), path) == (workspace / expected if expected else None)
 
 
-def test_what_lies_deepest_is_left_out(workspace: Path) -> None:
+def test_deepest_files_are_left_out_first(workspace: Path) -> None:
     assert {file.name for files in file_index([workspace], 2).values() for file in files} == {"train.py", "layers.py"}
     assert file_index([workspace / "nowhere"], 100) == {}

@@ -1,4 +1,4 @@
-"""The editor that these tests play does not let anything through."""
+"""The editor in these tests finds every violation of the protocol."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def _progress(kind: str, **value: Any) -> dict[str, Any]:
     return _call("$/progress", {"token": "t", "value": {"kind": kind, **value}})
 
 
-async def test_results_and_errors_arrive() -> None:
+async def test_results_and_errors_are_delivered() -> None:
     editor = await _editor()
     numbers = [editor.ask("textDocument/hover", _HOVER) for _ in range(2)]
     editor.receive({"jsonrpc": "2.0", "id": numbers[1], "error": {"code": -32800, "message": "m"}})
@@ -41,7 +41,7 @@ async def test_results_and_errors_arrive() -> None:
     editor.finish()
 
 
-async def test_a_missing_answer() -> None:
+async def test_missing_response_is_found() -> None:
     editor = await _editor()
     editor.ask("textDocument/hover", _HOVER)
     with pytest.raises(Violation, match="no answers to"):
@@ -70,7 +70,7 @@ _CREATE = _call("window/workDoneProgress/create", {"token": "t"}, "x")
         ([_CREATE, {**_CREATE, "id": "y"}], "a second bar"),
     ],
 )
-async def test_what_a_server_must_not_say(messages: list[Any], reason: str) -> None:
+async def test_violations_of_the_server_are_found(messages: list[Any], reason: str) -> None:
     editor = await _editor()
     editor.ask("textDocument/hover", _HOVER)
     for message in messages:
@@ -79,21 +79,21 @@ async def test_what_a_server_must_not_say(messages: list[Any], reason: str) -> N
         editor.finish()
 
 
-async def test_what_an_editor_has_not_said_that_it_can() -> None:
+async def test_unsupported_requests_of_the_server_are_found() -> None:
     editor = await _editor(BARE)
     editor.receive(_call("workspace/configuration", {"items": []}, "x"))
     with pytest.raises(Violation, match="which the editor does not take"):
         editor.raise_failure()
 
 
-async def test_what_is_said_too_soon() -> None:
+async def test_notification_before_initialize_is_found() -> None:
     editor = Editor(lambda _: None)
     editor.receive(_call("textDocument/publishDiagnostics", {"uri": "a:b", "diagnostics": []}))
     with pytest.raises(Violation, match="before the answer to initialize"):
         editor.raise_failure()
 
 
-async def test_whoever_waits_is_told_what_went_wrong() -> None:
+async def test_violation_is_raised_where_a_test_waits() -> None:
     editor = await _editor()
     number = editor.ask("textDocument/hover", _HOVER)
     editor.receive(_call("window/shout", {}))
@@ -103,7 +103,7 @@ async def test_whoever_waits_is_told_what_went_wrong() -> None:
         await editor.until(lambda: False)
 
 
-async def test_an_editor_answers() -> None:
+async def test_editor_responds_to_requests() -> None:
     sent: list[Any] = []
     editor = Editor(sent.append)
     editor.capabilities, editor.settings = RICH, {"a": 1}
@@ -114,7 +114,7 @@ async def test_an_editor_answers() -> None:
     assert [message["result"] for message in sent] == [[{"a": 1}, {"a": 1}], {"success": True}, None]
 
 
-async def test_an_editor_sends_nothing_that_is_wrong() -> None:
+async def test_editor_refuses_to_send_invalid_messages() -> None:
     editor = await _editor()
     with pytest.raises(Violation):
         editor.ask("textDocument/hover", {})
@@ -122,7 +122,7 @@ async def test_an_editor_sends_nothing_that_is_wrong() -> None:
         editor.notify("textDocument/didOpen", _HOVER)
 
 
-async def test_a_session_that_was_recorded() -> None:
+async def test_recorded_session_is_checked() -> None:
     initialize = _call("initialize", {"processId": None, "rootUri": None, "capabilities": RICH}, 1)
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {}}}
     await replay([initialize], [answer, _CREATE])

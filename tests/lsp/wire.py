@@ -1,8 +1,8 @@
-"""An editor for tests: it speaks with the server in JSON, without pygls, and takes nothing that the protocol forbids.
+"""An editor for tests. It sends and receives JSON without pygls and accepts nothing that the protocol forbids.
 
-Each message of both sides is recorded and checked against the types of the protocol. A second answer, an answer to
-nothing, progress out of order and a request that the editor has not said that it takes are failures; they come out of
-whatever is waited for next. Requests that have no answer in the end come out of `finish`.
+Every message of both sides is recorded and checked against the types of the protocol. Failures are a second response, a
+response to nothing, progress out of order, and a request that the editor does not support. They are raised by whatever
+the test waits for next. `finish` raises if a request has no response.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from lsp.metamodel import JSONRPC, Violation, check_answer, check_call, check_pa
 from xla_lens.lsp.server import Server
 
 PATIENCE = 60.0
-"""Seconds after which an answer does not come any more."""
+"""Seconds to wait for a message before the test fails."""
 
 COMMAND = (sys.executable, "-m", "xla_lens", "server")
 
 BARE: Mapping[str, Any] = {}
-"""The capabilities of an editor that says nothing of itself."""
+"""The capabilities of an editor that announces nothing."""
 
 _LINKS = {"linkSupport": True}
 _REFRESH = {"refreshSupport": True}
@@ -58,10 +58,10 @@ RICH: Mapping[str, Any] = {
         "workspaceFolders": True,
     },
 }
-"""The capabilities of an editor that can do all that the server knows of, but for diagnostics, which it is sent."""
+"""The capabilities of an editor that supports everything except pull diagnostics."""
 
 PULLING: Mapping[str, Any] = {**RICH, "textDocument": {**RICH["textDocument"], "diagnostic": {}}}
-"""The capabilities of an editor that asks for diagnostics."""
+"""The capabilities of an editor that pulls diagnostics."""
 
 _NEEDED = {
     "client/registerCapability": ["workspace.didChangeWatchedFiles.dynamicRegistration"],
@@ -77,14 +77,14 @@ _NEEDED = {
     "workspace/textDocumentContent/refresh": ["workspace.textDocumentContent"],
     "xla-lens/didLoad": ["experimental.xlaLens.didLoad"],
 }
-"""What an editor must have said that it can before it is asked."""
+"""The capabilities that allow a request or notification of the server."""
 
 _BEFORE_INITIALIZED = {"window/logMessage", "window/showMessage", "window/showMessageRequest", "telemetry/event"}
-"""All that a server may send before it has answered to `initialize`."""
+"""What a server may send before its response to `initialize`."""
 
 
 class Refused(Exception):
-    """The answer to a request is an error."""
+    """The response to a request is an error."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
         super().__init__(f"{error['code']}: {error['message']}")
@@ -93,10 +93,10 @@ class Refused(Exception):
 
 
 class Editor:
-    """One side of a conversation. `post` sends a message to the server; what the server sends is given to `receive`.
+    """One side of a conversation. `post` sends a message to the server; messages from the server go to `receive`.
 
-    `messages` are all that were sent, with the side that sent them; `diagnostics` what was published last for each
-    document; `settings` are what is answered to `workspace/configuration`.
+    `messages` are all messages with their senders, `diagnostics` the last published ones by document, and `settings`
+    the response to `workspace/configuration`.
     """
 
     def __init__(self, post: Callable[[Any], None]) -> None:
@@ -118,7 +118,7 @@ class Editor:
     # ---------------------------------------------------------------- what the editor sends
 
     async def initialize(self, capabilities: Mapping[str, Any] = BARE, **params: Any) -> Any:
-        """Begins the conversation; gives what the server can."""
+        """Send `initialize` and `initialized`. Return the result of `initialize`."""
         self.capabilities = capabilities
         result = await self.request(
             "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities, **params}
@@ -127,31 +127,31 @@ class Editor:
         return result
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """The result of a request. Raises `Refused` if the answer is an error."""
+        """Send a request and return its result. Raises `Refused` if the response is an error."""
         return await self.answer(self.ask(method, params))
 
     def ask(self, method: str, params: Any = None) -> int:
-        """Sends a request; gives its id."""
+        """Send a request and return its id."""
         self._number += 1
         self.send({"id": self._number, "method": method, **({} if params is None else {"params": params})})
         return self._number
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Sends a notification."""
+        """Send a notification."""
         self.send({"method": method, **({} if params is None else {"params": params})})
 
     def cancel(self, number: int | str) -> None:
-        """Takes a request back, which is to be answered all the same."""
+        """Cancel a request, which still gets a response."""
         self.notify("$/cancelRequest", {"id": number})
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends a message, which has to be right."""
+        """Send a valid message."""
         message = {"jsonrpc": JSONRPC, **message}
         self.check(message)
         self.throw(message)
 
     def throw(self, message: Any) -> None:
-        """Sends a message that need not be right. One that has an id and a method is a request to be answered."""
+        """Send a message that may be invalid. With an id and a method it is a request that must get a response."""
         self.messages.append(("client", message))
         if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
             params = message.get("params")
@@ -163,14 +163,14 @@ class Editor:
         self._post(message)
 
     def expect(self, number: int | str, method: str) -> None:
-        """A request is sent in another way: it is to be answered, too."""
+        """Record a request that is sent in another way and must get a response."""
         self._methods.setdefault(number, []).append(method)
         self._waiting.setdefault(number, asyncio.get_running_loop().create_future())
 
     # ---------------------------------------------------------------- what the editor waits for
 
     async def answer(self, number: int | str) -> Any:
-        """The result of a request that was sent. Raises `Refused` if the answer is an error."""
+        """Wait for the result of a request. Raises `Refused` if the response is an error."""
         message = await asyncio.wait_for(self._waiting[number], PATIENCE)
         del self._waiting[number]
         if "error" in message:
@@ -178,7 +178,7 @@ class Editor:
         return message["result"]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until something holds; it can only change when a message comes."""
+        """Wait until a condition holds. It is checked after each message."""
         while not holds():
             self.raise_failure()
             if self._has_ended:
@@ -188,29 +188,29 @@ class Editor:
         self.raise_failure()
 
     def received(self, method: str) -> list[Any]:
-        """The messages of a method that the server has sent."""
+        """Return the messages of a method from the server."""
         return [message for sender, message in self.messages if sender == "server" and message.get("method") == method]
 
     def answers(self, number: int | str | None) -> list[Any]:
-        """All answers of the server with an id; None: those to what is no request."""
+        """Return all responses with an id. None stands for responses to invalid messages."""
         sent = [message for sender, message in self.messages if sender == "server" and "method" not in message]
         return [message for message in sent if message["id"] == number]
 
     def finish(self) -> None:
-        """There is nothing more to come. Raises what was wrong, and what was not answered."""
+        """Raise the first failure, or a violation if requests have no response."""
         self.raise_failure()
         if self._methods:
             raise Violation(f"no answers to {self._methods}")
 
     def raise_failure(self) -> None:
-        """Raises what the server has done wrong."""
+        """Raise the first failure of the server."""
         if self._failure:
             raise self._failure
 
     # ---------------------------------------------------------------- what the server sends
 
     def receive(self, message: Any) -> None:
-        """Takes a message of the server."""
+        """Handle a message from the server."""
         self.messages.append(("server", message))
         try:
             if "method" in message:
@@ -222,26 +222,26 @@ class Editor:
         self._news.set()
 
     def fail(self, failure: BaseException) -> None:
-        """Something is wrong with the server."""
+        """Record a failure and end all waiting."""
         self._failure = self._failure or failure
         self.end(failure)
 
     def end(self, reason: BaseException) -> None:
-        """Nothing more comes of the server: nobody should wait any longer."""
+        """End all waiting: the server sends nothing more."""
         self._has_ended = True
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(reason)
-                # Whoever waits for it sees it, and nobody else has to.
+                # Marks the exception as retrieved: a test that does not wait for it should not warn.
                 waiting.exception()
         self._news.set()
 
     def check(self, message: Mapping[str, Any]) -> None:
-        """Whether a message of this side is right."""
+        """Check a message of the editor."""
         check_call(message, "client")
 
     def check_received(self, message: Mapping[str, Any], method: str | None) -> None:
-        """Whether a message of the server is right: an answer to a request of a method, or one of its own."""
+        """Check a message of the server: a response to a request of a method, or with None a message of its own."""
         if method is not None:
             check_answer(message, method)
         else:
@@ -291,7 +291,7 @@ class Editor:
     def _take_answer(self, message: Mapping[str, Any]) -> None:
         number = message.get("id")
         if number is None and "error" in message:
-            # What it is about was no request.
+            # The message that it responds to was not a request.
             self.check_received(message, "nothing")
             return
         if number not in self._methods:
@@ -309,12 +309,12 @@ class Editor:
 
 
 def _heed_signals() -> None:
-    """What a shell runs in the background does not heed an interrupt, nor does what that starts."""
+    """Restore the default handling of SIGINT, which shells disable for background jobs."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Process(Editor):
-    """An editor that has started the server as a process."""
+    """An editor that runs the server as a process."""
 
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: Any) -> None:
         super().__init__(lambda message: self.write(framed(message)))
@@ -326,14 +326,14 @@ class Process(Editor):
 
     @classmethod
     async def start(cls, *arguments: str, **options: Any) -> "Process":
-        """Starts the server."""
+        """Start the server."""
         options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _heed_signals, **options}
         process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
 
     @classmethod
     async def connect(cls) -> "Process":
-        """Starts the server to listen on a port, and connects to it."""
+        """Start the server on a TCP port and connect to it."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -346,49 +346,49 @@ class Process(Editor):
         raise TimeoutError("the server does not listen")
 
     def write(self, data: bytes) -> None:
-        """Sends some bytes."""
+        """Send some bytes."""
         self._sink.write(data)
 
     async def drain(self) -> None:
-        """Waits until the server has read most of what was sent."""
+        """Wait until the server has read most of what was sent."""
         await asyncio.wait_for(self._sink.drain(), PATIENCE)
 
     def hang_up(self) -> None:
-        """Sends nothing more."""
+        """Close the server's input."""
         self._sink.close()
 
     def pause_reading(self) -> None:
-        """Reads nothing for now: what the server sends fills the pipe."""
+        """Stop reading: the server's messages fill the pipe."""
         self._is_reading.clear()
 
     def resume_reading(self) -> None:
-        """Reads on."""
+        """Continue to read."""
         self._is_reading.set()
 
     def close_reading(self) -> None:
-        """Nobody will ever read again."""
+        """Close the server's output."""
         self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
 
     def reset(self) -> None:
-        """Breaks the connection to a port, as it happens when the other side is gone."""
+        """Reset the TCP connection."""
         self._sink.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._sink.transport.abort()
         self._reader.cancel()
         self.end(EOFError("the connection is broken"))
 
     def resident_bytes(self, name: str = "VmRSS") -> int:
-        """The resident memory of the server now; or at most, with `VmHWM`."""
+        """Return the resident memory of the server, with `VmHWM` its maximum so far."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(name))
 
     async def stop(self) -> None:
-        """Ends the conversation as it has to be, and the process; it must not have said anything but answers."""
+        """Send `shutdown` and `exit`, and check the exit status and that standard error is empty."""
         await self.request("shutdown")
         self.notify("exit")
         assert await self.ended() == (0, "")
 
     async def ended(self) -> tuple[int | None, str]:
-        """Waits for the end of the process; gives its exit status and what it has said on standard error."""
+        """Wait for the end of the process. Return its exit status and its standard error."""
         errors = await asyncio.wait_for(self.process.stderr.read(), PATIENCE) if self.process.stderr else b""
         await asyncio.wait_for(self.process.wait(), PATIENCE)
         await asyncio.wait((self._reader,), timeout=PATIENCE)
@@ -397,7 +397,7 @@ class Process(Editor):
         return self.process.returncode, errors.decode()
 
     async def kill(self) -> None:
-        """Ends the process, however it is."""
+        """Kill the process if it still runs."""
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()
@@ -415,7 +415,7 @@ class Process(Editor):
 
 
 class Inside(Editor):
-    """An editor with the server inside: without a process and its streams, which is fast."""
+    """An editor with the server in the same process, which is fast."""
 
     def __init__(self) -> None:
         super().__init__(self._hand_over)
@@ -424,13 +424,13 @@ class Inside(Editor):
         self._loop = asyncio.get_running_loop()
 
     def write(self, data: bytes) -> None:
-        """The server sends some bytes."""
+        """Receive bytes from the server."""
         header, body = data.split(b"\r\n\r\n", 1)
         assert header == b"Content-Length: %d" % len(body)
         self._loop.call_soon(self.receive, json.loads(body))
 
     async def stop(self) -> None:
-        """Ends the conversation as it has to be."""
+        """Send `shutdown` and `exit`, and check the exit status."""
         await self.request("shutdown")
         self.notify("exit")
         self.server.close()
@@ -442,9 +442,7 @@ class Inside(Editor):
 
 
 async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:
-    """Goes through what an editor and its server have said to each other. Raises what is wrong with what the server has
-    said; the editor is taken as it is.
-    """
+    """Check a recorded conversation. Raises the first failure of the server; the editor's messages are not checked."""
     editor = Editor(lambda _: None)
     for message in sent:
         if message.get("method") == "initialize":
@@ -456,13 +454,13 @@ async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:
 
 
 def framed(message: Any) -> bytes:
-    """A message with its header."""
+    """Return a message with its header."""
     body = json.dumps(message).encode()
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
 async def read_body(source: asyncio.StreamReader) -> bytes | None:
-    """The body of the next message, None at the end. The header has to be as the protocol has it."""
+    """Return the body of the next message, None at the end. Fails on any deviation from the specified header."""
     header: dict[bytes, bytes] = {}
     while line := await source.readline():
         if line == b"\r\n":
@@ -475,7 +473,7 @@ async def read_body(source: asyncio.StreamReader) -> bytes | None:
 
 
 def _has(capabilities: Any, path: str) -> bool:
-    """Whether an editor has said that it can something; an object says it, too."""
+    """Whether an editor announces a capability, as `true` or as an object."""
     for name in path.split("."):
         capabilities = capabilities.get(name) if isinstance(capabilities, Mapping) else None
     return capabilities is not None and capabilities is not False

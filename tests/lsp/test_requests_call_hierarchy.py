@@ -1,4 +1,4 @@
-"""The flow of data, shown as editors show calls: a producer calls its consumers."""
+"""Call hierarchy as data flow: a producer calls its consumers."""
 
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,19 @@ async def _item(reader: Reader, uri: str, marked: str) -> Any:
 
 
 async def _flow(reader: Reader, item: Any, way: str) -> list[tuple[str, str, list[str]]]:
-    """Who makes or reads an item: names, what is told of them, and the places that say so."""
+    """Return the producers or consumers of an item: names, details and places."""
     found = await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item})
     told = []
     for call in found:
         other = call["from" if way == "incoming" else "to"]
-        # They stand in the file of whoever is called from.
+        # The ranges are in the file of the caller.
         uri = other["uri"] if way == "incoming" else item["uri"]
         told.append((other["name"], other["detail"], [reader.cut(uri, range_) for range_ in call["fromRanges"]]))
     return told
 
 
 @in_all_encodings
-async def test_the_flow_of_data(reader: Reader, tmp_path: Path) -> None:
+async def test_data_flow_of_a_value(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
     item = await _item(reader, uri, "    36:ynn_füs🚀n.1\n            ^")
@@ -51,12 +51,12 @@ async def test_the_flow_of_data(reader: Reader, tmp_path: Path) -> None:
     assert reads[2] == ["multiply_subtract_fusion.4, operand 1"]
 
 
-async def test_the_flow_of_data_through_tuples_and_aliases(reader: Reader) -> None:
+async def test_data_flow_through_tuples_and_aliases(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     item = await _item(reader, uri, "    8:fusion.2\n       ^")
     incoming = await _flow(reader, item, "incoming")
-    # It reads `copy-done.1` and `copy-done.2`, which show bytes of what they have copied.
+    # It reads `copy-done.1` and `copy-done.2`, which alias the bytes that they have copied.
     assert [(name, places) for name, _, places in incoming] == [
         ("copy-start.1{0}", ["fusion.2, operand 0"]),
         ("copy-start.2{0}", ["fusion.2, operand 1"]),
@@ -67,7 +67,7 @@ async def test_the_flow_of_data_through_tuples_and_aliases(reader: Reader) -> No
     assert [name for name, _, _ in outgoing] == ["copy-start.1"]
 
 
-async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
+async def test_call_hierarchy_item_survives_an_edit(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     item = await _item(reader, uri, "    4:cublas-gemm.1\n       ^")
@@ -82,7 +82,7 @@ async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
         assert not await reader.editor.request("callHierarchy/outgoingCalls", {"item": given})
 
 
-async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_hierarchy, "FLOW_LIMIT", 1)
     await reader.start()
     uri = reader.open(SEED)

@@ -1,4 +1,4 @@
-"""What is asked about a place: hover, where to go, references and highlights."""
+"""Requests about a position: hover, jumps, references and highlights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +19,13 @@ _TEXT, _READ, _WRITE = 1, 2, 3
 
 
 async def _places(reader: Reader, uri: str, marked: str) -> dict[str, list[str]]:
-    """Where all requests lead from a marked place."""
+    """Return the targets of all jumps from a marked place."""
     found = {method: reader.shown(await reader.ask_at(method, uri, marked)) for method in _GOING}
     return {**found, "references": reader.shown(await reader.ask_at("references", uri, marked, **_ALL))}
 
 
 async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, str, int]]:
-    """The words that mean the same as a marked one: their lines, and how they are marked."""
+    """Return the highlights for a marked place: their lines and kinds."""
     found = await reader.ask_at("documentHighlight", uri, marked)
     return [(word["range"]["start"]["line"] + 1, reader.cut(uri, word["range"]), word["kind"]) for word in found]
 
@@ -34,7 +34,7 @@ async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, 
 
 
 @in_all_encodings
-async def test_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_jumps_from_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     quote = next(line for line in lines(reader.text(uri)) if line.startswith(" from instruction:%negate.0 "))
@@ -73,7 +73,7 @@ async def test_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
 
 
 @in_all_encodings
-async def test_a_step_behind_a_wide_name(reader: Reader, tmp_path: Path) -> None:
+async def test_jumps_from_a_step_after_a_wide_name(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     marked = "    cüb🚀las-gemm.1{}:4-5\n                        ^"
@@ -92,8 +92,8 @@ async def test_a_step_behind_a_wide_name(reader: Reader, tmp_path: Path) -> None
 
 
 @in_all_encodings
-async def test_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
-    """Of which one is open: the others are read from disk."""
+async def test_jumps_from_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
+    """One file is open, the others are read from disk."""
     await reader.start()
     uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
     marked = "    ynn_füs🚀n.1{}:36-38\n           ^"
@@ -127,7 +127,7 @@ async def test_references_without_the_declaration(reader: Reader) -> None:
     assert [place.split(":")[1] for place in reader.shown(found)] == ["45", "47", "71", "77", "63", "37"]
 
 
-async def test_an_allocation_leads_to_its_values(reader: Reader) -> None:
+async def test_jumps_from_an_allocation(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(TPU)
     marked = "allocation 4: size 8, color 2, page 0, preallocated-temp:\n           ^"
@@ -140,7 +140,7 @@ async def test_an_allocation_leads_to_its_values(reader: Reader) -> None:
     assert found["implementation"] == []
 
 
-async def test_a_row_of_the_memory_usage_report(reader: Reader) -> None:
+async def test_jumps_from_a_row_of_the_memory_usage_report(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "memory-usage-report"))
     line = next(line for line in lines(reader.text(uri)) if "        16384;" in line)
@@ -149,7 +149,7 @@ async def test_a_row_of_the_memory_usage_report(reader: Reader) -> None:
     assert found["typeDefinition"] == ["buffer-assignment:6: allocation 2: size 4243456, page 0, preallocated-temp:"]
 
 
-async def test_an_alias_shows_bytes_of_another(reader: Reader) -> None:
+async def test_jumps_from_an_alias(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     marked = "    6:copy-done.1\n        ^"
@@ -160,7 +160,7 @@ async def test_an_alias_shows_bytes_of_another(reader: Reader) -> None:
     assert "- `copy-done.1` is an alias of it, without bytes of its own\n" in hover["contents"]["value"]
 
 
-async def test_hovers_as_plain_text(reader: Reader) -> None:
+async def test_hover_as_plain_text(reader: Reader) -> None:
     hover = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}
     await reader.start(hover)
     uri = reader.open(SEED)
@@ -170,8 +170,8 @@ async def test_hovers_as_plain_text(reader: Reader) -> None:
     assert "`" not in found["contents"]["value"]
 
 
-async def test_links_where_the_editor_takes_them(reader: Reader) -> None:
-    """It shows the whole name as a link, and the whole line of the target."""
+async def test_editors_with_link_support_get_links(reader: Reader) -> None:
+    """The origin is the whole name, the target the whole line."""
     await reader.start({**RICH, "textDocument": {"definition": {"linkSupport": True}}})
     uri = reader.open(sibling(TPU, "live-range"))
     marked = "    copy-start.1{0}:5-8\n       ^"
@@ -186,7 +186,7 @@ async def test_links_where_the_editor_takes_them(reader: Reader) -> None:
     assert location.keys() == {"uri", "range"}
 
 
-# ---------------------------------------------------------------- one word is one word
+# ---------------------------------------------------------------- names
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,9 @@ async def test_links_where_the_editor_takes_them(reader: Reader) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_name_is_one_word(reader: Reader, tmp_path: Path, path: Path, line: str, word: str) -> None:
+async def test_cursor_anywhere_in_a_name_means_the_name(
+    reader: Reader, tmp_path: Path, path: Path, line: str, word: str
+) -> None:
     await reader.start()
     path = copied(path, tmp_path, "copy-start.1{0}", "copy-start.1{0,1}")
     path.write_text(path.read_text().replace("copy-start.1 {0}", "copy-start.1 {0,1}"))
@@ -227,11 +229,11 @@ async def test_a_name_is_one_word(reader: Reader, tmp_path: Path, path: Path, li
         assert word in chain
 
 
-# ---------------------------------------------------------------- where nothing is
+# ---------------------------------------------------------------- positions without a mention
 
 
 @pytest.mark.parametrize("method", ["hover", *_GOING, "references", "documentHighlight", "prepareCallHierarchy"])
-async def test_there_is_no_answer_where_nothing_is(reader: Reader, method: str) -> None:
+async def test_positions_without_a_mention_have_no_result(reader: Reader, method: str) -> None:
     await reader.start()
     uri = reader.open(SEED)
     context = _ALL if method == "references" else {}
@@ -242,12 +244,12 @@ async def test_there_is_no_answer_where_nothing_is(reader: Reader, method: str) 
     assert await reader.ask(method, closed, position={"line": 2, "character": 12}, **context) is None
 
 
-# ---------------------------------------------------------------- while the texts change
+# ---------------------------------------------------------------- edits
 
 
 @in_all_encodings
-async def test_places_are_carried_over_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    """What is asked before an edit is worked in is answered from the last analysis, at the places as they are now."""
+async def test_answers_follow_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """During a load the last analysis answers, at the current positions."""
     await reader.start()
     assignment = copied(SPLIT, tmp_path)
     live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
@@ -281,7 +283,7 @@ async def test_places_are_carried_over_edits(reader: Reader, loads: Loads, tmp_p
         ]
 
 
-async def test_what_is_torn_apart_has_an_answer(reader: Reader, loads: Loads) -> None:
+async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
@@ -297,7 +299,7 @@ async def test_what_is_torn_apart_has_an_answer(reader: Reader, loads: Loads) ->
     assert found is None
 
 
-async def test_a_new_text_is_waited_for_where_that_is_short(reader: Reader) -> None:
+async def test_requests_wait_for_short_loads(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     text = reader.text(uri)
@@ -306,7 +308,7 @@ async def test_a_new_text_is_waited_for_where_that_is_short(reader: Reader) -> N
     assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 gemm @0>"]
 
 
-async def test_a_text_that_is_open_counts_instead_of_its_file(reader: Reader, tmp_path: Path) -> None:
+async def test_open_document_takes_precedence_over_its_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     assignment = copied(SPLIT, tmp_path)
     live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
@@ -319,7 +321,7 @@ async def test_a_text_that_is_open_counts_instead_of_its_file(reader: Reader, tm
     assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
 
 
-async def test_a_file_that_is_gone_leaves_the_rest(reader: Reader, tmp_path: Path) -> None:
+async def test_deleted_file_leaves_the_rest_of_the_set(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     assignment = copied(SPLIT, tmp_path)
     live = reader.open(sibling(assignment, "live-range"))
@@ -343,7 +345,7 @@ async def test_a_file_that_is_gone_leaves_the_rest(reader: Reader, tmp_path: Pat
     }
 
 
-async def test_a_document_outlives_its_file(reader: Reader, tmp_path: Path) -> None:
+async def test_open_document_outlives_its_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SEED, tmp_path)
     uri = reader.open(path)
@@ -356,7 +358,7 @@ async def test_a_document_outlives_its_file(reader: Reader, tmp_path: Path) -> N
 # ---------------------------------------------------------------- limits
 
 
-async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(navigation, "HIGHLIGHT_LIMIT", 2)
     reader.editor.settings = {"references": {"limit": 3}}
     await reader.start()
@@ -365,7 +367,7 @@ async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPat
     assert len(await reader.ask_at("references", uri, marked, **_ALL)) == 3
     (told,) = reader.editor.received("window/showMessage")
     assert told["params"]["message"] == "more than 3 references: the first 3 are shown"
-    # An editor asks for these at each move of the cursor: nobody wants to read of them again and again.
+    # Editors request highlights with each movement of the cursor, so the message goes to the log, once.
     for _ in range(3):
         assert len(await _highlights(reader, uri, marked)) == 2
     (logged,) = reader.editor.received("window/logMessage")
@@ -374,7 +376,7 @@ async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPat
     )
 
 
-async def test_long_lists_come_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_results_are_sent_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xla_lens.lsp.client._PART", 3)
     await reader.start()
     uri = reader.open(SEED)

@@ -1,6 +1,4 @@
-"""What an editor offers beside the text: lenses, which are resolved when they are shown, and actions, which explain or
-go somewhere. What they run is a command of the server.
-"""
+"""Code lenses and code actions, which run commands of the server."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ _FILES = [
 
 
 async def _lenses(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
-    """The lenses: their lines, what they tell, and the command of a click."""
+    """Return the lenses: their lines, texts and commands."""
     text, told = lines(reader.text(uri)), []
     for lens in await reader.ask("codeLens", uri):
         assert "command" not in lens
@@ -91,14 +89,14 @@ async def test_lenses_of_several_memory_spaces(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
-async def test_each_lens_leads_somewhere(reader: Reader, path: Path) -> None:
+async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> None:
     await reader.start()
     uri = reader.open(path)
     for line, title, command in await _lenses(reader, uri):
         result = await reader.run(command["command"].removeprefix("xla-lens."), *command["arguments"])
         match command["command"]:
             case "xla-lens.showReferences":
-                # All that mentions the value: its uses are among them.
+                # All mentions of the value, its uses among them.
                 uses = int(title.split()[0].replace("no", "0"))
                 assert len(result) > uses
                 assert any(line.endswith(shown.split(": ")[1]) for shown in reader.shown(result))
@@ -111,7 +109,7 @@ async def test_each_lens_leads_somewhere(reader: Reader, path: Path) -> None:
         assert shown["params"]["takeFocus"] is True
 
 
-async def test_a_lens_keeps_its_place_while_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+async def test_lenses_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     before = [(line, title) for line, title, _ in await _lenses(reader, uri)]
@@ -123,8 +121,8 @@ async def test_a_lens_keeps_its_place_while_an_edit_is_worked_in(reader: Reader,
     assert after[-1][2]["arguments"][0]["range"]["start"]["line"] == 64
 
 
-async def test_a_lens_tells_what_there_is_when_it_is_shown(reader: Reader) -> None:
-    """The set may have been read again since it was found."""
+async def test_lens_is_resolved_from_the_current_analysis(reader: Reader) -> None:
+    """The set may have been loaded again since the lens was sent."""
     await reader.start()
     uri = reader.open(SEED)
     found = await reader.ask("codeLens", uri)
@@ -140,7 +138,7 @@ async def test_a_lens_tells_what_there_is_when_it_is_shown(reader: Reader) -> No
 @pytest.mark.parametrize(
     "data", [None, 5, {}, {"kind": "uses"}, {"kind": [], "number": 1}, {"kind": "no", "number": 1}]
 )
-async def test_a_lens_of_nobody(reader: Reader, data: Any) -> None:
+async def test_forged_lens_has_no_command(reader: Reader, data: Any) -> None:
     await reader.start()
     uri = reader.open(SEED)
     range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
@@ -149,7 +147,7 @@ async def test_a_lens_of_nobody(reader: Reader, data: Any) -> None:
     assert found.get("command", {}) in ({}, {"title": "", "command": ""})
 
 
-async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
+async def test_lens_of_a_closed_document_stays_unresolved(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     found = await reader.ask("codeLens", uri)
@@ -157,7 +155,7 @@ async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
     assert await reader.editor.request("codeLens/resolve", found[0]) == found[0]
 
 
-async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_last_lens_reports_truncation(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_lens, "LENS_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
@@ -169,8 +167,8 @@ async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytes
     ]
 
 
-async def test_each_file_of_the_collection_has_lenses(reader: Reader) -> None:
-    """Also those without a schedule, or with a few lines only."""
+async def test_every_file_of_the_collection_has_lenses(reader: Reader) -> None:
+    """Including files without a schedule and files of a few lines."""
     await reader.start()
     for path in sorted(DUMPS.rglob("*-buffer-assignment.txt"))[::4]:
         uri = reader.open(path)
@@ -183,7 +181,7 @@ async def test_each_file_of_the_collection_has_lenses(reader: Reader) -> None:
 # ---------------------------------------------------------------- actions
 
 
-async def test_a_finding_is_explained_and_leads_on(reader: Reader) -> None:
+async def test_actions_of_a_finding(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     marked = "  Live ranges at 5 (peak):\n     ^"
@@ -205,8 +203,8 @@ async def test_a_finding_is_explained_and_leads_on(reader: Reader) -> None:
     assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:63: cublas-gemm.1"]
 
 
-async def test_actions_lead_to_related_places(reader: Reader) -> None:
-    """Of two values on the same bytes, to the other."""
+async def test_actions_go_to_related_places(reader: Reader) -> None:
+    """From one of two overlapping values to the other."""
     await reader.start()
     uri = reader.open(SEED, SEED.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7"))
     await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
@@ -218,12 +216,12 @@ async def test_actions_lead_to_related_places(reader: Reader) -> None:
         ("Explain overlapping-slices", [own]),
         ("Go to line 8: Overlapping value", [own]),
     ]
-    # Without what the editor has told there is nothing to attach it to.
+    # Without diagnostics from the editor the action is not attached to one.
     assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
-async def test_each_action_leads_somewhere_and_edits_nothing(reader: Reader, path: Path) -> None:
+async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path) -> None:
     await reader.start(RICH, path.parent)
     uri = reader.open(path)
     text = lines(reader.text(uri))
@@ -253,14 +251,14 @@ async def test_each_action_leads_somewhere_and_edits_nothing(reader: Reader, pat
         (["refactor", "quickfix"], {"quickfix"}),
     ],
 )
-async def test_actions_of_some_kinds(reader: Reader, only: list[str], kinds: set[str]) -> None:
+async def test_actions_are_filtered_by_kind(reader: Reader, only: list[str], kinds: set[str]) -> None:
     await reader.start()
     uri = reader.open(SEED)
     found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^", only=only)
     assert {action["kind"] for action in found} == kinds
 
 
-async def test_editors_that_take_commands_only(reader: Reader) -> None:
+async def test_editors_without_action_literals_get_commands(reader: Reader) -> None:
     await reader.start({**RICH, "textDocument": {}})
     uri = reader.open(SEED)
     found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^")
@@ -272,7 +270,7 @@ async def test_editors_that_take_commands_only(reader: Reader) -> None:
     ]
 
 
-async def test_actions_while_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+async def test_actions_follow_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
     marked = "  Live ranges at 5 (peak):\n     ^"
@@ -284,7 +282,7 @@ async def test_actions_while_an_edit_is_worked_in(reader: Reader, loads: Loads) 
     assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:64: cublas-gemm.1"]
 
 
-async def test_there_are_no_actions_where_there_is_no_dump(reader: Reader, tmp_path: Path) -> None:
+async def test_document_that_is_not_a_dump_has_no_actions(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(tmp_path / "x-live-range.txt", "nothing\n")
     found = await _actions(reader, uri, "nothing\n ^")

@@ -1,4 +1,4 @@
-"""Work in worker threads ends in any case."""
+"""Exceptions in worker threads."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from xla_lens.lsp.tasks import in_thread
 
 
-async def test_what_is_raised_in_a_thread_arrives() -> None:
+async def test_exceptions_leave_the_worker_thread() -> None:
     def raise_it(error: Exception) -> None:
         raise error
 
