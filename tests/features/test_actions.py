@@ -54,7 +54,7 @@ def _place(action: Action) -> Place | None:
     return None
 
 
-def test_on_the_schedule() -> None:
+def test_actions_on_the_schedule() -> None:
     check(
         analysis_of(SEED),
         "    3:fusion\n    ^",
@@ -87,7 +87,7 @@ Show the report as Markdown
     )
 
 
-def test_on_a_live_range() -> None:
+def test_actions_on_a_live_range() -> None:
     check(
         analysis_of(SEED),
         "    negate.0{}:5-7\n      ^",
@@ -117,7 +117,7 @@ Show the report as Markdown
     )
 
 
-def test_on_the_printed_peak() -> None:
+def test_actions_on_the_printed_peak() -> None:
     check(
         analysis_of(SEED),
         "  Live ranges at 5 (peak):\n     ^",
@@ -140,7 +140,7 @@ Show the report as Markdown
     )
 
 
-def test_on_an_allocation_and_a_value_in_it() -> None:
+def test_actions_on_an_allocation_and_its_value() -> None:
     check(
         analysis_of(TPU),
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
@@ -160,7 +160,7 @@ Show the report as Markdown
     )
 
 
-def test_on_findings() -> None:
+def test_findings_can_be_explained() -> None:
     check(
         _TOO_SMALL,
         "allocation 2: 0x399bf70, size 4000, maybe-live-out:\n          ^",
@@ -194,7 +194,7 @@ Show the report as Markdown
     )
 
 
-def test_on_nothing() -> None:
+def test_only_the_report_where_nothing_is_mentioned() -> None:
     check(
         analysis_of(SEED),
         "  BufferLiveRange:\n     ^",
@@ -204,7 +204,7 @@ Show the report as Markdown
     )
 
 
-def test_the_calls_that_made_an_instruction() -> None:
+def test_calls_lead_to_the_source() -> None:
     analysis, module = analysis_of(SPLIT), module_of(SPLIT)
     assert analysis.dump.live
     offset = analysis.dump.live.document.data.index(b"    35:dot\n") + 7
@@ -217,7 +217,7 @@ def test_the_calls_that_made_an_instruction() -> None:
     ]
 
 
-def test_the_users_call_comes_before_those_of_libraries() -> None:
+def test_user_frame_comes_before_library_frames() -> None:
     library, user = StackFrame("/lib/python3.11/a.py", 1), StackFrame("/home/user/b.py", 2, 3, "f")
     same = StackFrame("/home/user/b.py", 2, 9, "f")
     others = [StackFrame(f"/home/user/{number}.py", number) for number in range(9)]
@@ -247,12 +247,12 @@ def _check_actions(analysis: Analysis) -> set[type[Action]]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_actions_are_few_and_say_what_they_do(path: Path) -> None:
+def test_actions_are_few_and_have_titles(path: Path) -> None:
     assert ShowPage in _check_actions(analysis_of(path))
 
 
 @on_all_dumps(_check_actions)
-def test_on_all_dumps(of_all_dumps: dict[str, set[type[Action]]]) -> None:
+def test_all_dumps_have_actions(of_all_dumps: dict[str, set[type[Action]]]) -> None:
     assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak, GoToSource}
 
 

@@ -83,11 +83,11 @@ cublas-gemm.1 4096 in 2 4-5
     ],
     ids=["live range", "operand", "instruction that reads", "row in the allocation", "schedule", "step"],
 )
-def test_a_value(marked: str) -> None:
+def test_producers_and_consumers_of_a_value(marked: str) -> None:
     check(analysis_of(SEED), marked, _GEMM)
 
 
-def test_the_ends() -> None:
+def test_parameters_and_results_end_the_flow() -> None:
     """A parameter is computed from nothing, a result read by nothing. An alias means the value whose bytes it shows."""
     check(
         analysis_of(SEED),
@@ -110,7 +110,7 @@ tuple{} 8 in 3 6-7
 @pytest.mark.parametrize(
     "marked", ["allocation 0: 0x3d86ff0, size 262144, parameter 0, shape", "  Live ranges at 5 (peak):"]
 )
-def test_what_is_no_value_takes_no_part(marked: str) -> None:
+def test_other_mentions_have_no_item(marked: str) -> None:
     line = next(line for line in SEED.read_text().splitlines() if line.startswith(marked[:14]))
     check(analysis_of(SEED), f"{line}\n   ^", "")
 
@@ -159,7 +159,7 @@ copy-done (0 values)
     )
 
 
-def test_a_loop() -> None:
+def test_flow_around_a_loop() -> None:
     """It reads what its tuple holds, and the tuple itself; the tuple is computed from the same."""
     dump = analysis_of(LOOP).dump
     loop, held = find_item(dump, b"while.2", None), find_item(dump, b"tuple.24", b"{}")
@@ -180,7 +180,7 @@ tuple.24{} 16 in 6 3-4
     )
 
 
-def test_where_an_item_is_and_what_it_is_for() -> None:
+def test_place_and_kind_of_an_item() -> None:
     analysis = analysis_of(SPLIT)
     (item,) = prepare(analysis.dump, Mention(Value(0), Role.SLICE, 0, 0))
     assert _said(item.selection) == item.label
@@ -196,7 +196,7 @@ def test_where_an_item_is_and_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["n", "negate.0", "n" * 1000])
-def test_a_value_with_another_name_in_its_allocation(name: str) -> None:
+def test_value_with_another_name_in_its_allocation(name: str) -> None:
     text = SEED.read_text().replace("value: <2 negate.0 @0>", f"value: <2 {name} @0>")
     dump = analysis_of_text(text).dump
     (item,) = prepare(dump, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
@@ -205,7 +205,7 @@ def test_a_value_with_another_name_in_its_allocation(name: str) -> None:
     assert item.place.start < item.selection.start < item.selection.end < item.place.end
 
 
-def test_a_limit() -> None:
+def test_limit_truncates_the_flow() -> None:
     dump = analysis_of(LOOP).dump
     loop = find_item(dump, b"while.2", None)
     assert loop
@@ -215,7 +215,7 @@ def test_a_limit() -> None:
     assert len(consumers(analysis_of(SPLIT).dump, weights.target, 1)) == 1
 
 
-def test_without_used_values_there_is_nothing() -> None:
+def test_no_items_without_used_values() -> None:
     path = next(SPLIT.parent.glob(SPLIT.name.replace("-buffer-assignment.txt", "-live-range.txt")))
     dump = analyse([dump_file(path.read_bytes(), FileKind.LIVE_RANGE)]).dump
     for name in range(len(dump.names)):

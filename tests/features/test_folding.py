@@ -52,7 +52,7 @@ def check(path: Path, kind: FileKind, expected: str) -> None:
     assert _text(file, folds(file, 1000)) == expected.removeprefix("\n")
 
 
-def test_a_dump_in_one_file() -> None:
+def test_folds_of_a_dump_in_one_file() -> None:
     check(
         SEED,
         FileKind.BUFFER_ASSIGNMENT,
@@ -81,7 +81,7 @@ SECTION 21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
     )
 
 
-def test_a_header_behind_the_instruction_before() -> None:
+def test_header_behind_the_instruction_before() -> None:
     """Its line belongs to the value that it opens."""
     check(
         DUMPS / "cpu-jaxlib0.4.30/zero_size/module_0003.jit__lambda_.cpu_after_optimizations-buffer-assignment.txt",
@@ -101,7 +101,7 @@ SECTION 9: HloLiveRange (max 2): … Arg_0.1: 0 bytes
     )
 
 
-def test_an_instruction_over_several_lines() -> None:
+def test_instruction_over_several_lines_folds() -> None:
     file = next(file for file in analysis_of(PALLAS).dump.files if file.kind is FileKind.VALUES)
     assert (
         _text(file, folds(file, 1000)[-3:])
@@ -113,7 +113,7 @@ VALUE 9: <10 splash_mha_fwd_no_residuals.1{3}... … }}, metadata={op_name="jit(
     )
 
 
-def test_the_stack_trace() -> None:
+def test_stack_trace_folds() -> None:
     """One of its names is printed over two lines."""
     check(
         PEAK_NAMES,
@@ -130,7 +130,7 @@ SECTION 80: HloLiveRange (max 24): … └── tuple.1 (0.3%, total: 88 bytes,
     )
 
 
-def test_frames_fold_what_is_below_them() -> None:
+def test_frames_fold_their_callees() -> None:
     tree = (
         "HloLiveRange (max 1):\n  Stack trace breakdown for peak usage: 9 bytes\n"
         "    main (100.0%, total: 9 bytes)\n"
@@ -154,7 +154,7 @@ SECTION 9: HloLiveRange (max 1): … other (0.0%, total: 0 bytes)
     )
 
 
-def test_the_tables_of_a_report() -> None:
+def test_tables_of_a_report_fold() -> None:
     """Each with the header of its allocation; since 2026 they have none."""
     check(
         next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_dbg*-buffer-assignment.txt")),
@@ -184,13 +184,13 @@ SECTION 5: Memory Space: cmem (color=5) … 4.00MiB(100%);    4.00MiB;          
 
 
 @pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_none(kind: FileKind) -> None:
+def test_other_text_has_no_folds(kind: FileKind) -> None:
     module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
     for text in (b"", b"a\n  b\n\n    c\n", module.read_bytes()):
         assert folds(dump_file(text, kind), 1000) == []
 
 
-def test_a_limit_keeps_what_has_the_most_lines_in_the_order_of_the_text() -> None:
+def test_limit_keeps_the_longest_folds_in_order() -> None:
     file = analysis_of(SEED).dump.files[0]
     assert (
         _text(file, folds(file, 5))
@@ -236,7 +236,7 @@ def _check(analysis: Analysis) -> Counter[BlockKind]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_everything_folds(path: Path) -> None:
+def test_every_block_folds(path: Path) -> None:
     dump = analysis_of(path).dump
     counts = _check(analysis_of(path))
     assert counts[BlockKind.ALLOCATION] == np.count_nonzero(dump.allocations.slice_count)

@@ -60,11 +60,11 @@ _GEMM = """
     ],
     ids=["live range", "operand", "row in the allocation", "schedule"],
 )
-def test_of_a_value(marked: str) -> None:
+def test_highlights_of_a_value(marked: str) -> None:
     check(analysis_of(SEED), marked, _GEMM)
 
 
-def test_the_word_itself_is_there_where_it_is_another_name() -> None:
+def test_alias_itself_is_highlighted() -> None:
     """The instruction that reads, in a use: what it makes is mentioned by its own name elsewhere."""
     analysis = analysis_of(SEED)
     file, mention = mark(analysis, "  cublas-gemm.1, operand 1\n      ^")
@@ -74,7 +74,7 @@ def test_the_word_itself_is_there_where_it_is_another_name() -> None:
     assert "\n".join(_line(file, word) for word in sorted(words[1:], key=lambda word: word.start)) == _GEMM.strip("\n")
 
 
-def test_of_a_step() -> None:
+def test_highlights_of_a_step() -> None:
     check(
         analysis_of(SEED),
         "    cublas-gemm.1{}:4-5\n                      ^",
@@ -91,7 +91,7 @@ def test_of_a_step() -> None:
     )
 
 
-def test_of_an_allocation() -> None:
+def test_highlights_of_an_allocation() -> None:
     check(
         analysis_of(SEED),
         "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n     ^",
@@ -106,7 +106,7 @@ allocation 2: 0x399bf70, size 4096, maybe-live-out:
     )
 
 
-def test_one_file_of_a_set() -> None:
+def test_highlights_stay_in_one_file() -> None:
     analysis = analysis_of(SPLIT)
     check(
         analysis,
@@ -131,7 +131,7 @@ def test_one_file_of_a_set() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_a_limit_keeps_the_word_itself(limit: int) -> None:
+def test_limit_keeps_the_word_itself(limit: int) -> None:
     analysis = analysis_of(SEED)
     for marked in ("    cublas-gemm.1: 4096 bytes\n     ^", "  cublas-gemm.1, operand 1\n      ^"):
         file, mention = mark(analysis, marked)
@@ -175,7 +175,7 @@ def test_damaged_dumps() -> None:
     assert all(_check_all(analysis_of_text(text.decode()), 1) for _, text in damaged(SEED.read_bytes()))
 
 
-def test_a_report_marks_what_it_says_of_an_allocation() -> None:
+def test_report_highlights_its_allocation() -> None:
     path = next(SEED.parent.parent.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
     analysis = analysis_of(path)
     (report,) = (file for file in analysis.dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)

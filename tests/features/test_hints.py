@@ -33,7 +33,7 @@ def _part(path: Path, first: str, last: str) -> str:
     return text[start : text.index(last, start) + len(last)]
 
 
-def test_one_memory_space() -> None:
+def test_hints_with_one_memory_space() -> None:
     check(
         analysis_of(SEED),
         _part(SEED, "  InstructionSequence:", "(peak):"),
@@ -58,7 +58,7 @@ def test_one_memory_space() -> None:
     )
 
 
-def test_several_memory_spaces() -> None:
+def test_hints_with_several_memory_spaces() -> None:
     live = next(TPU.parent.glob("*roundtrip*-live-range.txt"))
     check(
         analysis_of(TPU),
@@ -74,7 +74,7 @@ def test_several_memory_spaces() -> None:
     )
 
 
-def test_values_in_their_allocation() -> None:
+def test_values_in_allocations_have_live_ranges() -> None:
     check(
         analysis_of(SEED),
         _part(SEED, "allocation 2:", "offset=0): (f32[64,16]{1,0})"),
@@ -88,12 +88,12 @@ allocation 3: 0x399c020, size 8, output shape is |(f32[64,16])|, maybe-live-out:
     )
 
 
-def test_a_printed_peak_that_is_the_peak_has_no_hint() -> None:
+def test_correct_printed_peak_has_no_hint() -> None:
     text = SEED.read_text().replace("Live ranges at 5", "Live ranges at 4")
     check(analysis_of_text(text), "  Live ranges at 4 (peak):", "  Live ranges at 4 (peak):\n")
 
 
-def test_a_limit_cuts_them() -> None:
+def test_limit_truncates_hints() -> None:
     analysis = analysis_of(SEED)
     file = analysis.dump.files[0]
     assert len(hints(analysis, file, 0, 10_000, 2)) == 2 + 2 + 2 + 1
@@ -109,7 +109,7 @@ def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
     return [line.partition(" = ")[0] for line in text[start:].split("\n")[: part.count("\n") + 1]]
 
 
-def test_the_instructions_of_a_module() -> None:
+def test_hints_on_instructions_of_a_module() -> None:
     module = module_of(SPLIT)
     assert _with_hints(analysis_of(SPLIT), module, _lines(module, "  %dot = ", 3)) == [
         "  %dot [4.21 MiB live] [1.53 MiB]",
@@ -123,14 +123,14 @@ def _lines(module: HloModule, first: str, count: int) -> str:
     return "\n".join(text[text.index(first) :].split("\n")[:count])
 
 
-def test_instructions_within_a_fusion_have_no_hints() -> None:
+def test_fused_instructions_have_no_hints() -> None:
     module = module_of(SPLIT)
     text = module.data.decode()
     fused = text[: text.index("ENTRY ")]
     assert not module_hints(analysis_of(SPLIT), module, 0, len(fused), 100)
 
 
-def test_a_module_of_another_dump_and_one_without() -> None:
+def test_no_hints_in_an_unrelated_module() -> None:
     module = module_of(SPLIT)
     assert module_hints(analyse([]), module, 0, len(module.data), 100) == []
     assert module_hints(analysis_of(SPLIT), module_of_text(b""), 0, 9, 100) == []
@@ -138,7 +138,7 @@ def test_a_module_of_another_dump_and_one_without() -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_the_hints_of_a_module_are_those_of_the_schedule(path: Path) -> None:
+def test_module_and_schedule_have_the_same_hints(path: Path) -> None:
     try:
         loaded = load_module(find_set(path), {}, None, never)
     except NotADump:

@@ -39,7 +39,7 @@ def check(analysis: Analysis, kind: FileKind, expected: str, limit: int = 500) -
     assert _lines(analysis, file, limit) == expected.strip("\n")
 
 
-def test_allocations() -> None:
+def test_lenses_on_allocations() -> None:
     check(
         analysis_of(TPU),
         FileKind.BUFFER_ASSIGNMENT,
@@ -74,7 +74,7 @@ allocation 29: size 1869824, page 0, preallocated-temp:
     )
 
 
-def test_used_values() -> None:
+def test_lenses_on_used_values() -> None:
     check(
         analysis_of(TPU),
         FileKind.VALUES,
@@ -98,7 +98,7 @@ def test_used_values() -> None:
     )
 
 
-def test_steps() -> None:
+def test_lenses_on_steps() -> None:
     check(
         analysis_of(TPU),
         FileKind.LIVE_RANGE,
@@ -118,7 +118,7 @@ HloLiveRange (max 9):
     )
 
 
-def test_a_dump_in_one_file() -> None:
+def test_lenses_of_a_dump_in_one_file() -> None:
     check(
         analysis_of(SEED),
         FileKind.BUFFER_ASSIGNMENT,
@@ -154,7 +154,7 @@ allocation 4: 0x399c0d0, size 262144, preallocated-temp:
     )
 
 
-def test_findings_are_counted() -> None:
+def test_summary_counts_findings() -> None:
     text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
     analysis = analysis_of_text(text)
     facts = lens_facts(analysis, lenses(analysis, analysis.dump.files[0])[0])
@@ -162,7 +162,7 @@ def test_findings_are_counted() -> None:
     assert lens_title(facts).endswith(" · 2 findings")
 
 
-def test_sets_with_files_missing_have_lenses() -> None:
+def test_incomplete_sets_have_lenses() -> None:
     for file in analysis_of(TPU).dump.files:
         analysis = analyse([file])
         titles = []
@@ -174,7 +174,7 @@ def test_sets_with_files_missing_have_lenses() -> None:
         assert len(titles) > 1 or file.kind is FileKind.MEMORY_USAGE_REPORT
 
 
-def test_what_the_set_does_not_have_any_more_is_told_of_by_nothing() -> None:
+def test_lenses_of_removed_subjects_have_no_facts() -> None:
     analysis = analysis_of(SEED)
     for kind in (LensKind.FILL, LensKind.USES, LensKind.SHARE, LensKind.PEAK, LensKind.TRUE_PEAK):
         for number in (-1, 99, 10**30):
@@ -207,12 +207,12 @@ def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_every_lens_tells_something(path: Path) -> None:
+def test_every_lens_has_a_title(path: Path) -> None:
     assert LensKind.USES in _check_lenses(analysis_of(path), 500)
 
 
 @on_all_dumps(lambda analysis: _check_lenses(analysis, 20))
-def test_on_all_dumps(of_all_dumps: dict[str, set[LensKind]]) -> None:
+def test_all_dumps_have_lenses(of_all_dumps: dict[str, set[LensKind]]) -> None:
     assert set.union(*of_all_dumps.values()) == set(LensKind)
 
 

@@ -42,7 +42,7 @@ def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
     assert "\n".join(shown) == expected.strip("\n")
 
 
-def test_from_file_to_file() -> None:
+def test_headers_link_to_other_files() -> None:
     check(
         analysis_of(TPU),
         """
@@ -64,7 +64,7 @@ memory-usage-report:
     )
 
 
-def test_source() -> None:
+def test_op_names_link_to_sources() -> None:
     check(
         analysis_of(SEED),
         """
@@ -84,7 +84,7 @@ buffer-assignment:
     )
 
 
-def test_a_dump_in_one_file_leads_to_its_report_only() -> None:
+def test_dump_in_one_file_links_to_its_report_only() -> None:
     check(
         analysis_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt"))),
         """
@@ -100,7 +100,7 @@ memory-usage-report:
     )
 
 
-def test_the_breakdown_of_the_printed_peak() -> None:
+def test_breakdown_of_the_printed_peak_links_to_sources() -> None:
     analysis, module = analysis_of(SPLIT), module_of(SPLIT)
     assert analysis.dump.live
     found = links(analysis.dump, module, analysis.dump.live, 100)
@@ -117,7 +117,7 @@ def test_the_breakdown_of_the_printed_peak() -> None:
     assert len(links(analysis.dump, None, analysis.dump.live, 100)) == 3
 
 
-def test_stack_frames_of_quoted_instructions() -> None:
+def test_stack_frames_of_quoted_instructions_link_to_sources() -> None:
     analysis, module = analysis_of(SPLIT), module_of(SPLIT)
     used = analysis.dump.used
     assert used
@@ -149,7 +149,7 @@ def test_links_in_a_module() -> None:
     assert len(hlo_links(module, 2)) == 6
 
 
-def test_a_module_that_tells_files_and_lines() -> None:
+def test_module_with_source_files_and_lines() -> None:
     module = module_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt")))
     found = hlo_links(module, 10_000)
     assert len(found) == module.data.count(b'source_file="') > 2
@@ -157,7 +157,7 @@ def test_a_module_that_tells_files_and_lines() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["stack_frame_id=99999", 'op_name="stack_frame_id=6"', "xstack_frame_id=6"])
-def test_what_is_no_stack_frame_of_the_module_has_no_link(wrong: str) -> None:
+def test_unknown_stack_frames_have_no_link(wrong: str) -> None:
     text = module_of(SPLIT).data.decode()
     first = text.index(" stack_frame_id=6") + 1
     data = (text[:first] + wrong + text[first + len("stack_frame_id=6") :]).encode()
@@ -176,7 +176,7 @@ def test_broken_modules_have_links() -> None:
             assert 0 <= link.start < link.end <= len(module.data)
 
 
-def test_a_file_alone_leads_to_no_other() -> None:
+def test_single_file_has_no_links_to_others() -> None:
     assignment = analysis_of(TPU).dump.assignment
     assert assignment
     alone = analyse([assignment])
@@ -213,7 +213,7 @@ def _source(text: str) -> list[tuple[str, StackFrame]]:
         ('source_file="\\n" source_line=1', "\n", 1),
     ],
 )
-def test_paths_are_read_as_they_were(text: str, path: str, line: int | None) -> None:
+def test_paths_are_unescaped(text: str, path: str, line: int | None) -> None:
     ((shown, target),) = _source(text)
     assert target == StackFrame(path, line)
     inner = text.removeprefix('source_file="')
@@ -224,7 +224,7 @@ def test_paths_are_read_as_they_were(text: str, path: str, line: int | None) -> 
 @pytest.mark.parametrize(
     "text", ['source_file="" source_line=1', 'source_file="a', "source_file=a.py", 'op_type="source_file=\\"a\\""']
 )
-def test_what_is_no_path_has_no_link(text: str) -> None:
+def test_other_texts_have_no_link(text: str) -> None:
     assert _source(text) == []
 
 
@@ -311,7 +311,7 @@ def test_every_source_and_every_other_file_is_linked(path: Path) -> None:
 
 
 @on_all_dumps(_check_all_links)
-def test_on_all_dumps(of_all_dumps: dict[str, tuple[int, int]]) -> None:
+def test_all_dumps_have_links(of_all_dumps: dict[str, tuple[int, int]]) -> None:
     assert sum(sources for sources, _ in of_all_dumps.values()) > 1000
     assert sum(headers for _, headers in of_all_dumps.values()) > 500
 

@@ -56,7 +56,7 @@ def _table(data: Mapping[str, Any], *rows: int) -> str:
     return "\n".join(found)
 
 
-def test_a_dump_in_one_file() -> None:
+def test_map_of_a_dump_in_one_file() -> None:
     data = _data(analysis_of(SEED))
     assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
     (space,) = data["spaces"]
@@ -90,7 +90,7 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
     )
 
 
-def test_lines_of_the_program_stand_in_the_module() -> None:
+def test_module_adds_source_lines() -> None:
     without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
     assert {without["values"]["source"][row] for row in (36, 45)} == {-1}
     told = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
@@ -187,7 +187,7 @@ def _check_facts(data: Mapping[str, Any], fact: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_the_numbers_are_those_of_an_independent_parser(fact: Mapping[str, Any]) -> None:
+def test_numbers_match_an_independent_parser(fact: Mapping[str, Any]) -> None:
     data = _data(analysis_of(DUMPS / fact["file"]))
     check(data, "MemoryMap")
     _check_form(data)
@@ -196,7 +196,7 @@ def test_the_numbers_are_those_of_an_independent_parser(fact: Mapping[str, Any])
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_the_values_are_those_of_the_report(fact: Mapping[str, Any]) -> None:
+def test_values_match_the_report(fact: Mapping[str, Any]) -> None:
     analysis = analysis_of(DUMPS / fact["file"])
     data, dump = _data(analysis), analysis.dump
     values, strings = data["values"], data["strings"]
@@ -241,7 +241,7 @@ def test_the_map_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
     assert len(expected) == 286
 
 
-def test_what_is_broken_has_a_map_all_the_same() -> None:
+def test_damaged_dumps_have_a_map() -> None:
     count = 0
     for text in odd_texts():
         _check_form(_data(analyse([dump_file(text)])))
@@ -250,7 +250,7 @@ def test_what_is_broken_has_a_map_all_the_same() -> None:
     _check_form(_data(analyse([])))
 
 
-def test_a_step_beyond_reason_makes_no_long_column() -> None:
+def test_huge_step_makes_no_long_column() -> None:
     text = (
         SEED.read_text()
         .replace("    6:tuple\n", "    999999999999:tuple\n")
@@ -263,7 +263,7 @@ def test_a_step_beyond_reason_makes_no_long_column() -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in assignments() if FileKind.HLO in find_set(path).paths])
-def test_sources_are_those_that_hovers_tell(path: Path) -> None:
+def test_sources_match_hovers(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     data, told = _data(analysis, module), 0
     for row, name in enumerate(analysis.dump.values.name.tolist()):
@@ -274,7 +274,7 @@ def test_sources_are_those_that_hovers_tell(path: Path) -> None:
     assert told > 1 or path not in (SPLIT, TPU)
 
 
-def test_kinds_are_those_of_reports() -> None:
+def test_kinds_match_reports() -> None:
     kinds = {
         data["strings"][kind]
         for path in (SEED, SPLIT, TPU)

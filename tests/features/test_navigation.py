@@ -81,12 +81,12 @@ def _instruction(name: str, operand: str) -> str:
         "operand in the text of an instruction",
     ],
 )
-def test_from_a_value(marked: str) -> None:
+def test_targets_of_a_value(marked: str) -> None:
     places = {"definition": _HEADER, "declaration": _ROW, "type_definition": _ALLOCATION, "implementation": _ENTRY}
     check(analysis_of(SEED), marked, **places)
 
 
-def test_from_the_header_of_a_value_to_its_row() -> None:
+def test_header_of_a_value_leads_to_its_row() -> None:
     marked = "<4 cublas-gemm.1 @0>\n  ^"
     check(analysis_of(SEED), marked, definition=_ROW, declaration=_ROW, type_definition=_ALLOCATION)
 
@@ -100,7 +100,7 @@ def test_from_the_header_of_a_value_to_its_row() -> None:
         _instruction("cublas-gemm.1", "bitcast.1"),
     ],
 )
-def test_an_alias_means_the_value_whose_bytes_it_shows(marked: str) -> None:
+def test_alias_leads_to_the_value_with_its_bytes(marked: str) -> None:
     header = """
 <1 param.1 @0>
 ^^^^^^^^^^^^^^
@@ -112,12 +112,12 @@ def test_an_alias_means_the_value_whose_bytes_it_shows(marked: str) -> None:
     check(analysis_of(SEED), marked, definition=header, implementation=entry)
 
 
-def test_what_is_not_scheduled_is_not_run() -> None:
+def test_unscheduled_instructions_have_no_implementation() -> None:
     text = SEED.read_text().replace("    4:cublas-gemm.1\n", "")
     check(analysis_of_text(text), "    cublas-gemm.1{}:4-5\n     ^", definition=_HEADER, implementation="")
 
 
-def test_from_the_header_of_an_allocation_to_its_values() -> None:
+def test_header_of_an_allocation_leads_to_its_values() -> None:
     marked = "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n           ^"
     rows = """
  value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}
@@ -129,7 +129,7 @@ def test_from_the_header_of_an_allocation_to_its_values() -> None:
     check(analysis_of(SEED), marked, **places)
 
 
-def test_from_an_allocation_in_a_report_to_its_header() -> None:
+def test_allocation_in_a_report_leads_to_its_header() -> None:
     analysis = analysis_of(next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt")))
     marked = """
       128B(100%);         0B; allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
@@ -151,7 +151,7 @@ allocation 1: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
     ],
     ids=["schedule", "printed peak", "end of a live range"],
 )
-def test_from_a_step_to_its_instruction(marked: str) -> None:
+def test_step_leads_to_its_instruction(marked: str) -> None:
     entry = """
     5:negate.0
       ^^^^^^^^
@@ -160,7 +160,7 @@ def test_from_a_step_to_its_instruction(marked: str) -> None:
     check(analysis_of(SEED), marked, **places)
 
 
-def test_a_name_without_a_value_goes_to_its_entry_in_the_schedule() -> None:
+def test_name_without_a_value_leads_to_the_schedule() -> None:
     text = (
         SEED.read_text()
         .replace("    3:fusion", "    3:after-all")
@@ -176,11 +176,11 @@ def test_a_name_without_a_value_goes_to_its_entry_in_the_schedule() -> None:
 
 
 @pytest.mark.parametrize("marked", ["BufferAssignment:\n    ^", "Used values:\n  ^", "  InstructionSequence:\n     ^"])
-def test_what_means_nothing_leads_nowhere(marked: str) -> None:
+def test_other_words_lead_nowhere(marked: str) -> None:
     assert mark(analysis_of(SEED), marked)[1] is None
 
 
-def test_a_name_in_the_stack_trace() -> None:
+def test_name_in_the_stack_trace() -> None:
     analysis = analysis_of(next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt")))
     marked = """
       └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)
@@ -193,7 +193,7 @@ def test_a_name_in_the_stack_trace() -> None:
     check(analysis, marked, declaration=row)
 
 
-def test_across_the_files_of_a_set() -> None:
+def test_targets_in_other_files_of_the_set() -> None:
     analysis = analysis_of(SPLIT)
     for value in range(len(analysis.dump.values)):
         mention = Mention(Value(value), Role.SLICE, 0, 0)
@@ -213,7 +213,7 @@ def test_across_the_files_of_a_set() -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_every_reference_of_a_value_means_it(path: Path) -> None:
+def test_references_of_a_value_refer_to_it(path: Path) -> None:
     """But for operands that read an element of a tuple, which name the tuple, and for the entry of the schedule, which
     names what it defines at the top."""
     dump = analysis_of(path).dump

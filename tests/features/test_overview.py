@@ -14,7 +14,7 @@ from xla_lens.render.hover import hover_markdown
 _TOP = 5
 
 
-def test_what_is_at_the_peak() -> None:
+def test_overview_lists_the_values_at_the_peak() -> None:
     found = overview(analysis_of(SPLIT), module_of(SPLIT), 3)
     (space,) = found.spaces
     assert (found.module, space.peak_instruction, space.live_count) == ("jit_train_step", "ynn_fusion.1", 13)
@@ -68,7 +68,7 @@ def test_the_overview_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
     assert {file: [reserved for _, reserved in found] for file, found in of_all_dumps.items()} == expected
 
 
-def test_what_is_broken_has_an_overview_all_the_same() -> None:
+def test_damaged_dumps_have_an_overview() -> None:
     """And whatever has a row can be described."""
     count = 0
     for text in odd_texts():

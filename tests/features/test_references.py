@@ -19,7 +19,7 @@ def check(path: Path, marked: str, expected: str) -> None:
     assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
 
 
-def test_of_a_value() -> None:
+def test_references_of_a_value() -> None:
     check(
         SEED,
         "    cublas-gemm.1{}:4-5\n     ^",
@@ -44,7 +44,7 @@ def test_of_a_value() -> None:
     )
 
 
-def test_of_a_value_that_a_tuple_passes_on() -> None:
+def test_references_of_a_tuple_element() -> None:
     found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
     text = lines_with_marks(found)
     assert (
@@ -56,7 +56,7 @@ def test_of_a_value_that_a_tuple_passes_on() -> None:
     )
 
 
-def test_of_an_allocation() -> None:
+def test_references_of_an_allocation() -> None:
     path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
     check(
         path,
@@ -74,7 +74,7 @@ allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
     )
 
 
-def test_of_a_step() -> None:
+def test_references_of_a_step() -> None:
     check(
         SEED,
         "    5:negate.0\n    ^",
@@ -91,7 +91,7 @@ def test_of_a_step() -> None:
     )
 
 
-def test_a_limit_cuts_them() -> None:
+def test_limit_truncates_references() -> None:
     analysis = analysis_of(SEED)
     assert len(references(analysis.dump, Value(0), 3)) == 3
     assert references_without_declaration(analysis.dump, Value(0), 3) == references(analysis.dump, Value(0), 5)[2:]
@@ -121,7 +121,7 @@ allocation 2: 0x399bf70, size 4096, maybe-live-out:
     ],
     ids=["value", "allocation", "step", "printed peak"],
 )
-def test_without_the_declaration(marked: str, left_out: str) -> None:
+def test_references_without_the_declaration(marked: str, left_out: str) -> None:
     analysis = analysis_of(SEED)
     _, mention = mark(analysis, marked)
     assert mention
@@ -132,7 +132,7 @@ def test_without_the_declaration(marked: str, left_out: str) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_every_operand_that_names_a_value_is_among_its_references(path: Path) -> None:
+def test_operands_are_references(path: Path) -> None:
     dump = analysis_of(path).dump
     if dump.used is None:
         return
@@ -147,7 +147,7 @@ def test_every_operand_that_names_a_value_is_among_its_references(path: Path) ->
                 assert (start, dump.used) in spans, (text, operand)
 
 
-def test_all_mentions_of_a_set_are_found() -> None:
+def test_all_mentions_are_references() -> None:
     """A value of the set in three files, against a search of the text."""
     dump = analysis_of(SPLIT).dump
     value = dump.value_at(dump.name_number(b"x.1"), NONE)

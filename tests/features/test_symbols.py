@@ -19,7 +19,7 @@ def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:
     return "".join(lines)
 
 
-def test_one_file() -> None:
+def test_outline_of_one_file() -> None:
     analysis = analysis_of(SEED)
     assert (
         _text(document_symbols(analysis.dump, analysis.dump.files[0], 100))
@@ -55,7 +55,7 @@ HloLiveRange (max 7)
     )
 
 
-def test_a_limit_keeps_the_biggest_in_the_order_of_the_text() -> None:
+def test_limit_keeps_the_largest_in_order() -> None:
     analysis = analysis_of(SEED)
     assignment, used, live = document_symbols(analysis.dump, analysis.dump.files[0], 2)
     assert [child.name for child in assignment.children] == ["allocation 0", "allocation 4"]
@@ -65,7 +65,7 @@ def test_a_limit_keeps_the_biggest_in_the_order_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_each_entry_lies_within_the_one_above(path: Path) -> None:
+def test_children_are_within_their_parents(path: Path) -> None:
     analysis = analysis_of(path)
     for file in analysis.dump.files:
         symbols = document_symbols(analysis.dump, file, 1000)
@@ -81,7 +81,7 @@ def _check(symbol: Symbol, start: int, end: int) -> None:
         _check(child, symbol.start, symbol.end)
 
 
-def test_the_files_of_a_set_have_their_own_parts() -> None:
+def test_each_file_has_its_own_outline() -> None:
     analysis = analysis_of(SPLIT)
     names = {
         file.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, file, 10)]

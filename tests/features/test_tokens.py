@@ -57,7 +57,7 @@ def _text(file: DumpFile, found: list[Token]) -> str:
     return "\n".join(" | ".join(line) for line in lines.values())
 
 
-def test_allocations() -> None:
+def test_tokens_of_allocations() -> None:
     check(
         analysis_of(SEED),
         "BufferAssignment:",
@@ -85,7 +85,7 @@ KEYWORD value | NUMBER 17 | VALUE* copy-start{2} | NUMBER 2 | PROPERTY size | NU
     )
 
 
-def test_used_values() -> None:
+def test_tokens_of_used_values() -> None:
     check(
         analysis_of(SEED),
         "Total bytes used:",
@@ -112,7 +112,7 @@ NUMBER 2
     )
 
 
-def test_an_instruction() -> None:
+def test_tokens_of_an_instruction() -> None:
     check(
         analysis_of(SEED),
         " from instruction:%cublas",
@@ -124,7 +124,7 @@ NUMBER 5
     )
 
 
-def test_live_ranges() -> None:
+def test_tokens_of_live_ranges() -> None:
     check(
         analysis_of(SEED),
         "HloLiveRange",
@@ -158,7 +158,7 @@ VALUE negate.0 | NUMBER 4096
     )
 
 
-def test_the_stack_trace() -> None:
+def test_tokens_of_the_stack_trace() -> None:
     """A name over two lines is a word in each; what is no op_name is the name of a value."""
     check(
         analysis_of(PEAK_NAMES),
@@ -179,7 +179,7 @@ VALUE tuple.1 | NUMBER 0.3 | PROPERTY total | NUMBER 88 | PROPERTY bytes | PROPE
     )
 
 
-def test_reports() -> None:
+def test_tokens_of_reports() -> None:
     report = analysis_of(next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt")))
     check(
         report,
@@ -213,18 +213,18 @@ def test_without_used_values_a_value_is_defined_in_its_allocation() -> None:
     check(analysis_of_text(text), " value: <5 fusion", "@0", row)
 
 
-def test_what_is_no_value_is_defined_in_the_schedule() -> None:
+def test_other_names_are_defined_in_the_schedule() -> None:
     text = SEED.read_text().replace("    3:fusion", "    3:after-all")
     check(analysis_of_text(text), "    3:after-all", "all", "STEP 3 | INSTRUCTION! after-all")
 
 
-def test_a_name_that_a_string_quotes_is_a_name() -> None:
+def test_quoted_name_is_a_name() -> None:
     text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
     expected = "PROPERTY custom_call_target | VALUE* %param | PROPERTY metadata"
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
 
 
-def test_a_long_instruction_is_looked_at_in_part() -> None:
+def test_only_the_start_of_a_long_instruction_has_tokens() -> None:
     text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * MAX_WORDS_BYTES)
     analysis = analysis_of_text(text)
     found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
@@ -234,7 +234,7 @@ def test_a_long_instruction_is_looked_at_in_part() -> None:
 
 
 @pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_none(kind: FileKind) -> None:
+def test_other_text_has_no_tokens(kind: FileKind) -> None:
     module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
     for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
         file = dump_file(text, kind)
@@ -270,7 +270,7 @@ def _check_windows(analysis: Analysis, file: DumpFile) -> list[Token]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_each_thing_is_defined_once(path: Path) -> None:
+def test_each_entity_is_defined_once(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump
     defined = []
@@ -325,18 +325,18 @@ def _check(analysis: Analysis) -> Counter[Role]:
 
 
 @pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_names_mean_what_a_hover_says(path: Path) -> None:
+def test_names_agree_with_hovers(path: Path) -> None:
     assert sum(_check(analysis_of(path)).values())
 
 
 @on_all_dumps(_check)
-def test_names_of_all_dumps_mean_what_a_hover_says(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
+def test_names_of_all_dumps_agree_with_hovers(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
     assert len(of_all_dumps) == 286
     others = {Role.ALLOCATION_HEADER, Role.OPERAND, Role.REPORT}
     assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - others
 
 
-def test_words_of_broken_dumps() -> None:
+def test_damaged_dumps_have_tokens() -> None:
     seen = 0
     for text in odd_texts():
         file = dump_file(text)
@@ -348,6 +348,6 @@ def test_words_of_broken_dumps() -> None:
     assert seen > 10_000
 
 
-def test_all_words_are_known_to_the_grammar() -> None:
+def test_grammar_knows_all_words() -> None:
     kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
     assert set(_TYPES) - kinds == {"key", "opcode", "string"}, "these are told of instructions"

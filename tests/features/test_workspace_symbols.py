@@ -88,39 +88,39 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
         ("kind: negate", "negate.0"),
     ],
 )
-def test_a_query_finds(query: str, expected: str) -> None:
+def test_query_matches(query: str, expected: str) -> None:
     check(query, *filter(None, expected.split(", ")))
 
 
-def test_nothing_asked_are_the_modules_and_the_biggest_allocations() -> None:
+def test_empty_query_lists_modules_and_largest_allocations() -> None:
     modules = ("jit_roundtrip", "jit_train_step", "001_491faa5ce21a17c6")
-    assert check("  ", *modules, "allocation 2", "allocation 0", limit=5).is_cut
+    assert check("  ", *modules, "allocation 2", "allocation 0", limit=5).is_truncated
     assert {symbol.kind for symbol in search(_summaries(), Query(), 10_000).symbols} == {
         EntryKind.MODULE,
         EntryKind.ALLOCATION,
     }
 
 
-def test_a_filter_alone_finds_the_biggest_of_all_kinds() -> None:
+def test_filter_alone_finds_the_largest_of_all_kinds() -> None:
     check("param: module:001", "allocation 0", "param", "allocation 1", "param.1")
 
 
-def test_no_set_no_symbols() -> None:
-    assert search((), parse_query("fusion"), 10) == search((), Query(), 10) == Found((), is_cut=False)
+def test_no_symbols_without_sets() -> None:
+    assert search((), parse_query("fusion"), 10) == search((), Query(), 10) == Found((), is_truncated=False)
 
 
-def test_it_says_when_there_may_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not check("jit", "jit_roundtrip", "jit_train_step", limit=2).is_cut
-    assert check("jit", "jit_roundtrip", limit=1).is_cut
-    assert not check("negate", "negate.0").is_cut
+def test_truncation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not check("jit", "jit_roundtrip", "jit_train_step", limit=2).is_truncated
+    assert check("jit", "jit_roundtrip", limit=1).is_truncated
+    assert not check("negate", "negate.0").is_truncated
     monkeypatch.setattr(workspace_symbols, "SCATTERED_LIMIT", 3)
-    assert check("mtf", "broadcast_multiply_fusion", "multiply_subtract_fusion.5").is_cut
+    assert check("mtf", "broadcast_multiply_fusion", "multiply_subtract_fusion.5").is_truncated
     monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
     cut = summarise(analysis_of(SEED), Encoding.UTF16)
-    assert search((cut,), parse_query("negate"), 10) == Found((), is_cut=True)
+    assert search((cut,), parse_query("negate"), 10) == Found((), is_truncated=True)
 
 
-def test_what_is_told_of_a_symbol() -> None:
+def test_container_of_a_symbol() -> None:
     found = search(_summaries(), parse_query("module:roundtrip >1MiB"), 9).symbols
     assert [f"{symbol.name}: {container_text(symbol)}" for symbol in found] == [
         "jit_roundtrip: buffer-assignment · peak 12.00 MiB",
@@ -136,7 +136,7 @@ def test_what_is_told_of_a_symbol() -> None:
     assert [symbol.live_range for symbol in found[5:]] == [None, (0, 9), (2, 4), (3, 6)]
 
 
-def test_where_a_symbol_is() -> None:
+def test_place_of_a_symbol() -> None:
     (symbol,) = search(_summaries(), parse_query("negate.0"), 10).symbols
     assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SEED), 6, 11, 19)
     (symbol,) = search(_summaries(), parse_query("jit_train"), 10).symbols
@@ -181,7 +181,7 @@ def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple
     st.sampled_from([None, 0, 5, 4096]),
     st.booleans(),
 )
-def test_nothing_else_is_found_by_the_plainest_search(
+def test_matches_agree_with_a_naive_search(
     text: str,
     kinds: frozenset[EntryKind],
     allocation_kinds: frozenset[int],
@@ -199,7 +199,7 @@ def test_nothing_else_is_found_by_the_plainest_search(
     assert search(_all_summaries(), query, 7).symbols == everything.symbols[:7]
 
 
-def test_sizes_of_any_number_can_be_asked_for() -> None:
+def test_size_bounds_of_any_magnitude() -> None:
     entries = _summaries()[0].entries
     assert entries.size_bytes.dtype == np.int32
     for query in (">9999999999EiB", "<9999999999EiB kind:v", "space:999999999"):

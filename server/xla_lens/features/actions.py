@@ -1,7 +1,4 @@
-"""What can be done at a place of a dump: to explain what is found there, to go where it leads, to show more of it.
-
-A dump is evidence, so nothing edits it.
-"""
+"""Code actions: explain a finding, go to a related place, show a page. None of them edits the dump."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,21 +32,21 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2
-"""Of one kind, so that all fit into a menu."""
+"""Maximum number of actions of one kind, so that all fit into a menu."""
 
 _MOST_CALLS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Show what findings like this one mean."""
+    """Show the explanation of a finding."""
 
     finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
 class GoToRelated:
-    """Go to another place that has to do with a finding."""
+    """Go to a related location of a finding."""
 
     finding: Finding
     related: Related
@@ -64,7 +61,7 @@ class ShowPage:
 
 @dataclass(frozen=True, slots=True)
 class GoToPeak:
-    """Go to the step at which the most bytes of a memory space are live."""
+    """Go to the real peak of a memory space."""
 
     space: SpaceId
     step: int
@@ -74,7 +71,7 @@ class GoToPeak:
 
 @dataclass(frozen=True, slots=True)
 class GoToSource:
-    """Go to a call of the program, on the way to which an instruction was made."""
+    """Go to a call in the source code that created an instruction."""
 
     frame: StackFrame
 
@@ -83,8 +80,9 @@ Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | GoToSource
 
 
 def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int) -> list[Action]:
-    """What can be done from byte `start` to `end` of a file, the most helpful first: thirteen things at most. Releases
-    since jaxlib 0.8.2 tell the sources in the HLO module.
+    """Return the actions for bytes `start` to `end` of a file, most helpful first; never more than thirteen.
+
+    Since jaxlib 0.8.2 the source lines are in the HLO module.
     """
     here = [
         finding
@@ -103,8 +101,8 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start:
 
 
 def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
-    """Where to go in the program from an instruction that some calls have made: the innermost outside of libraries
-    first, then some of the others, in their order.
+    """Return actions that go to the calls that created an instruction: the innermost user frame first, then some of
+    the others, in their order.
     """
     own = user_frame(frames)
     calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
@@ -115,7 +113,7 @@ def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
 
 
 def _name(dump: DumpSet, mention: Mention) -> int:
-    """The name of the instruction that is mentioned, NONE if it is none."""
+    """The number of the name of the mentioned instruction, NONE if the mention is of something else."""
     match mention.target:
         case Value(row):
             return mention.name if mention.name != NONE else int(dump.values.name[row])
@@ -128,7 +126,7 @@ def _name(dump: DumpSet, mention: Mention) -> int:
 
 
 def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:
-    """Where findings lead besides to each other, and to the lines that are `known`."""
+    """The related locations of findings, except for lines with a finding and `known` lines."""
     seen = known | {_line(finding.place) for finding in findings}
     for finding in findings:
         for related in finding.related:
@@ -155,8 +153,8 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
 
 
 def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
-    """The true peaks that help: from a step that of the default memory space, from the printed peak all that are
-    elsewhere, from a value the one that it is part of.
+    """The real peaks to go to: from a step that of memory space 0, from the printed peak those at other steps, from
+    a value the one that it is part of.
     """
     values, memory = analysis.dump.values, analysis.memory
     if isinstance(mention.target, Peak) and step is not None:

@@ -1,17 +1,17 @@
-"""Who makes what a value is computed from, and who reads it: the flow of data, shown as an editor shows calls. A
-producer calls its consumers.
+"""The data flow between values, as a call hierarchy: producers call their consumers.
 
-Uses look through tuples, bitcasts and the like. An instruction that defines no value, such as a `bitcast`, a
-`get-tuple-element` or a `copy-done`, only shows bytes of others, and whoever reads those is among their uses. So
+The uses in a dump look through tuples, bitcasts and the like. An instruction that defines no value, such as a
+`bitcast`, a `get-tuple-element` or a `copy-done`, is an alias of other bytes, and its readers are among the uses of
+those. Therefore:
 
-- producers are values, each with the bytes that are read; those of a tuple are its elements;
-- a consumer is an instruction: its value if it defines one, all of them as one if it defines several, since no dump
-  tells which of them depends on what is read;
-- an instruction that defines no value is seen through. It is a consumer only of what nothing else reads, such as the
-  `copy-done` of a copy's flag or the `bitcast` that is the result. Its own consumers are those of what it shows.
+- producers are values, each with the bytes that are read; the producers of a tuple are its elements;
+- a consumer is an instruction: its value if it defines one, one item for all of them if it defines several, because
+  no dump says which of them depends on the value read;
+- an instruction that defines no value is skipped. It is a consumer only of values that nothing else reads, such as the
+  flag that a `copy-done` reads, or the input of the `bitcast` that is the result. Its consumers are those of its input.
 
-If B is a consumer of A, then A, or a value that A stands for or shows, is a producer of B. The reverse holds but where
-B is a tuple or defines no value, and is seen through.
+If B is a consumer of A, then A, or a value that A stands for, is a producer of B. The reverse holds unless B is a tuple
+or defines no value.
 """
 
 from dataclasses import dataclass
@@ -36,20 +36,20 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 ItemTarget: TypeAlias = Value | Instruction
-"""A value; or an instruction, if it stands for several values or defines none."""
+"""A value, or an instruction that defines several values or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that takes part. `name` and `index` tell it in any set of the same program, see `find_item`; `index` is
-    None where there is none, and of an instruction.
+    """An item of the hierarchy. `name` and `index` identify it in any dump set of the same program, see `find_item`;
+    `index` is None for an instruction and for a value without an index.
 
-    `value_count` is the number of values that it stands for: 0 for an instruction that defines none. `size_bytes` is
-    what they take together, `live_range` from the first step of any to the last of any, `allocation` the index of the
-    one that holds all of them, and `kind` what that is for. They are None where there is no such thing.
+    `value_count` is the number of its values: 0 for an instruction that defines none. `size_bytes` is their sum,
+    `live_range` the first and the last step of any of them, `allocation` the index of the allocation that holds all of
+    them, and `kind` the kind of that. They are None where they do not exist.
 
-    `place` is all that the dump says below the header of the value, or of the first of several; `selection` is the name
-    in it. An instruction without a value has the first use that names it.
+    `place` is the block of the value, or of the first of several, in the used values; `selection` is the name in it.
+    For an instruction without a value both are the first use that names it.
     """
 
     target: ItemTarget
@@ -67,8 +67,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Data that flows to or from an item. `places` are the uses that say so, or in a tuple that is no result the
-    positions: they stand below the header of the producer, whichever of the two the item is.
+    """An edge to or from an item. `places` are the uses that prove it, or the positions in a tuple that is not the
+    result. They are always in the block of the producer.
     """
 
     item: Item
@@ -76,8 +76,9 @@ class Flow:
 
 
 def prepare(dump: DumpSet, mention: Mention) -> list[Item]:
-    """The item that is mentioned: none for what is no value and no instruction, and in a set without used values. The
-    bare name of an instruction means all of its values, a step the instruction that runs then.
+    """Return the mentioned item. Empty for anything but values, instructions and steps, and without used values.
+
+    The bare name of an instruction stands for all of its values, a step for the instruction that runs then.
     """
     item = None
     match mention.target:
@@ -98,7 +99,7 @@ _BARE: Final = (Role.SCHEDULE, Role.USER, Role.INSTRUCTION_TEXT)
 
 
 def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
-    """The item that had a name and an index, perhaps before the set was loaded again; None if it has gone."""
+    """Return the item with a name and an index, also after a reload; None if it no longer exists."""
     number = dump.name_number(name)
     if index is None:
         return _instruction_item(dump, number)
@@ -108,7 +109,7 @@ def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
 
 
 def producers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
-    """What an item is computed from, in the order of its operands: at most `limit` values."""
+    """Return at most `limit` values that an item is computed from, in the order of its operands."""
     read: dict[int, list[Place]] = {}
     for value, place in operands(dump, _name(dump, target)):
         read.setdefault(value, []).append(place)
@@ -117,7 +118,7 @@ def producers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
 
 
 def consumers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
-    """What reads an item, in the order of the schedule: at most `limit` instructions."""
+    """Return at most `limit` instructions that read an item, in the order of the schedule."""
     if dump.used is None:
         return []
     name = _name(dump, target)
@@ -133,7 +134,7 @@ def consumers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
 
 
 def _name(dump: DumpSet, target: ItemTarget) -> int:
-    """The number of the name of the instruction that an item is, or that makes it."""
+    """The number of the name of the instruction that an item is or that defines it."""
     return target.name if isinstance(target, Instruction) else int(dump.values.name[target.row])
 
 
@@ -154,8 +155,8 @@ def _instruction_item(dump: DumpSet, name: int) -> Item | None:
 
 
 def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[Item | None]:
-    """For each of some names the values that the instruction defines, as one item; if it defines none, the instruction
-    itself, None if no use names it.
+    """For each name one item for the values that the instruction defines, or for the instruction itself if it defines
+    none; None if no use names it.
     """
     column = np.array(names, np.int64)
     defined, first = defined_values(dump, column), first_uses(dump, column).tolist()
@@ -166,7 +167,7 @@ def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[
 
 
 def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
-    """One value, or several of one instruction."""
+    """The item of one value, or of several values of one instruction."""
     values, first = dump.values, int(rows[0])
     name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
     sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
@@ -175,7 +176,7 @@ def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
     has_allocation = not others and allocation != NONE and dump.allocations.index[allocation] != NONE
     row = int(values.used_value[first])
     block = used_value_block(dump, used, row)
-    # A broken dump may call the value otherwise in its allocation.
+    # A broken dump may have another name for the value in its allocation.
     header_index = int(dump.used_values.index[row]) if len(rows) == 1 else NONE
     name_start = used.document.data.index(b" ", block.start) + 1
     name_end = name_start + len(dump.names[dump.used_values.name[row]])

@@ -1,6 +1,4 @@
-"""What can be folded in a file: its parts, allocations, used values and their lists, frames of the stack trace, and the
-tables of a report.
-"""
+"""Folding ranges: parts, allocations, used values and their lists, stack frames, and tables of reports."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +13,7 @@ from xla_lens.syntax.columns import Column
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The lines from that of byte `start` to that of byte `end` can be folded; there are at least two."""
+    """The lines of bytes `start` to `end` fold; there are at least two."""
 
     start: int
     end: int
@@ -23,8 +21,9 @@ class Fold:
 
 
 def folds(file: DumpFile, limit: int) -> list[Fold]:
-    """What can be folded, in the order of the text; where there is more than `limit`, what has the most lines. No two
-    share lines, but those that lie in each other.
+    """Return the folding ranges in the order of the text, only the `limit` longest if there are more.
+
+    Ranges that share lines are nested.
     """
     found, line_starts = blocks(file, 0, len(file.document.data)), file.document.line_starts
     first_line, last_line = (line_starts.searchsorted(place, "right") - 1 for place in (found.start, found.end))
@@ -45,7 +44,7 @@ _BEFORE_HEADERS: Final = (BlockKind.VALUE, BlockKind.INSTRUCTION)
 
 
 def _shared_lines(file: DumpFile) -> Column:
-    """The lines in which the header of a value stands behind the instruction of the one before, as in 2024."""
+    """The lines in which the header of a value follows the instruction of the value before, as XLA printed in 2024."""
     document, starts = file.document, file.columns.used_values.start
     before = np.frombuffer(document.data, np.uint8)[np.maximum(starts - 1, 0)]
     lines: Column = document.line_starts.searchsorted(starts[before > ord("\r")], "right") - 1

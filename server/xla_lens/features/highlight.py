@@ -1,4 +1,4 @@
-"""Where a file mentions what stands at a place of it, for an editor to mark."""
+"""Document highlights: the other mentions of a thing in the same file."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -11,7 +11,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 
 
 class HighlightKind(Enum):
-    """What is said there: that it is made, that it is read, or anything else."""
+    """Whether a mention defines the thing, reads it, or neither."""
 
     WRITE = auto()
     READ = auto()
@@ -20,7 +20,7 @@ class HighlightKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A word to mark, from byte `start` to `end` of the file."""
+    """Bytes `start` to `end` of the file to highlight."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Highlight:
 
 
 def highlights(dump: DumpSet, file: DumpFile, mention: Mention, limit: int) -> list[Highlight]:
-    """The words of a file that mean the same as one of them, each once, the one itself among them; at most `limit`."""
+    """Return at most `limit` mentions of the same thing in a file, including `mention` itself."""
     kinds = {role: _kind(mention.target, role) for role in Role}
     found = [
         Highlight(occurrence.word.start, occurrence.word.end, kinds[occurrence.role])
@@ -42,6 +42,6 @@ def highlights(dump: DumpSet, file: DumpFile, mention: Mention, limit: int) -> l
 def _kind(target: Target, role: Role) -> HighlightKind:
     if role in (Role.OPERAND, Role.INSTRUCTION_TEXT):
         return HighlightKind.READ
-    # The entry of the schedule is what makes a value.
+    # The entry in the schedule defines a value.
     is_made = role is Role.SCHEDULE or is_declaration(target, role)
     return HighlightKind.WRITE if is_made else HighlightKind.TEXT

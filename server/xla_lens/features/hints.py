@@ -1,4 +1,4 @@
-"""Inlay hints: what the dump leaves unsaid, written beside its lines and those of its HLO module."""
+"""Inlay hints beside the lines of a dump and of its HLO module. `xla_lens.render.hints` words them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class LiveBytesHint:
 
 @dataclass(frozen=True, slots=True)
 class LiveRangeHint:
-    """On a value in its allocation: when it is live."""
+    """On a value in its allocation: its live range."""
 
     start_step: int
     end_step: int
@@ -36,14 +36,14 @@ class LiveRangeHint:
 
 @dataclass(frozen=True, slots=True)
 class SizeHint:
-    """On a live range: how big the value is; on an instruction all that it makes."""
+    """On a live range: the size of the value. On an instruction: the sum of its values."""
 
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class PeakHint:
-    """On the printed peak: the memory space of which the most bytes are missing there, with its true peak."""
+    """On the printed peak: the real peak of the memory space that differs most from the printed step."""
 
     space: SpaceId
     live_bytes: int
@@ -56,14 +56,14 @@ HintFacts: TypeAlias = LiveBytesHint | LiveRangeHint | SizeHint | PeakHint
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A hint at a byte."""
+    """A hint at a byte of the file."""
 
     offset: int
     facts: HintFacts
 
 
 def hints(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Hint]:
-    """The hints between two bytes of a file, at most `limit` of each kind."""
+    """Return the hints from byte `start` to `end` of a file, at most `limit` of each kind."""
     dump = analysis.dump
     found: list[Hint] = []
     if file is dump.assignment:
@@ -76,8 +76,8 @@ def hints(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) 
 
 
 def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Hint]:
-    """The hints between two bytes of an HLO module, behind the names of at most `limit` of the instructions that are
-    scheduled: the rest of their lines is long.
+    """Return the hints from byte `start` to `end` of an HLO module, for at most `limit` scheduled instructions. They
+    follow the names, because the rest of the lines is long.
     """
     dump, table = analysis.dump, module.columns.instructions
     first, last = table.name_end.searchsorted((start, end + 1))
@@ -116,7 +116,7 @@ def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 
 
 def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[LiveBytesHint]:
-    """What is live at some rows of the schedule."""
+    """The live bytes at some rows of the schedule."""
     schedule = analysis.dump.schedule
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
     live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]

@@ -1,7 +1,7 @@
-"""Code lenses: what stands above a line of a dump, and what a click on it shows.
+"""Code lenses, and the target of a click on each. `xla_lens.render.lenses` words them.
 
-To find them is cheap: where they are, and what they are about. What they tell is found when an editor is about to show
-them. In between the set may be read again, so a lens names what it is about by the numbers that the dump gives it.
+`lenses` only finds lines and subjects, which is cheap. `lens_facts` is called when the editor is about to show a lens.
+The dump set may be reloaded in between, so a lens refers to its subject by the numbers that XLA prints.
 """
 
 from collections.abc import Iterator
@@ -25,31 +25,31 @@ from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500
-"""Allocations, and values, of a file that have lenses, at most: editors draw thousands of them slowly."""
+"""Maximum number of allocations, and of values, with lenses in a file: editors are slow with thousands of lenses."""
 
 _SMALLEST_SHARE: Final = 0.0005
-"""A smaller share of the peak reads as nothing."""
+"""The smallest share of the peak with a lens: less rounds to 0.0 %."""
 
 
 class LensKind(StrEnum):
-    """What a lens tells, and what its number is."""
+    """The kind of a lens, which also says what its number is."""
 
     SUMMARY = "summary"
-    """Of the whole set. No number."""
+    """The summary of the dump set. No number."""
     LIMIT = "limit"
-    """That only so many of the biggest have lenses."""
+    """Only the largest allocations or values have lenses; their number."""
     FILL = "fill"
-    """How much of an allocation is used at once; its index."""
+    """The maximum share of an allocation that is live at once; its index."""
     USES = "uses"
-    """How often a value is used; its id."""
+    """The uses of a value; its id."""
     SHARE = "share"
-    """How much of the peak a value is; its id."""
+    """The share of a value in the peak; its id."""
     PEAK = "peak"
-    """That a step is the true peak of memory spaces."""
+    """The real peak of memory spaces; its step."""
     PRINTED_PEAK = "printed-peak"
-    """What is live at the printed peak, by its step."""
+    """The live bytes at the printed peak; its step."""
     TRUE_PEAK = "true-peak"
-    """On the printed peak, where the true peak of the default memory space is."""
+    """On the printed peak: the real peak of memory space 0; the color."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Lens:
 
 
 Click: TypeAlias = Page | Place | Value | None
-"""What a click leads to: a page, a place in the dump, the references of a value, or nothing."""
+"""The target of a click: a page, a place in the dump, the references of a value, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpacePeak:
-    """A memory space: the most bytes that are ever live in it, and those that it holds."""
+    """The peak and the reserved bytes of a memory space."""
 
     space: SpaceId
     peak_bytes: int
@@ -77,7 +77,7 @@ class SpacePeak:
 
 @dataclass(frozen=True, slots=True)
 class SummaryLens:
-    """The set: its memory spaces, and how many findings are errors or warnings."""
+    """The memory spaces of the dump set, and the number of findings that are errors or warnings."""
 
     spaces: tuple[SpacePeak, ...]
     findings: int
@@ -86,7 +86,7 @@ class SummaryLens:
 
 @dataclass(frozen=True, slots=True)
 class LimitLens:
-    """Only so many of the biggest have lenses."""
+    """Only the `limit` largest have lenses."""
 
     limit: int
     click: Click = None
@@ -94,8 +94,8 @@ class LimitLens:
 
 @dataclass(frozen=True, slots=True)
 class FillLens:
-    """An allocation. Of one that XLA fills over time `peak_bytes` are live at once at most; None of others, which are
-    always full, and if nothing of it is ever live.
+    """An allocation. `peak_bytes` is the maximum of the live bytes of a preallocated temp; None for other allocations,
+    and if nothing in it is ever live.
     """
 
     size_bytes: int
@@ -106,7 +106,7 @@ class FillLens:
 
 @dataclass(frozen=True, slots=True)
 class UsesLens:
-    """A value is used so often, by so many instructions."""
+    """The number of uses of a value, and of the instructions that use it."""
 
     uses: int
     instructions: int
@@ -115,7 +115,7 @@ class UsesLens:
 
 @dataclass(frozen=True, slots=True)
 class ShareLens:
-    """A value has `size_bytes` of the `peak_bytes` live at the peak of a memory space."""
+    """A value is `size_bytes` of the `peak_bytes` at the peak of a memory space."""
 
     space: SpaceId
     size_bytes: int
@@ -125,7 +125,7 @@ class ShareLens:
 
 @dataclass(frozen=True, slots=True)
 class LiveLens:
-    """What is live at a step, by memory space."""
+    """The live bytes at a step, by memory space."""
 
     live: tuple[tuple[SpaceId, int], ...]
     click: Click
@@ -133,7 +133,7 @@ class LiveLens:
 
 @dataclass(frozen=True, slots=True)
 class PeakLens:
-    """What is live at a step in the memory spaces that have their peak there, by memory space."""
+    """The live bytes at a step of the memory spaces that peak there."""
 
     live: tuple[tuple[SpaceId, int], ...]
     click: Click
@@ -141,7 +141,7 @@ class PeakLens:
 
 @dataclass(frozen=True, slots=True)
 class TruePeakLens:
-    """A memory space has its peak at another step than the printed one."""
+    """A memory space peaks at another step than the printed one."""
 
     space: SpaceId
     step: int
@@ -153,8 +153,8 @@ LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens
 
 
 def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[Lens]:
-    """The lenses of a file in the order of its lines, on at most `limit` of its allocations and of its values: on the
-    biggest.
+    """Return the lenses of a file in the order of its lines, for at most `limit` allocations and `limit` values: the
+    largest.
     """
     dump = analysis.dump
     found: list[Lens] = []
@@ -169,7 +169,7 @@ def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[
 
 
 def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
-    """What a lens tells, None if the set does not have any more what it is about."""
+    """Return the facts of a lens, None if the dump set no longer has its subject."""
     dump, number = analysis.dump, lens.number
     match lens.kind:
         case LensKind.SUMMARY:
@@ -193,26 +193,26 @@ def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
             return _true_peak(analysis, number)
 
 
-# ---------------------------------------------------------------- where they are
+# ---------------------------------------------------------------- lines
 
 
 def _on_top(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Lens]:
     yield Lens(0, LensKind.SUMMARY)
-    allocations = len(_worth_telling(dump)) if file is dump.assignment else 0
+    allocations = len(_with_lens(dump)) if file is dump.assignment else 0
     values = len(dump.used_values) if file is dump.used else 0
     if max(allocations, values) > limit:
         yield Lens(0, LensKind.LIMIT, limit)
 
 
-def _worth_telling(dump: DumpSet) -> Column:
-    """The allocations that XLA fills over time, or that several values share. Of the others their header says all."""
+def _with_lens(dump: DumpSet) -> Column:
+    """The preallocated temps, and the allocations of several values. The headers of others need no lens."""
     table = dump.allocations
     is_shared = ((table.kind & int(Kind.PREALLOCATED_TEMP)) != 0) | (table.slice_count > 1)
     return np.flatnonzero(is_shared & (table.index != NONE) & (table.kind != NONE) & (table.size_bytes > 0))
 
 
 def _on_allocations(dump: DumpSet, limit: int) -> Iterator[Lens]:
-    table, rows = dump.allocations, _worth_telling(dump)
+    table, rows = dump.allocations, _with_lens(dump)
     rows = rows[biggest(table.size_bytes[rows], limit)]
     if dump.assignment:
         yield from _lenses(dump.assignment, LensKind.FILL, table, rows, table.index[rows])
@@ -252,7 +252,7 @@ def _lenses(file: DumpFile, kind: LensKind, table: Table, rows: Column, numbers:
 
 
 def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
-    """Which of some values are live at the peak of their memory space, with a share of it that is worth telling."""
+    """Which of some values are live at the peak of their memory space, with a share that does not round to 0.0 %."""
     values = analysis.dump.values
     is_there = np.zeros(len(rows), bool)
     for space in analysis.memory.spaces:
@@ -263,7 +263,7 @@ def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
     return is_there
 
 
-# ---------------------------------------------------------------- what they tell
+# ---------------------------------------------------------------- facts
 
 
 def _summary(analysis: Analysis) -> SummaryLens:

@@ -1,19 +1,18 @@
-"""Links: from quoted instructions, and from the breakdown of the printed peak by source, to the lines of the program
-that they come from; and from the headers of a file to the file of the set that goes on with the story.
+"""Document links to source lines, and from the headers of a file to related sections in other files of the set.
 
 ===================  ===================================================================================
 header               leads to
 ===================  ===================================================================================
-BufferAssignment     the used values: who reads what lies there; else the live ranges
-Used values          the live ranges: when each of them is live; else the buffer assignment
-HloLiveRange         the buffer assignment: what lies where; else the used values
+BufferAssignment     the used values, else the live ranges
+Used values          the live ranges, else the buffer assignment
+HloLiveRange         the buffer assignment, else the used values
 InstructionSequence  the used values, which quote the instructions
 BufferLiveRange      the buffer assignment
 Total bytes used     the memory usage report
-of the report        the buffer assignment
+Report headers       the buffer assignment
 ===================  ===================================================================================
 
-There is none to a part of the same file, and none to a file that the set lacks.
+No link leads to the same file or to a file that the set lacks.
 """
 
 import re
@@ -50,7 +49,7 @@ LinkTarget: TypeAlias = StackFrame | SectionHeader
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Bytes `start` to `end` of a file lead somewhere."""
+    """A link from bytes `start` to `end` of a file."""
 
     start: int
     end: int
@@ -58,8 +57,8 @@ class Link:
 
 
 def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Link]:
-    """The links of a file in the order of its text, at most `limit` of each kind. Releases since jaxlib 0.8.2 tell the
-    sources in the HLO module.
+    """Return the links of a file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the source
+    lines are in the HLO module.
     """
     found = list(islice(_headers(dump, file), limit))
     if file is dump.used:
@@ -73,8 +72,8 @@ def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -
 
 
 def _sources(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
-    """The source of each quoted instruction. All values of a tuple quote the same text, the longest there are: so each
-    instruction is searched once, and its other quotes only if that finds something.
+    """The sources of quoted instructions. All values of a tuple quote the same text, the longest of all: each
+    instruction is searched once, and its other quotes only if the first has a source.
     """
     data, used = file.document.data, dump.used_values
     rows = np.flatnonzero(used.instruction_start != NONE)
@@ -94,24 +93,24 @@ _PART: Final = 1_000
 
 
 def _parts(rows: Column) -> Iterator[Column]:
-    """Rows in parts: the first few may be enough."""
+    """The rows in chunks: the first may reach the limit."""
     return (rows[first : first + _PART] for first in range(0, len(rows), _PART))
 
 
 def _spans(used: UsedValues, rows: Column) -> Iterator[tuple[int, int, int]]:
-    """The names, starts and ends of quotes. What a header that cannot be read is about is not known."""
+    """The names, starts and ends of quotes. Unreadable headers have none."""
     names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
     return zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
 
 
 def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
-    """The breakdown of the printed peak. Its lines have the op_name of values that are live there, or if that is not
-    told the name of a value.
+    """The links in the breakdown of the printed peak. Its lines have the op_name of live values, or the name of a value
+    without one.
     """
     tree, data = dump.stack_traces, file.document.data
     if not len(tree):
         return
-    # All elements of a tuple have the same, and the longest text there is.
+    # All elements of a tuple have the same text, the longest of all.
     own = cache(lambda name: user_frame(frames_of(dump, module, name)))
     frames = _frames_of_op_names(dump, own)
     for start, end in zip(tree.name_start.tolist(), tree.name_end.tolist(), strict=True):
@@ -127,10 +126,10 @@ _MOST_NAMES: Final = 500
 
 
 def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:
-    """For each op_name of what is listed at the printed peak the line with the most bytes."""
+    """For each op_name in the printed list the source line with the most bytes."""
     values = dump.value_of_peak_buffer
     names = dump.values.name[values[values != NONE]].tolist()
-    # The biggest come first, in the list and in the breakdown: there is no time for all.
+    # The largest come first, in the list and in the breakdown: there is no time for all.
     instructions = {name: dump.instruction(name) for name in islice(dict.fromkeys(names), _MOST_NAMES)}
     op_names = {name: instruction.op_name for name, instruction in instructions.items() if instruction}
     sizes: defaultdict[str, Counter[StackFrame]] = defaultdict(Counter)
@@ -177,7 +176,7 @@ def _header(dump: DumpSet, file: DumpFile, start: int, wanted: tuple[Section, ..
 
 
 def _first(dump: DumpSet, file: DumpFile, wanted: Section) -> SectionHeader | None:
-    """The first part of a kind in another file."""
+    """The first section of a kind in another file."""
     for other in dump.files:
         rows = np.flatnonzero(other.columns.sections.section == wanted)
         if other is not file and len(rows):

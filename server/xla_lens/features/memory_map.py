@@ -1,4 +1,4 @@
-"""The memory map: all of a set that can be drawn, as columns."""
+"""The memory map of a dump set, as columns."""
 
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -19,7 +19,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 
 STEP_LIMIT: Final = 1_000_000
-"""Steps that are told of, at most: the longest schedules have a tenth of that, and a broken line has any step."""
+"""Maximum number of steps: the longest schedules have a tenth of it, but a broken line can have any step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +34,10 @@ class MappedAllocations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MappedValues:
-    """A row for each value of `DumpSet.values`; what is not known is NONE. A value is live from `start_step` to
-    `end_step`, both included, or never: then both are NONE. `kind` are numbers of `KIND_NAMES`; `shape`, `op_name` and
-    `frame` those of the texts of the map.
+    """A row for each value of `DumpSet.values`; unknown numbers are NONE.
+
+    A value is live from `start_step` to `end_step`, both included; both are NONE if it never is. `kind` are indices
+    into `KIND_NAMES`; `shape`, `op_name` and `frame` are indices into the lists of the map.
     """
 
     label: tuple[str, ...]
@@ -54,9 +55,8 @@ class MappedValues:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryMap:
-    """A dump set to be drawn. `steps` are for each step, up to the last that anything is told of, the number of its
-    instruction in `instructions`, NONE if it is not known. `printed_peak` is the step and the bytes, None for what is
-    not printed.
+    """A dump set to draw. `steps` has for each step the index of its instruction in `instructions`, NONE if unknown.
+    `printed_peak` is the step and the bytes, None for what XLA did not print.
     """
 
     module: str
@@ -72,7 +72,7 @@ class MemoryMap:
 
 
 def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
-    """The map of a dump set; without its HLO module fewer lines of the program are told."""
+    """Return the map of a dump set. Without the HLO module fewer values have a source line."""
     dump = analysis.dump
     values, table = dump.values, dump.allocations
     kinds = allocation_kinds(dump)
@@ -113,19 +113,19 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
 
 
 def _steps(dump: DumpSet, last_live_step: int) -> tuple[tuple[str, ...], Column]:
-    """The instructions, and for each step which of them runs then. The last step is that at which the program ends."""
+    """The instructions, and for each step the index of the one that runs. The last step is the end of the program."""
     schedule = dump.schedule
     names, which = np.unique(schedule.name, return_inverse=True)
     last = max(last_live_step, dump.last_step + 1 if dump.last_step is not None else NONE)
     steps = np.full(min(last + 1, STEP_LIMIT), NONE)
-    # Of two of one step the first counts.
+    # If two instructions have the same step, the first counts.
     row = np.flatnonzero((schedule.step >= 0) & (schedule.step < len(steps)))[::-1]
     steps[schedule.step[row]] = which[row]
     return tuple(dump.label(name, NONE) for name in names.tolist()), steps
 
 
 def _padding(texts: list[bytes | None], sizes: Column) -> Column:
-    """The padding of values of some shapes, NONE where it cannot be told."""
+    """The padding of values of some shapes, NONE where it is unknown."""
     paddings = map(padding_of_text, texts, sizes.tolist())
     return np.array([NONE if padding.size_bytes is None else padding.size_bytes for padding in paddings], np.int64)
 
@@ -134,7 +134,7 @@ _T = TypeVar("_T")
 
 
 def _pooled(cells: list[_T | None]) -> tuple[tuple[_T, ...], Column]:
-    """What stands in some cells, each once, and the number of each cell's; NONE for None."""
+    """The distinct cells, and the index of each cell among them; NONE for None."""
     numbers: dict[_T | None, int] = {None: NONE}
     column = np.array([numbers.setdefault(cell, len(numbers) - 1) for cell in cells], np.int64)
     return tuple(cell for cell in numbers if cell is not None), column

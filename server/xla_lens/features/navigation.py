@@ -1,4 +1,4 @@
-"""Where to go from a mention: to the definition, the declaration, the type, the implementation.
+"""The targets of go-to requests: definition, declaration, type definition and implementation.
 
 ================  ============================  =====================  ============================
 cursor on         a value                       an allocation          a step or an instruction
@@ -8,13 +8,13 @@ definition        its header in `Used values`   its values, from the   its entry
 declaration       its row in the allocation     its header             its entry in the schedule
 type definition   its allocation's header       its header             nothing
 implementation    the line of the HLO module    nothing                its line of the HLO module
-                  with the instruction that is
-                  named, else that makes it
+                  with the named instruction,
+                  else the defining one
 ================  ============================  =====================  ============================
 
-From its header in `Used values`, or if there is none, a value's definition is its row in the allocation. The
-implementation is what runs: of a bitcast that is named, the bitcast, though it means the value whose bytes it shows. In
-a set without a module it is the entry in the schedule.
+From its header in `Used values`, and without used values, the definition of a value is its row in the allocation. The
+implementation is the instruction that runs: that of a named bitcast is the bitcast, although the bitcast stands for the
+value whose bytes it shares. Without an HLO module the implementation is the entry in the schedule.
 """
 
 from xla_lens.model.hlo.module import HloModule
@@ -25,7 +25,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def definition(dump: DumpSet, mention: Mention, limit: int) -> list[Place]:
-    """The definition of what is mentioned: at most `limit` places."""
+    """Return at most `limit` places that define the mentioned thing."""
     match mention.target:
         case Value(row):
             header = None if mention.role is Role.USED_VALUE else used_value_place(dump, row)
@@ -36,7 +36,7 @@ def definition(dump: DumpSet, mention: Mention, limit: int) -> list[Place]:
 
 
 def declaration(dump: DumpSet, mention: Mention) -> list[Place]:
-    """The row in the allocation, or what comes nearest."""
+    """Return the row in the allocation, or the nearest equivalent."""
     match mention.target:
         case Value(row):
             return _known(slice_place(dump, row) or used_value_place(dump, row))
@@ -44,7 +44,7 @@ def declaration(dump: DumpSet, mention: Mention) -> list[Place]:
 
 
 def type_definition(dump: DumpSet, mention: Mention) -> list[Place]:
-    """The header of the allocation."""
+    """Return the header of the allocation."""
     match mention.target:
         case Value(row):
             return _known(allocation_place(dump, int(dump.values.allocation[row])))
@@ -54,7 +54,7 @@ def type_definition(dump: DumpSet, mention: Mention) -> list[Place]:
 
 
 def implementation(dump: DumpSet, module: HloModule | None, mention: Mention) -> list[Place]:
-    """What runs: in the HLO module, or without one in the schedule."""
+    """Return the instruction in the HLO module, or its entry in the schedule without a module."""
     names: tuple[int, ...] = ()
     match mention.target:
         case Value(row):

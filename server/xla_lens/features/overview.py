@@ -1,6 +1,4 @@
-"""Where the memory of a set goes at a glance: its memory spaces with what is live at their peaks, and its
-allocations.
-"""
+"""The overview of a dump set: its memory spaces with the values live at their peaks, and its allocations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from xla_lens.syntax.columns import Column
 
 @dataclass(frozen=True, slots=True)
 class LiveEntry:
-    """A value at a peak, by its row of `DumpSet.values`. Texts are empty where they are not known."""
+    """A value live at a peak, by its row of `DumpSet.values`. Unknown texts are empty."""
 
     value: int
     label: str
@@ -34,8 +32,8 @@ class LiveEntry:
 
 @dataclass(frozen=True, slots=True)
 class SpaceOverview:
-    """A memory space, the instruction at its peak with its place in the schedule, and what is live there: the biggest
-    of `live_count` values.
+    """A memory space, the instruction at its peak with its place in the schedule, and the largest of the `live_count`
+    values live there.
     """
 
     space: MemorySpace
@@ -47,7 +45,7 @@ class SpaceOverview:
 
 @dataclass(frozen=True, slots=True)
 class AllocationEntry:
-    """An allocation, by its row. `most_live_bytes` are those live at once, NONE if none ever is."""
+    """An allocation, by its row. `most_live_bytes` is the maximum of its live bytes, NONE if none are ever live."""
 
     allocation: int
     index: int
@@ -60,8 +58,9 @@ class AllocationEntry:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A set: the biggest of `allocation_count` allocations. `printed_peak` is the step and the bytes, None for what is
-    not printed, and `printed_place` where it stands.
+    """A dump set, with the largest of its `allocation_count` allocations.
+
+    `printed_peak` is the step and the bytes, None for what XLA did not print; `printed_place` is its place.
     """
 
     module: str
@@ -73,7 +72,7 @@ class Overview:
 
 
 def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview:
-    """The overview of a set, in lists of at most `top`."""
+    """Return the overview of a dump set, with lists of at most `top` entries."""
     dump = analysis.dump
     return Overview(
         module=module_of(dump.files),

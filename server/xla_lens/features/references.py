@@ -1,4 +1,4 @@
-"""The places that mention something."""
+"""References."""
 
 from collections.abc import Iterable
 from itertools import groupby, islice
@@ -10,16 +10,16 @@ from xla_lens.model.tables.dump_set import DumpSet
 
 
 def references(dump: DumpSet, target: Target, limit: int) -> list[Place]:
-    """The places that mention something, each once, in the order in which the dump tells of it; at most `limit`."""
+    """Return at most `limit` places that mention an entity, each once, in the order of the dump."""
     return _first_places(occurrences(dump, target), limit)
 
 
 def references_without_declaration(dump: DumpSet, target: Target, limit: int) -> list[Place]:
-    """The references but for those that definition and declaration lead to; at most `limit`."""
+    """Return at most `limit` references without the definition and the declaration."""
     others = (found for found in occurrences(dump, target) if not is_declaration(target, found.role))
     return _first_places(others, limit)
 
 
 def _first_places(found: Iterable[Occurrence], limit: int) -> list[Place]:
-    """One place may have several words, one behind the other."""
+    """One place may have several adjacent words."""
     return [place for place, _ in islice(groupby(found, lambda occurrence: occurrence.place), limit)]

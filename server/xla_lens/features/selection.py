@@ -1,4 +1,4 @@
-"""What an editor selects around a place, step by step: the word, the row, the list, the block, the part, the file."""
+"""Selection ranges: word, row, list, block, section and file around a place."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,8 @@ from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
 def selection(file: DumpFile, offset: int, limit: int) -> list[tuple[int, int]]:
-    """The spans around a byte of a file, from the smallest on, at most `limit`. Each lies within the next; the last is
-    the whole file. A place right behind a word counts as the word.
+    """Return at most `limit` spans around a byte of a file, smallest first. Each is within the next, the last is the
+    file. A place right behind a word belongs to the word.
     """
     return nested(_around(file, offset), offset, len(file.document.data), limit)
 

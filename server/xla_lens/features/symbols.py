@@ -1,7 +1,6 @@
-"""The outline of a file: its parts, its allocations with their values, its used values and its printed peak.
+"""Document symbols: sections, allocations with their values, used values and the printed peak.
 
-An outline has a limit. The biggest allocations and values stay, in the order of the text, and a part of which some are
-left out says so.
+A long outline keeps the largest allocations and values, in the order of the text. A truncated section shows its count.
 """
 
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 
 
 def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
-    """The outline of a file of a dump set: `limit` entries for each part at most."""
+    """Return the outline of a file of a dump set, with at most `limit` entries in each section."""
     sections = file.columns.sections
     roots: list[tuple[int, list[int]]] = []
     for row in range(len(sections)):
@@ -56,7 +55,7 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: tuple[S
 
 
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
-    """The biggest allocations, and of all their values the biggest."""
+    """The largest allocations, and the largest of their values."""
     table, slices = dump.allocations, dump.slices
     shown = biggest(table.size_bytes, limit)
     inside = np.flatnonzero(np.isin(slices.allocation, shown))

@@ -1,7 +1,7 @@
-"""What the words of a dump are, for colours: names, numbers, shapes, and the words of the format itself.
+"""Semantic tokens: names, numbers, shapes, and the words of the format itself.
 
-Besides what the syntax tells, a name tells whether it means a value, whether that is defined there, and whether it is
-live at the peak of its memory space.
+A name also has modifiers: whether it refers to a value, defines it, and whether the value is live at the peak of its
+memory space.
 """
 
 import re
@@ -21,8 +21,9 @@ from xla_lens.syntax.hlo.words import Word
 
 
 def tokens(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Token]:
-    """The words of a file that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the end
-    of a line. Of a long instruction only the first part is looked at.
+    """Return the first `limit` tokens of a file that overlap bytes `start` to `end`.
+
+    A token never spans lines. Only the first part of a long instruction has tokens.
     """
     found: list[Token] = []
     document = file.document
@@ -37,7 +38,7 @@ def tokens(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int)
 
 
 _LINES: Final = 256
-"""How many lines are looked at in one go: a limit may make the rest needless."""
+"""Number of lines in a chunk: after the limit no further chunks are scanned."""
 
 
 def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
@@ -58,7 +59,7 @@ def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
 
 
 def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator[tuple[bool, bool, bool]]:
-    """For each name whether it means a value, is defined there, and is live at the peak."""
+    """For each name whether it refers to a value, defines it, and is live at the peak."""
     starts, ends = np.array([word[1:] for word in names], np.int64).reshape(-1, 2).T
     named = named_values(analysis.dump, file, starts, ends)
     is_value = named.value != NONE
@@ -69,7 +70,7 @@ def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator
 
 _NOTHING: Final = (False, False, False)
 _NAMES: Final = frozenset(("name", "frame_name", "allocation_index"))
-"""What may mean something in the dump."""
+"""The tokens that may be mentions in the dump."""
 
 _OVER_LINES: Final = frozenset(("frame_name", "string", "shape"))
 _PIECE: Final = re.compile(rb"[^\r\n]+")
@@ -124,4 +125,4 @@ _TYPES: Final = {
     **{f'"{word}"': token_type for token_type, words in _WORDS.items() for word in words},
     **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
 }
-"""By the kind of a part what it is."""
+"""The token type of each kind of syntax node."""

@@ -1,8 +1,8 @@
-"""Finding modules, allocations and values by name, size and what they are, among those of hundreds of dump sets.
+"""Workspace symbols: search hundreds of dump sets for modules, allocations and values by name, size and kind.
 
-A text may stand anywhere in a name, in any case; where too few names have it, those count in which its characters
-follow each other with others between. A name that is the text comes first, then those that start with it, those that
-have it, and those that have its characters; of each the bigger come first.
+The text of a query matches anywhere in a name, ignoring case. If there are too few matches, names also match that have
+its characters in the same order with others in between. Exact names come first, then prefixes, substrings and
+subsequences; larger ones first among equals.
 """
 
 import re
@@ -22,14 +22,15 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
 
 SCATTERED_LIMIT: Final = 100_000
-"""Names in which the characters of a text are looked for one by one, at most: the biggest things of each set."""
+"""Maximum number of names to search for subsequences: those of the largest entries of each set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to find: all whose name has `text` and that fit each filter, of which an empty one leaves nothing out.
-    `allocation_kinds` are numbers of `KIND_NAMES`; of `modules` a part of the name is enough. Sizes are bounds, both
-    included, None for none. Modules fit no filter by allocation kind, memory space or peak.
+    """A text to find in names, and filters that must all match; an empty filter matches everything.
+
+    `allocation_kinds` are indices into `KIND_NAMES`; `modules` are substrings of module names. The sizes are inclusive
+    bounds, None for no bound. Modules never match a filter by allocation kind, memory space or peak.
     """
 
     text: str = ""
@@ -44,8 +45,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSymbol:
-    """Something that was found. Its name stands in the file `label`, at `row` from `start_column` to `end_column`, in
-    the units of its summary; a module is the whole file. What is unknown or does not apply is None.
+    """A match. Its name is in the file `label`, at `row` from `start_column` to `end_column`, in the encoding of its
+    summary; a module is the whole file. Facts that are unknown or do not apply are None.
     """
 
     name: str
@@ -66,36 +67,36 @@ class WorkspaceSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best that was found. `is_cut` tells that there may be more."""
+    """The best matches. `is_truncated` says that the list is truncated."""
 
     symbols: tuple[WorkspaceSymbol, ...]
-    is_cut: bool
+    is_truncated: bool
 
 
 def search(summaries: Sequence[SetSummary], query: Query, limit: int) -> Found:
-    """The `limit` best of what fits a query. Where that has no text, modules come first, worst peak first, and then the
-    biggest; where it has nothing at all, values are left out.
+    """Return the `limit` best matches of a query. Without a text, modules come first, by peak, and then the largest; an
+    empty query leaves out values.
     """
     if query == Query():
         query = Query(kinds=frozenset({EntryKind.MODULE, EntryKind.ALLOCATION}))
     text = encode(query.text).lower()
     fits = [_fits(summary, query) for summary in summaries]
     matches = [_matches(summary.entries, text, fit) for summary, fit in zip(summaries, fits, strict=True)]
-    is_cut = any(summary.is_truncated for summary in summaries)
+    is_truncated = any(summary.is_truncated for summary in summaries)
     if len(text) > 1 and _count(matches) < limit:
         share = 1 + SCATTERED_LIMIT // (1 + len(summaries))
         for number, (summary, fit) in enumerate(zip(summaries, fits, strict=True)):
             rows, ranks = matches[number]
             fit[rows] = False
             left = _candidates(summary.entries, text, fit)
-            is_cut |= len(left) > share
+            is_truncated |= len(left) > share
             more = _scattered(summary.entries, text, left[:share])
             matches[number] = np.append(rows, more), np.append(ranks, np.full(len(more), _Rank.SCATTERED))
-    return Found(tuple(_best(summaries, matches, limit)), is_cut or _count(matches) > limit)
+    return Found(tuple(_best(summaries, matches, limit)), is_truncated or _count(matches) > limit)
 
 
 _Matches: TypeAlias = tuple[Column, Column]
-"""The rows of the entries of a set that fit, and their ranks."""
+"""The rows of the matching entries of a set, and their ranks."""
 
 
 class _Rank(IntEnum):
@@ -106,7 +107,7 @@ class _Rank(IntEnum):
 
 
 def _fits(summary: SetSummary, query: Query) -> NDArray[np.bool_]:
-    """Which entries fit the filters."""
+    """Which entries match the filters."""
     entries, module = summary.entries, summary.module.lower()
     fits = np.full(len(entries), not query.modules or any(part.lower() in module for part in query.modules))
     colors = {space.color for space in query.spaces if space.backend is summary.backend}
@@ -129,13 +130,13 @@ def _fits(summary: SetSummary, query: Query) -> NDArray[np.bool_]:
 
 
 def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches:
-    """The entries that fit and have a text in their label."""
+    """The entries that match the filters and have a text in their label."""
     if not text:
         rows = np.flatnonzero(fits)
         return rows, np.where(entries.kind[rows] == EntryKind.MODULE, _Rank.EXACT, _Rank.INSIDE)
     if text not in entries.folded:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    # An occurrence is what differs once each has another first byte: a million names in 20 to 40 ms.
+    # Change the first byte of each occurrence and compare: a million names take 20 to 40 ms.
     marked = entries.folded.replace(text, bytes([text[0] ^ 1]) + text[1:])
     hits = np.flatnonzero(np.frombuffer(marked, np.uint8) != np.frombuffer(entries.folded, np.uint8))
     rows = entries.label_start.searchsorted(hits, "right") - 1
@@ -151,13 +152,13 @@ def _count(matches: Sequence[_Matches]) -> int:
 
 
 def _candidates(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> Column:
-    """The entries that fit and whose labels may have all characters of a text."""
+    """The entries that match the filters and whose labels may have all characters of a text."""
     wanted = characters_in(text, np.zeros(1, np.int64))
     return np.flatnonzero(fits & (entries.characters & wanted == wanted))
 
 
 def _scattered(entries: Entries, text: bytes, rows: Column) -> Column:
-    """Those of some rows whose labels have the characters of a text one after another."""
+    """The rows whose labels have the characters of a text as a subsequence."""
     characters = [re.escape(bytes([byte])) for byte in text.replace(b" ", b"")]
     match = re.compile(b"".join(b"[^%b\n]*+%b" % (character, character) for character in characters)).match
     starts = entries.label_start[rows].tolist()
@@ -165,8 +166,8 @@ def _scattered(entries: Entries, text: bytes, rows: Column) -> Column:
 
 
 def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: int) -> Iterator[WorkspaceSymbol]:
-    """The best of all sets, which keep their order where two are alike; and an allocation comes before its value."""
-    # Rows are in the order of their sizes.
+    """The best matches of all sets. Equal ones keep the order of the sets; an allocation comes before its value."""
+    # The rows are sorted by size.
     firsts = [np.argsort(ranks, kind="stable")[:limit] for _, ranks in matches]
     chosen = [
         (np.full(len(first), number), rows[first], ranks[first], summary.entries.size_bytes[rows[first]])

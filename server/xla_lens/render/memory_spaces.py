@@ -15,8 +15,10 @@ _NAMES: Final = {
     SpaceId(2, Backend.TPU): "SMEM",
     SpaceId(5, Backend.TPU): "host memory",
 }
-"""XLA keeps no table of these. Color 5 is `Layout::kHostMemorySpace`: all dumps that use it come from programs with
-arrays in `pinned_host`, although the memory usage report calls it ``cmem``, as `GetMemorySpaceName` has it.
+"""The known colors of each backend. XLA has no such table.
+
+Color 5 is host memory, `Layout::kHostMemorySpace`, although memory usage reports call it ``cmem``: in all dumps that
+have it, the program keeps arrays in `pinned_host`.
 """
 
 _WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "host memory", "collective": "collective memory"}

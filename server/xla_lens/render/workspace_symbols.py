@@ -1,14 +1,14 @@
-"""What people type to find modules, allocations and values, and what they read about those.
+"""The query language of workspace symbols, and the text beside each match.
 
-A query is words in any order: filters, and a text of all that is no filter. Filters of one sort are alternatives; those
-of several sorts must all hold::
+A query is a list of words in any order: filters, and words to find in names. Filters of one kind are alternatives;
+filters of different kinds must all match::
 
-    fusion >1GiB            has `fusion` in its name and more than 1 GiB; also `<`, `>=`, `<=`
+    fusion >1GiB            names with `fusion`, more than 1 GiB; also `<`, `>=`, `<=`
     peak:                   live at the peak of its memory space
-    temp: param:            an allocation of that kind, or a value in one: the start of a word of `KIND_NAMES`
-    vmem: space:5           in a memory space, by its name or number
-    module:train_step       in a module that has this in its name
-    kind:value              a module, an allocation or a value: the start of the word is enough
+    temp: param:            allocations of a kind, and their values; any prefix of a word in `KIND_NAMES`
+    vmem: space:5           in a memory space, by name or number
+    module:train_step       in modules with this in their name
+    kind:value              modules, allocations or values; any prefix of the word
 """
 
 import re
@@ -25,7 +25,7 @@ _BOUND: Final = re.compile(r"([<>]=?)(.+)")
 
 
 def parse_query(text: str) -> Query:
-    """The query that people mean by a text. What is no filter, is looked for."""
+    """Return the query that a text stands for. Words that are no filters are the text to find."""
     query, words = Query(), []
     for word in text.split():
         narrowed = _with_bound(query, word) or _with_filter(query, word.lower())
@@ -36,7 +36,7 @@ def parse_query(text: str) -> Query:
 
 
 def container_text(symbol: WorkspaceSymbol) -> str:
-    """What is told of a symbol besides its name, in words that a client may filter by:
+    """Return the container of a symbol, in words that a client may filter by:
     ``jit_step · buffer-assignment · 1.42 GiB · temp · live at the peak``.
     """
     parts: list[str] = [] if symbol.kind is EntryKind.MODULE else [symbol.module]
@@ -55,7 +55,7 @@ def container_text(symbol: WorkspaceSymbol) -> str:
 
 
 def _with_bound(query: Query, word: str) -> Query | None:
-    """The query with a bound of sizes, None if the word is none."""
+    """The query with a size bound, None if the word is not a bound."""
     match = _BOUND.fullmatch(word)
     size_bytes = parse_size(match[2]) if match else None
     if match is None or size_bytes is None:
@@ -68,7 +68,7 @@ def _with_bound(query: Query, word: str) -> Query | None:
 
 
 def _with_filter(query: Query, word: str) -> Query | None:
-    """The query with a filter, None if the word is none."""
+    """The query with a filter, None if the word is not a filter."""
     name, colon, wanted = word.partition(":")
     match name, wanted:
         case _ if not name or not colon:

@@ -57,7 +57,7 @@ async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> l
 async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: int) -> list[lsp.WorkspaceSymbol]:
     summaries = [one.summary for one in sets]
     found = await in_thread(search, summaries, parse_query(query), limit)
-    if found.is_cut:
+    if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     uris = state.sets.uris
     return [_symbol(symbol, uris) for symbol in found.symbols]
