@@ -14,7 +14,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: docs every-request demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
+.PHONY: demo test test-all lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -62,11 +62,11 @@ vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	command -v code > /dev/null || $(MAKE) $(VSCODE)/installed
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
 
-# Prints the tables of docs/performance.md.
-# DUMPS=PATH: every request of an editor at every word of other dumps.
+# Sends every request of an editor at every word of the dumps in tests/dumps, or of DUMPS=PATH.
 every-request: $(VENV)/installed
 	$(VENV)/bin/python tests/every_request.py $(or $(DUMPS),tests/dumps)
 
+# Prints the tables of docs/performance.md.
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
