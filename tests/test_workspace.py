@@ -145,8 +145,8 @@ def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
 
 
 def test_sets_are_indexed_from_the_smallest_to_the_biggest() -> None:
-    told: list[Progress] = []
-    found = list(_index(DUMPS, report_progress=told.append))
+    reported: list[Progress] = []
+    found = list(_index(DUMPS, report_progress=reported.append))
     sizes = [sum(path.stat().st_size for path in indexed.stamps) for indexed in found]
     assert sizes == sorted(sizes)
     reserved = {
@@ -156,26 +156,26 @@ def test_sets_are_indexed_from_the_smallest_to_the_biggest() -> None:
     }
     expected = {DUMPS / fact["file"]: fact["reserved_bytes"] for fact in facts(DUMPS)}
     assert {path: reserved[path] for path in expected} == expected
-    assert told[0] == Progress(0, len(sizes), 0, sum(sizes), is_truncated=False)
-    assert told[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_truncated=False)
-    assert [progress.set_count for progress in told] == list(range(len(sizes) + 1))
+    assert reported[0] == Progress(0, len(sizes), 0, sum(sizes), is_truncated=False)
+    assert reported[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_truncated=False)
+    assert [progress.set_count for progress in reported] == list(range(len(sizes) + 1))
 
 
 def test_a_workspace_without_sets_has_an_empty_index(tmp_path: Path) -> None:
-    told: list[Progress] = []
-    assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=told.append)) == []
+    reported: list[Progress] = []
+    assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=reported.append)) == []
     assert list(_index()) == []
-    assert told == [Progress(0, 0, 0, 0, is_truncated=False)]
+    assert reported == [Progress(0, 0, 0, 0, is_truncated=False)]
 
 
 def test_excluded_sets_are_not_read(tmp_path: Path) -> None:
     folder = _copied(tmp_path, SPLIT, SEED)
     all_sets = list(_index(folder))
     (seed, split) = sorted(all_sets, key=lambda indexed: indexed.files.stem)
-    told: list[Progress] = []
-    found = list(_index(folder, left_out=[split.files.stem], report_progress=told.append))
+    reported: list[Progress] = []
+    found = list(_index(folder, left_out=[split.files.stem], report_progress=reported.append))
     assert [indexed.files for indexed in found] == [seed.files]
-    assert told[-1].all_sets == 1
+    assert reported[-1].all_sets == 1
 
 
 def test_at_most_one_set_is_in_memory(tmp_path: Path) -> None:
@@ -213,13 +213,13 @@ def test_findings_are_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_too_many_sets_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "SET_LIMIT", 2)
-    told: list[Progress] = []
-    found = list(_index(DUMPS, report_progress=told.append))
+    reported: list[Progress] = []
+    found = list(_index(DUMPS, report_progress=reported.append))
     assert len(found) == 2
     assert {indexed.files.stem for indexed in found} == {
         files.stem for _, files in zip(range(2), walk_sets([DUMPS], never), strict=False)
     }
-    assert {progress.is_truncated for progress in told} == {True}
+    assert {progress.is_truncated for progress in reported} == {True}
 
 
 def test_file_names_can_be_invalid_text(tmp_path: Path) -> None:

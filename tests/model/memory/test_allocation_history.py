@@ -16,11 +16,11 @@ from xla_lens.syntax.columns import NONE
 
 def _check(analysis: Analysis) -> None:
     dump, memory = analysis.dump, analysis.memory
-    told = 0
+    counted = 0
     for row in range(len(dump.allocations)):
         history, size = allocation_history(dump, memory, row), int(dump.allocations.size_bytes[row])
         live = memory.allocation(row)
-        told += len(history.value)
+        counted += len(history.value)
         order = list(zip(history.offset.tolist(), history.start_step.tolist(), history.value.tolist(), strict=True))
         assert order == sorted(order)
         values = dump.values_of_allocation(row)
@@ -37,7 +37,7 @@ def _check(analysis: Analysis) -> None:
         else:
             # No real dump mixes values with and without a live range.
             assert np.all(history.start_step == NONE)
-    assert told == np.count_nonzero(dump.values.allocation != NONE)
+    assert counted == np.count_nonzero(dump.values.allocation != NONE)
     for arena in arenas(dump, memory):
         steps = arena.full_size_steps
         assert arena.top_bytes <= arena.size_bytes
@@ -145,7 +145,7 @@ def test_union_covers_the_bytes_of_all_intervals(intervals: list[tuple[int, int]
     table = np.array(intervals, np.int64).reshape(-1, 2)
     joined = union(table[:, 0], table[:, 0] + table[:, 1])
     covered = {at for start, size in intervals for at in range(start, start + size)}
-    told = [at for start, end in zip(joined.start, joined.end, strict=True) for at in range(start, end)]
-    assert told == sorted(covered)
+    counted = [at for start, end in zip(joined.start, joined.end, strict=True) for at in range(start, end)]
+    assert counted == sorted(covered)
     assert np.all(joined.start[1:] > joined.end[:-1])
     assert joined.total == len(covered)

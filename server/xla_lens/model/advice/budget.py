@@ -26,6 +26,10 @@ _CANDIDATES_PER_STEP: Final = 8
 """Number of values, the biggest, that the second attempt compares at a step."""
 
 
+_SECOND_ATTEMPT_LIMIT: Final = 200
+"""Maximum size of the first set for which there is a second attempt, which is slower."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetPlan:
     """Values to remove so that the live bytes of a memory space stay within a budget at all steps.
@@ -108,6 +112,7 @@ class _Excess:
 
     @property
     def is_within_budget(self) -> bool:
+        """Whether no step is over the budget."""
         return not len(self.excess) or int(self.excess.max()) <= 0
 
     def live_candidates(self, number: int) -> Column:
@@ -131,7 +136,7 @@ class _Excess:
         self.is_gone[row] = sign < 0
 
     def exclusive(self, row: int) -> tuple[Column, Column]:
-        """The steps and numbers of the bytes that no other value covers."""
+        """Return the bytes that only this value covers: steps, and from each of them the number of bytes."""
         if row not in self._beside:
             self._beside[row] = self.slots.beside(row)
         beside = self._beside[row]
@@ -144,10 +149,12 @@ class _Excess:
 
 
 def _few_rows(excess: _Excess) -> list[int] | None:
-    """The rows of few values to remove, None if removing all candidates is not enough."""
+    """Return the rows of few values to remove, None if removing all candidates is not enough."""
     before = excess.excess.copy()
-    found = []
+    found: list[list[int]] = []
     for choose in (_by_all_steps, _by_highest_step):
+        if found and len(found[0]) > _SECOND_ATTEMPT_LIMIT:
+            break
         gone = choose(excess)
         if excess.is_within_budget:
             found.append(_needed(excess, gone))
@@ -160,7 +167,7 @@ def _by_all_steps(excess: _Excess) -> list[int]:
 
     def gain(row: int) -> int:
         covered = excess.excess[excess.first[row] : excess.last[row]]
-        return int(np.clip(covered, 0, excess.sizes[row]).sum())
+        return int(np.minimum(np.maximum(covered, 0), excess.sizes[row]).sum())
 
     gone: list[int] = []
     waiting = [(-gain(row), row) for row in excess.candidates.tolist()]

@@ -24,7 +24,7 @@ class DumpFile:
 
 _TOTAL: Final = b"Total bytes used: "
 _REPORT: Final = b"\nAllocations sorted by size:"
-"""What tells memory usage reports from used values, if both start with the same line."""
+"""The line that distinguishes memory usage reports from used values, which can start with the same line."""
 
 FIRST_LINES: Final = {
     b"BufferAssignment:": FileKind.BUFFER_ASSIGNMENT,
