@@ -1,4 +1,4 @@
-"""What can be done at a place."""
+"""Code actions."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _TOO_EARLY = _seed_with("    negate.0{}:5-7", "    negate.0{}:3-7")
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
-    """The actions at a marked place, with the line that they go to."""
+    """Return the actions at a marked place, with the lines that they go to."""
     file, _ = mark(analysis, marked)
     line = marked.strip("\n").split("\n")
     offset = (b"\n" + file.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
@@ -228,7 +228,7 @@ def test_user_frame_comes_before_library_frames() -> None:
 
 
 def _check_actions(analysis: Analysis) -> set[type[Action]]:
-    """At the findings, and at places all over the files."""
+    """Check the actions at the findings and at places all over the files."""
     seen: set[type[Action]] = set()
     places = [(finding.place.file, finding.place.start, finding.place.end) for finding in analysis.findings[:50]]
     for file in analysis.dump.files:

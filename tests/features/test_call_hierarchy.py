@@ -1,4 +1,4 @@
-"""What a value is computed from, and what reads it."""
+"""Call hierarchy: producers and consumers of values."""
 
 import random
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-a
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
-    """The items at a marked place, and below each what goes into it and out of it, with the uses that say so."""
+    """Check the items at a marked place, each with its producers, its consumers and the uses between them."""
     _, mention = mark(analysis, marked)
     assert mention is not None
     assert _text(analysis.dump, prepare(analysis.dump, mention)) == expected.strip("\n")
@@ -88,7 +88,7 @@ def test_producers_and_consumers_of_a_value(marked: str) -> None:
 
 
 def test_parameters_and_results_end_the_flow() -> None:
-    """A parameter is computed from nothing, a result read by nothing. An alias means the value whose bytes it shows."""
+    """A parameter has no producers, a result no consumers. An alias stands for the value with its bytes."""
     check(
         analysis_of(SEED),
         "    1:bitcast.1\n       ^",
@@ -116,7 +116,7 @@ def test_other_mentions_have_no_item(marked: str) -> None:
 
 
 def test_copies_to_another_memory_space() -> None:
-    """The copy is started by one instruction, of three values, and ends with one of none."""
+    """One instruction with three values starts the copy, one without values ends it."""
     analysis = analysis_of(TPU)
     check(
         analysis,
@@ -160,7 +160,7 @@ copy-done (0 values)
 
 
 def test_flow_around_a_loop() -> None:
-    """It reads what its tuple holds, and the tuple itself; the tuple is computed from the same."""
+    """The loop reads the elements of its tuple and the tuple, which has the same elements as producers."""
     dump = analysis_of(LOOP).dump
     loop, held = find_item(dump, b"while.2", None), find_item(dump, b"tuple.24", b"{}")
     assert loop
@@ -235,7 +235,7 @@ _MOST = 500
 
 
 def _check(analysis: Analysis, most: int = 12) -> int:
-    """Producers and consumers are each other's inverse, with the same places, and run one after the other."""
+    """Check that producers and consumers are inverse relations with the same places, in schedule order."""
     dump, count = analysis.dump, 0
     for value in random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values))):
         name = int(dump.values.name[value])
@@ -258,7 +258,7 @@ def _check_item(dump: DumpSet, item: Item) -> None:
 
 
 def _values(dump: DumpSet, item: Item) -> set[int]:
-    """The values that an item stands for."""
+    """Return the values of an item."""
     if isinstance(item.target, Value):
         return {item.target.row}
     is_own = (dump.values.name == item.target.name) & (dump.values.used_value != NONE)
@@ -295,7 +295,7 @@ def _is_tuple(dump: DumpSet, item: Item) -> bool:
 
 
 def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
-    """So that whoever goes from one to the next comes to an end."""
+    """Check that a walk along the flow ends."""
     rows = [int(dump.schedule_row_of_name[dump.name_number(item.name)]) for item in (producer, consumer)]
     if NONE not in rows:
         assert dump.schedule.step[rows[0]] < dump.schedule.step[rows[1]]

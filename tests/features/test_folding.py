@@ -1,4 +1,4 @@
-"""What can be folded."""
+"""Folding ranges."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -30,9 +30,7 @@ def _lines(file: DumpFile, fold: Fold) -> tuple[int, int]:
 
 
 def _text(file: DumpFile, found: list[Fold]) -> str:
-    """For each fold its kind, how many lines it has, and the first and last of these; indented as they lie in each
-    other.
-    """
+    """Return each fold with its kind, number of lines, first and last line, indented by nesting."""
     text = ""
     open_folds: list[int] = []
     for fold in found:
@@ -82,7 +80,7 @@ SECTION 21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
 
 
 def test_header_behind_the_instruction_before() -> None:
-    """Its line belongs to the value that it opens."""
+    """The line belongs to the value of the header."""
     check(
         DUMPS / "cpu-jaxlib0.4.30/zero_size/module_0003.jit__lambda_.cpu_after_optimizations-buffer-assignment.txt",
         FileKind.BUFFER_ASSIGNMENT,
@@ -114,7 +112,7 @@ VALUE 9: <10 splash_mha_fwd_no_residuals.1{3}... … }}, metadata={op_name="jit(
 
 
 def test_stack_trace_folds() -> None:
-    """One of its names is printed over two lines."""
+    """One name is printed over two lines."""
     check(
         PEAK_NAMES,
         FileKind.LIVE_RANGE,
@@ -155,7 +153,7 @@ SECTION 9: HloLiveRange (max 1): … other (0.0%, total: 0 bytes)
 
 
 def test_tables_of_a_report_fold() -> None:
-    """Each with the header of its allocation; since 2026 they have none."""
+    """Tables have the header of their allocation; since 2026 XLA prints none."""
     check(
         next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_dbg*-buffer-assignment.txt")),
         FileKind.MEMORY_USAGE_REPORT,

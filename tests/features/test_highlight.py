@@ -1,4 +1,4 @@
-"""The words of a file that mean the same as the one at a place."""
+"""Document highlights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
-    """The highlights of a marked place, in the order of the text: lines, and below them the word and its kind."""
+    """Check the highlights of a marked place: lines, and below them the word and its kind."""
     file, mention = mark(analysis, marked)
     assert mention is not None
     found = highlights(analysis.dump, file, mention, 100)
@@ -65,7 +65,7 @@ def test_highlights_of_a_value(marked: str) -> None:
 
 
 def test_alias_itself_is_highlighted() -> None:
-    """The instruction that reads, in a use: what it makes is mentioned by its own name elsewhere."""
+    """The reading instruction of a use: its own value is mentioned by its own name elsewhere."""
     analysis = analysis_of(SEED)
     file, mention = mark(analysis, "  cublas-gemm.1, operand 1\n      ^")
     assert mention
@@ -142,7 +142,7 @@ def test_limit_keeps_the_word_itself(limit: int) -> None:
 
 
 def _check_all(analysis: Analysis, every: int = 0) -> int:
-    """What is marked from a place holds that place, and lies within its lines; some lines of each file."""
+    """Check on some lines of each file that the highlights of a place include it and stay within their lines."""
     dump, count = analysis.dump, 0
     for file in dump.files:
         rows = file.document.line_count

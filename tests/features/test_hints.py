@@ -14,7 +14,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def check(analysis: Analysis, part: str, expected: str) -> None:
-    """The text of some lines with the hints in it, in brackets."""
+    """Return some lines with their hints in brackets."""
     for file in analysis.dump.files:
         text = file.document.data.decode()
         if part in text:
@@ -100,7 +100,7 @@ def test_limit_truncates_hints() -> None:
 
 
 def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
-    """The starts of some lines of a module with the hints in them, in brackets."""
+    """Return the starts of some lines of a module with their hints in brackets."""
     text = module.data.decode()
     start = text.index(part)
     found = module_hints(analysis, module, start, start + len(part), 100)
@@ -160,7 +160,7 @@ def test_module_and_schedule_have_the_same_hints(path: Path) -> None:
         step, _, name = live.document.data[start:end].decode().strip().partition(":")
         if step.isdigit():
             expected.setdefault(name, hint_label(hint.facts))
-    # Newer modules have no lines for elements of tuples.
+    # Newer modules have no lines for tuple elements.
     known = {name: label for name, label in expected.items() if module.row_of(name.encode()) != NONE}
     assert told == known
     assert bool(known) == any(space.peak_live_bytes for space in analysis.memory.spaces)

@@ -1,4 +1,4 @@
-"""Code lenses: where they are, what they say, and what a click leads to."""
+"""Code lenses: their lines, titles and click targets."""
 
 import json
 from dataclasses import asdict, replace
@@ -18,7 +18,7 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def _lines(analysis: Analysis, file: DumpFile, limit: int) -> str:
-    """The lines of a file that have lenses, each below its lenses with what a click leads to."""
+    """Check the lines of a file with lenses, each below its lenses and their click targets."""
     shown: list[str] = []
     for start, found in groupby(lenses(analysis, file, limit), key=lambda lens: lens.offset):
         row = file.document.row(start)

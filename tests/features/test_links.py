@@ -1,4 +1,4 @@
-"""Links out of a dump, and between the files of a set."""
+"""Document links."""
 
 import random
 import re
@@ -29,7 +29,7 @@ from xla_lens.render.links import link_tooltip
 
 
 def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
-    """The links of all files: what they stand on, and where they lead."""
+    """Return the links of all files: their texts and targets."""
     shown = []
     for file in analysis.dump.files:
         shown.append(f"{file.kind}:")
@@ -113,7 +113,7 @@ def test_breakdown_of_the_printed_peak_links_to_sources() -> None:
         "jit(train_step)/jvp()/div -> /home/user/programs/programs.py:57"
         " in mlp_train.<locals>.train_step.<locals>.loss",
     ]
-    # Without the module nobody knows.
+    # Without the module the source is unknown.
     assert len(links(analysis.dump, None, analysis.dump.live, 100)) == 3
 
 
@@ -184,7 +184,7 @@ def test_single_file_has_no_links_to_others() -> None:
 
 
 def _source(text: str) -> list[tuple[str, StackFrame]]:
-    """The links in a dump whose first instruction with a source has another."""
+    """Return the links in a dump after the source of its first instruction with one was replaced."""
     dump = SEED.read_text().replace('source_file="test_auto_sharding_basic.py" source_line=53', text)
     analysis = analysis_of_text(dump)
     (file,) = analysis.dump.files
@@ -233,7 +233,7 @@ def _is_in_breakdown(analysis: Analysis, offset: int) -> bool:
 
 
 def _check_links(analysis: Analysis) -> tuple[int, int]:
-    """How many links lead to source, and to other files."""
+    """Return the number of links to sources and to other files."""
     sources, headers = 0, 0
     for file in analysis.dump.files:
         data, end = file.document.data, 0
@@ -257,7 +257,7 @@ def _check_links(analysis: Analysis) -> tuple[int, int]:
 
 
 def _every_frame_is_known(path: Path) -> int:
-    """How many stack frames the instructions of a set and of its module name: each has a chain of calls."""
+    """Return the number of stack frames in a set and its module, and check that each has a chain of calls."""
     loaded = load_module(find_set(path), {}, None, never)
     if loaded is None:
         return 0
@@ -296,7 +296,7 @@ def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
 
 
 def _check_all_links(analysis: Analysis) -> tuple[int, int]:
-    """The same, and that no source is left out."""
+    """Check the same, and that no source lacks a link."""
     sources, headers = _check_links(analysis)
     used = analysis.dump.used
     if used and sources < 10_000:

@@ -1,4 +1,4 @@
-"""The memory map, whose columns have to tell the same as all else that is told of a dump."""
+"""The memory map: its columns agree with all other answers about a dump."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]
 
 
 def _table(data: Mapping[str, Any], *rows: int) -> str:
-    """Some values as text: what the map tells of each."""
+    """Return the facts of the map about some values, as text."""
     values, strings = data["values"], data["strings"]
     texts = ("label", "kind", "shape", "opName", "source")
     found = []
@@ -121,7 +121,7 @@ allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | pad
 
 
 def _check_form(data: Mapping[str, Any]) -> None:
-    """All numbers are such that a program may follow them without a look."""
+    """Check that all indices are in range."""
     values, allocations, strings = data["values"], data["allocations"], data["strings"]
     assert len({len(column) for column in values.values()}) == 1
     assert len({len(column) for column in allocations.values()}) == 1
@@ -144,7 +144,7 @@ def _check_form(data: Mapping[str, Any]) -> None:
 
 
 def _covered(data: Mapping[str, Any], color: int, step: int) -> int:
-    """The bytes of a memory space that live values cover, told by the columns alone."""
+    """Return the bytes of a memory space that live values cover, computed from the columns alone."""
     values = data["values"]
     spans = defaultdict[int, list[tuple[int, int]]](list)
     rows = zip(
@@ -221,7 +221,7 @@ def test_values_match_the_report(fact: Mapping[str, Any]) -> None:
 
 
 def _sampled(analysis: Analysis) -> dict[str, Any]:
-    """What is small of a map, and whether its form and its curves are right."""
+    """Return the small parts of a map, after checks of its form and its curves."""
     data = _data(analysis)
     _check_form(data)
     _check_curves(data, 3)

@@ -1,4 +1,4 @@
-"""Where definition, declaration and type definition go from each kind of mention."""
+"""Go to definition, declaration, type definition and implementation."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, **expected: str) -> None:
-    """Where the named features lead from a marked place: lines, with marks below the places in them."""
+    """Return the targets of the named features from a marked place: lines with marks below the places."""
     _, mention = mark(analysis, marked)
     assert mention is not None
     found = {
@@ -50,7 +50,7 @@ _ENTRY = """
 
 
 def _instruction(name: str, operand: str) -> str:
-    """The line that quotes an instruction of the seed, with a mark below one of its operands."""
+    """Return the line that quotes an instruction of the seed, with a mark below one of its operands."""
     start = f" from instruction:%{name} = "
     line = next(line for line in SEED.read_text().splitlines() if line.startswith(start))
     return f"{line}\n{' ' * line.index(f'%{operand}', len(start))}^"
@@ -214,8 +214,8 @@ def test_targets_in_other_files_of_the_set() -> None:
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_references_of_a_value_refer_to_it(path: Path) -> None:
-    """But for operands that read an element of a tuple, which name the tuple, and for the entry of the schedule, which
-    names what it defines at the top."""
+    """Exceptions are operands that read a tuple element, which name the tuple, and the entry in the schedule, which
+    names the top-level value of its instruction."""
     dump = analysis_of(path).dump
     for value in range(len(dump.values)):
         for place in references(dump, Value(value), 1000):

@@ -1,4 +1,4 @@
-"""The overview, whose numbers and places have to be those that all else tells."""
+"""The overview: its numbers and places agree with all other answers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def test_overview_lists_the_values_at_the_peak() -> None:
 
 
 def _check(analysis: Analysis) -> list[tuple[int, int]]:
-    """The allocations and the live bytes of each memory space; and whether all entries are in order."""
+    """Return the allocations and the live bytes of each memory space, after a check of the order of all entries."""
     found = overview(analysis, None, _TOP)
     for space in found.spaces:
         sizes = [entry.size_bytes for entry in space.live]
@@ -48,7 +48,7 @@ def _check(analysis: Analysis) -> list[tuple[int, int]]:
 
 
 def _check_place(analysis: Analysis, target: Target, place: Place | None) -> None:
-    """What stands at a place is what it is told to be."""
+    """Check that the text at each place is the entry."""
     assert place
     mention = mention_at(analysis.dump, place.file, place.start)
     assert mention
@@ -69,7 +69,7 @@ def test_the_overview_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
 
 
 def test_damaged_dumps_have_an_overview() -> None:
-    """And whatever has a row can be described."""
+    """Check that each row can be described, too."""
     count = 0
     for text in odd_texts():
         analysis = analyse([dump_file(text)])

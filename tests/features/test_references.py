@@ -1,4 +1,4 @@
-"""Everywhere that something is mentioned."""
+"""References."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def check(path: Path, marked: str, expected: str) -> None:
-    """The references from a marked place, as lines with marks."""
+    """Return the references from a marked place, as lines with marks."""
     analysis = analysis_of(path)
     _, mention = mark(analysis, marked)
     assert mention is not None
@@ -148,7 +148,7 @@ def test_operands_are_references(path: Path) -> None:
 
 
 def test_all_mentions_are_references() -> None:
-    """A value of the set in three files, against a search of the text."""
+    """Compare the references of a value in three files with a search of the text."""
     dump = analysis_of(SPLIT).dump
     value = dump.value_at(dump.name_number(b"x.1"), NONE)
     found = {(place.file.kind.value, place.start) for place in references(dump, Value(value), 1000)}

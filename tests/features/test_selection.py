@@ -1,4 +1,4 @@
-"""What is selected around a place."""
+"""Selection ranges."""
 
 import random
 from collections import Counter
@@ -17,8 +17,8 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def check(path: Path, before: str, after: str, expected: str, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> None:
-    """What is selected between two pieces of the text of a file, which stand together once, the smallest first. Of what
-    has several lines the start, the end and their number are told.
+    """Check the selections between two adjacent pieces of text, which occur together once, smallest first. Selections
+    over several lines are shown with their start, end and number of lines.
     """
     file = next(file for file in analysis_of(path).dump.files if file.kind is kind)
     text = file.document.data.decode()
@@ -210,7 +210,7 @@ def _check_chain(file: DumpFile, offset: int) -> list[tuple[int, int]]:
 
 
 def _places(file: DumpFile, count: int) -> Iterator[int]:
-    """Some bytes of a file: of any rows alike, however long they are."""
+    """Return some bytes of a file, evenly spread over its rows regardless of their length."""
     chance = random.Random(len(file.document.data))
     for _ in range(count):
         start, end = file.document.line_span(chance.randrange(file.document.line_count))
@@ -218,7 +218,7 @@ def _places(file: DumpFile, count: int) -> Iterator[int]:
 
 
 def _check(analysis: Analysis) -> Counter[Role]:
-    """What is mentioned is selected on the way, and a name with its index first of all."""
+    """Check that a mention is one of the selections around it, and a name with its index the first."""
     seen: Counter[Role] = Counter()
     for file in analysis.dump.files:
         for offset in _places(file, 40):

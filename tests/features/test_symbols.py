@@ -1,4 +1,4 @@
-"""The outline of files."""
+"""Document symbols."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the words of a dump are."""
+"""Semantic tokens."""
 
 import random
 from collections import Counter
@@ -34,8 +34,8 @@ from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 
 
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
-    """The words of a file from one text to another, each behind what it is: `!` for a definition, `*` for what is live
-    at the peak.
+    """Check the tokens of a file from one text to another, each behind its type, with `!` for a definition and `*` for
+    a value live at the peak.
     """
     for file in analysis.dump.files:
         text = file.document.data.decode()
@@ -159,7 +159,7 @@ VALUE negate.0 | NUMBER 4096
 
 
 def test_tokens_of_the_stack_trace() -> None:
-    """A name over two lines is a word in each; what is no op_name is the name of a value."""
+    """A name over two lines is a token in each; a frame without an op_name has the name of a value."""
     check(
         analysis_of(PEAK_NAMES),
         "      ├── jit(f)/new",
@@ -255,7 +255,7 @@ def _check_order(file: DumpFile, found: list[Token], start: int, end: int) -> No
 
 
 def _check_windows(analysis: Analysis, file: DumpFile) -> list[Token]:
-    """Some lines have the same words as they have in the whole."""
+    """Check that some lines have the same tokens as in the whole file."""
     data = file.document.data
     found = tokens(analysis, file, 0, len(data), 10**6)
     _check_order(file, found, 0, len(data))
@@ -297,7 +297,7 @@ def test_each_entity_is_defined_once(path: Path) -> None:
 
 
 def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
-    """Names in rows of any kind, and in instructions."""
+    """Return names in rows of all kinds and in instructions."""
     chance, document = random.Random(len(file.document.data)), file.document
     mentions = []
     for _ in range(count):
@@ -309,7 +309,7 @@ def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
 
 
 def _check(analysis: Analysis) -> Counter[Role]:
-    """A name is a value where it means one, and is live at the peak where a hover says so."""
+    """Check that names are value tokens where they are mentions of values, and live at the peak as in hovers."""
     seen: Counter[Role] = Counter()
     for file in analysis.dump.files:
         for mention in _mentioned(analysis, file, 30):

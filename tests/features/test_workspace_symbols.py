@@ -1,4 +1,4 @@
-"""Finding modules, allocations and values of many sets."""
+"""Workspace symbols of many dump sets."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _summaries() -> tuple[SetSummary, ...]:
 
 
 def check(query: str, *expected: str, limit: int = 4) -> Found:
-    """Of a query the names that are found."""
+    """Check that a query finds these names."""
     found = search(_summaries(), parse_query(query), limit)
     assert tuple(symbol.name for symbol in found.symbols) == expected
     return found
@@ -34,25 +34,25 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        # Exact, then at the start, then inside; of each the bigger first.
+        # Exact names, then prefixes, then substrings; larger ones first.
         ("fusion", "fusion, fusion.2, broadcast_multiply_fusion, multiply_subtract_fusion.5"),
         ("FUSION.2", "fusion.2, ynn_fusion.2, multiply_subtract_fusion.2"),
         ("allocation 1", "allocation 1, allocation 1, allocation 1, allocation 10"),
         ("jit", "jit_roundtrip, jit_train_step"),
         ("001_", "001_491faa5ce21a17c6"),
         ("start{0}", "copy-start{0}, copy-start.1{0}, copy-start.2{0}"),
-        # In which its characters follow each other.
+        # Subsequences.
         ("jts", "jit_train_step"),
         ("jit step", "jit_train_step"),
         ("cpst20", "copy-start.2{0}"),
         ("fusionz", ""),
-        # Sizes; a module has that of its worst peak.
+        # Sizes; that of a module is its greatest peak.
         (">4MiB", "jit_roundtrip, jit_train_step, allocation 2"),
         ("alloc >=4MiB", "allocation 2, allocation 0, allocation 1, allocation 3"),
         (">=64KiB <=64k", "allocation 1, param.1"),
         (">1KiB <2049 kind:value", "params_0__1_.1, ynn_fusion.1, multiply_subtract_fusion.4"),
         ("<64KiB >64KiB", ""),
-        # What it is.
+        # Kinds.
         ("kind:module", "jit_roundtrip, jit_train_step, 001_491faa5ce21a17c6"),
         ("kind:m kind:a >4MiB", "jit_roundtrip, jit_train_step, allocation 2"),
         ("param: >1MiB kind:v", "x.1, params_0__0_.1, multiply_subtract_fusion.5"),
@@ -61,14 +61,14 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
         ("peak: kind:v", "x.1, copy-start{0}, copy-start.1{0}, copy-start.2{0}"),
         ("peak: negate", ""),
         ("negate.0 temp:", ""),
-        # Where it is.
+        # Memory spaces and modules.
         ("vmem:", "allocation 3, copy-start.2{0}"),
         ("space:1 space:cmem kind:a", "allocation 3, allocation 5"),
         ("color_5: copy", "copy-start{0}"),
         ("host: module:roundtrip", "allocation 5, copy-start{0}"),
         ("module:roundtrip fusion", "fusion.2, broadcast_multiply_fusion"),
         ("module:001 module:nothing kind:a >64KiB", "allocation 0, allocation 4"),
-        # The order of the words means nothing.
+        # Words in any order.
         ("kind:v fusion >1MiB param:", "multiply_subtract_fusion.5"),
         (">1MiB param: kind:v fusion", "multiply_subtract_fusion.5"),
         # No filters.
@@ -83,7 +83,7 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
         (f">{'9' * 5000}", ""),
         (f"<{'9' * 400}.5", ""),
         (f"space:{'9' * 5000}", ""),
-        # Half a filter leaves nothing out.
+        # An incomplete filter leaves nothing out.
         ("module: negate", "negate.0"),
         ("kind: negate", "negate.0"),
     ],
@@ -155,7 +155,7 @@ _WORDS = st.one_of(
 
 
 def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple[int, int, str]]:
-    """By rank and size, what fits a query; found in the plainest way."""
+    """Return the matches of a query by rank and size, found by a naive search."""
     text = query.text.lower()
     scattered = re.compile(".*".join(re.escape(character) for character in text.replace(" ", "")))
     for entries in (summary.entries for summary in summaries):
@@ -168,7 +168,7 @@ def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple
                 and (not query.kinds or kind in query.kinds)
                 and (not query.allocation_kinds or int(entries.allocation_kind[row]) in query.allocation_kinds)
                 and (not query.is_at_peak or entries.is_at_peak[row])
-                # Of what has no size that is known nothing is known to be as big.
+                # An unknown size is never within a bound.
                 and size >= (query.least_bytes if query.least_bytes is not None else -1)
             ):
                 yield next(rank for rank, fits in enumerate(ranks) if fits), -size, label
