@@ -24,7 +24,11 @@ test("three files: all have the language of dumps, and the module has that of HL
 
 test("three files: hover", async () => {
   const lines = await ask.hover(await place());
-  assert.deepEqual(lines.slice(0, 3), ["**`dot`** · 1.53 MiB · 36.3 % of the host memory peak", "", "- source, the innermost call first:"]);
+  assert.deepEqual(lines.slice(0, 3), [
+    "**`dot`** · 1.53 MiB · 36.3 % of the host memory peak",
+    "",
+    "- source, the innermost call first:",
+  ]);
   assert.ok(lines.includes("- op_name `jit(train_step)/transpose(jvp())/transpose`"));
   const peak = await ask.hover(at(await document(), "  Live ranges at 37 (peak):", "37"));
   assert.equal(peak[0], "**Printed peak** · 5.50 MiB at step 37");
