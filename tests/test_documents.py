@@ -48,15 +48,3 @@ def test_the_names_of_memory_spaces_are_those_of_the_code() -> None:
     for color in range(9):
         for backend, name in zip(backends, colors.get(color, [""] * len(backends)), strict=True):
             assert space_name(SpaceId(color, backend)) == (name or f"memory space {color}")
-
-
-@pytest.mark.parametrize("name", ["reports.md", "library.md", "what-the-numbers-mean.md"])
-def test_links_within_the_documents_lead_somewhere(name: str) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
-        path, _, heading = target.partition("#")
-        if not path.startswith("https://"):
-            found = (DOCS / path) if path else DOCS / name
-            assert found.exists(), target
-            headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE) if heading else ()
-            slugs = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
-            assert not heading or heading in slugs, target
