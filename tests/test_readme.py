@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import ROOT, SHARED_DUMPS, needs_shared_dumps
+from samples import ROOT, big_dumps, needs_shared_dumps
 from xla_lens.cli.main import main
 
 _LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
@@ -63,14 +63,17 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
+@pytest.mark.slow
 @needs_shared_dumps
-def test_readme_shows_a_real_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_readme_shows_a_real_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     block = re.search(
         r"^\$ xla-lens (report module_0000.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
     assert block
     command, shown = block.group(1).split("\n", 1)
-    (folder,) = SHARED_DUMPS.glob("tpu-v5p-big-*/llama3_8b_unroll_L32")
+    (folder,) = big_dumps(tmp_path).glob("tpu-v5p-big-*/llama3_8b_unroll_L32")
     monkeypatch.chdir(folder)
     assert main(command.split()) == 0
     assert capsys.readouterr().out.startswith(shown)
