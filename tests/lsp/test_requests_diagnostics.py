@@ -334,9 +334,10 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
     monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.05)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
-    await reader.start(RICH, tmp_path)
+    # Before the start: the index must not see half of a set.
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
     seed = copied(SEED, tmp_path / "seed")
+    await reader.start(RICH, tmp_path)
     values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
     await _until(reader, values, ["unassigned-value"])
     await _until(reader, seed.as_uri(), ["peak-understated"])

@@ -175,7 +175,7 @@ class Client:
         self._protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, to_json(part)))
 
     def split_result(self, token: lsp.ProgressToken | None, result: Any) -> Any:
-        """Send a long list in parts, if the editor gives a token for them. Return what is left for the response."""
+        """Send a long list in parts if the request has a token for them. Return what remains for the response."""
         items = result.json if isinstance(result, RawJson) else result
         if token is None or not isinstance(items, list) or len(items) <= _PART:
             return result

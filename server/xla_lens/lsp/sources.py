@@ -40,7 +40,7 @@ class _Listing:
 
 
 class SourceFinder:
-    """Finds source files in the workspace. Its files are listed when one is looked for."""
+    """Finds source files in the workspace, whose files it lists at the first search."""
 
     def __init__(self) -> None:
         self._listing: _Listing | None = None
@@ -58,7 +58,7 @@ class SourceFinder:
         return found
 
     def invalidate(self) -> None:
-        """List the files again when one is looked for next: files have changed."""
+        """List the files again at the next search: files have changed."""
         self._listing = None
 
 
