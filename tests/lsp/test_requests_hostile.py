@@ -15,7 +15,7 @@ from lsp.wire import RICH, Process
 from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
 
-_WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·-]*")
+_WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·–-]*")
 """Text that XLA Lens itself writes."""
 
 _QUOTE = (
