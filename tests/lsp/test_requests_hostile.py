@@ -74,7 +74,7 @@ async def test_name_in_a_dump_never_becomes_markup(reader: Reader, tmp_path: Pat
     check_structure(lines(await reader.run("report", {"uri": uri}))[1:])
     (symbol, *_) = await reader.editor.request("workspace/symbol", {"query": "cublas"})
     assert symbol["name"] == f"cublas{text}.1"
-    assert hover["contents"]["value"].startswith("`")
+    assert hover["contents"]["value"].startswith("**`")
 
 
 async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -> None:
