@@ -400,7 +400,9 @@ class Process(Editor):
         """Kill the process if it still runs."""
         if self.process.returncode is None:
             self.process.kill()
-        await self.process.wait()
+        # asyncio also waits for the end of the pipes, which it does not see while reading is paused.
+        self.resume_reading()
+        await asyncio.wait_for(self.process.wait(), PATIENCE)
         self._reader.cancel()
 
     async def _read(self) -> None:
