@@ -22,7 +22,7 @@ _DUMPS = dump_sets(DUMPS, _LONGEST)
 
 
 def _seeds(quick: Iterable[int]) -> list[Any]:
-    """Eight seeds, of which the tests of `make test` play some."""
+    """Eight seeds. `make test` plays some of them."""
     return [seed if seed in quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(8)]
 
 

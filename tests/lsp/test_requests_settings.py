@@ -234,7 +234,7 @@ async def test_deleted_files_are_reported_once(reader: Reader, tmp_path: Path) -
     await reader.editor.until(lambda: bool(_messages(reader)))
     hover = await reader.ask_at("hover", live, "    dot{}:35-37\n     ^")
     assert "the dump set lacks the buffer assignment" in hover["contents"]["value"]
-    rest = "no longer on disk. XLA Lens goes on with the rest of the dump."
+    rest = "no longer on disk. XLA Lens continues with the rest of the dump."
     assert _messages(reader) == [f"{values.name}, {path.name}: {rest}"]
 
 

@@ -68,7 +68,7 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
     """Swap two instructions of the schedule that start live ranges.
 
-    Skips pairs of asynchronous operations, the parts of which may start elsewhere.
+    Skips pairs of asynchronous operations, whose parts may start elsewhere.
     """
     names = {line.text("name") for line in _starting(view)}
     pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)

@@ -89,7 +89,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   const isBoth = printed?.step === space.peakStep && printed.bytes === null;
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
-    const name = isBoth ? "true and printed peak" : "true peak";
+    const name = isBoth ? "real and printed peak" : "real peak";
     const text = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
     label("peak", text, space.peakStep, space.peakLiveBytes);
   }

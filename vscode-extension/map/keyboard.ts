@@ -8,7 +8,7 @@ export const KEYS: [keys: string, what: string][] = [
   ["← →", "previous or next step; with Shift 10 steps, with Ctrl the previous or next change of live bytes"],
   ["Page Up, Page Down", "100 steps back or forward"],
   ["Home, End", "first or last step"],
-  ["P", "true peak"],
+  ["P", "real peak"],
   ["↑ ↓", "previous or next value in the list of live values"],
   ["Enter", "go to the selected value in the editor; in the upper plot, to the step"],
   ["A", "go to the allocation of the selected value"],

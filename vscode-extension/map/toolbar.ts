@@ -59,7 +59,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
     button("Reset", "Reset: show everything (0)", "reset", () => actions.reset()),
   );
-  const peak = button("Peak", "Go to the true peak (P)", "peak", () => actions.moveToPeak());
+  const peak = button("Peak", "Go to the real peak (P)", "peak", () => actions.moveToPeak());
   const element = make(
     "header",
     { class: "toolbar" },

@@ -57,7 +57,7 @@ export interface ModuleSummary {
   files: SetFile[];
 }
 
-/** The dump sets of the workspace that have been read so far, greatest peak first. */
+/** The dump sets of the workspace that have been read so far, largest peak first. */
 export interface Modules {
   /** More sets are being read: ask again later. */
   isReading: boolean;

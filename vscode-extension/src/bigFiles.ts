@@ -27,7 +27,7 @@ export function watchBigFiles(sets: Sets): vscode.Disposable {
     const candidates = ALTERNATIVES.flatMap((kind) => overview.files.filter((file) => file.kind === kind));
     const small = candidates.find(({ sizeBytes }) => sizeBytes <= MAX_DOCUMENT_BYTES);
     const worst = worstSpace(overview.spaces);
-    const peak = worst && worst.peakStep >= 0 ? ` The true peak is ${human(worst.peakLiveBytes)}.` : "";
+    const peak = worst && worst.peakStep >= 0 ? ` The real peak is ${human(worst.peakLiveBytes)}.` : "";
     const [openSmall, showMap] = [small ? `Open the ${small.kind} file` : "", "Show Memory Map"];
     const choice = await vscode.window.showInformationMessage(
       `${basename(uri.path)} has ${human(size)}. VS Code gives extensions no text of files over ${human(MAX_DOCUMENT_BYTES)}, so there are no hovers in it. XLA Lens reads the dump from disk: the tree, the memory map and reports work.${peak}`,

@@ -1,4 +1,4 @@
-/** The status bar item: the true peak of the set in view. */
+/** The status bar item: the real peak of the set in view. */
 
 import * as vscode from "vscode";
 
@@ -8,7 +8,7 @@ import { worstSpace } from "../shared/spaces";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";
 
-/** Shows the true peak and the reserved bytes of the worst memory space; a click goes to the peak. */
+/** Shows the real peak and the reserved bytes of the worst memory space; a click goes to the peak. */
 export class StatusBar implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.peak`, vscode.StatusBarAlignment.Right, 100);
   private readonly subscriptions: vscode.Disposable[];
@@ -51,7 +51,7 @@ function tooltip({ module, spaces, printedPeak }: Overview, isLink: boolean): vs
   const text = new vscode.MarkdownString();
   text.appendMarkdown("**");
   text.appendText(module);
-  text.appendMarkdown("**\n\n| Memory space | True peak | Share of reserved | Step |\n|---|--:|--:|--:|\n");
+  text.appendMarkdown("**\n\n| Memory space | Real peak | Share of reserved | Step |\n|---|--:|--:|--:|\n");
   for (const { name, peakLiveBytes, peakStep, reservedBytes } of spaces) {
     const [peak, share, step] =
       peakStep < 0
@@ -63,6 +63,6 @@ function tooltip({ module, spaces, printedPeak }: Overview, isLink: boolean): vs
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
   }
-  if (isLink) text.appendMarkdown("\n\nClick to go to the true peak.");
+  if (isLink) text.appendMarkdown("\n\nClick to go to the real peak.");
   return text;
 }

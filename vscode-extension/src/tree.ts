@@ -1,5 +1,5 @@
 /**
- * The tree "XLA Memory": the modules of the workspace, greatest peak first, each with its memory spaces, what is live at
+ * The tree "XLA Memory": the modules of the workspace, largest peak first, each with its memory spaces, what is live at
  * their peaks, its allocations and its files.
  */
 
@@ -189,7 +189,7 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
   }
   item.description = `${human(space.peakLiveBytes)} at step ${grouped(space.peakStep)}`;
   const share = `${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} reserved`;
-  item.tooltip = `True peak of ${space.name}: ${share}${space.peakInstruction && `, while ${space.peakInstruction} runs`}`;
+  item.tooltip = `Real peak of ${space.name}: ${share}${space.peakInstruction && `, while ${space.peakInstruction} runs`}`;
   if (space.peakLocation) item.command = goToCommand(space.peakLocation);
   return new Node(item, parent, (self) => [
     ...space.live.map((value) => valueNode(value, space, self)),

@@ -17,7 +17,7 @@ enum { NONE = -1, LINES_BETWEEN_CHECKS = 1 << 14 };
 
 // ---------------------------------------------------------------- columns
 
-// In the order of the fields of FileColumns (server/xla_lens/syntax/file_columns.py); the number of columns of each.
+// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py); the number of columns of each.
 #define TABLES(X) \
   X(ALLOCATIONS, 14) X(SLICES, 12) X(USED_VALUE_ROWS, 12) X(POSITION_ROWS, 5) X(USE_ROWS, 6) X(SCHEDULE, 5) \
   X(LIVE_RANGE_ROWS, 7) X(PEAKS, 5) X(PEAK_BUFFERS, 7) X(STACK_TRACE_HEADERS, 3) X(STACK_TRACE_ROWS, 8) X(TOTALS, 5) \
@@ -44,7 +44,7 @@ typedef struct {
   size_t count, capacity;
 } Rows;
 
-// Texts with a number each, in the order in which they were first seen.
+// Distinct texts, numbered in the order in which they were first seen.
 typedef struct {
   uint32_t *slots; // 1 + number, 0: empty
   size_t slot_count;
@@ -74,13 +74,13 @@ enum Part {
   MESSAGE_PART,
 };
 
-// The values of `Section` in server/xla_lens/syntax/columns.py, NONE for parts that are no section.
+// The values of `Section` in server/xla_lens/syntax/columns.py, NONE for parts that are not sections.
 static const int SECTION_OF[] = {NONE, 0, NONE, NONE, 1, NONE, 2, 3, 4, 5, 6, 7, 7, NONE, 7, NONE, NONE};
 
 #define BIT(kind) (UINT64_C(1) << (kind))
 #define USED_VALUE_LINES (BIT(POSITIONS) | BIT(POSITION) | BIT(USES) | BIT(USE) | BIT(NO_USES) | BIT(FROM_INSTRUCTION))
 
-// The kinds of lines that may stand directly in each part, as in grammar.js; in the file itself any may.
+// The kinds of lines that may appear directly in each part, as in grammar.js. At the top level, any kind may.
 static const uint64_t ACCEPTED[] = {
   [FILE_PART] = ~UINT64_C(0),
   [ASSIGNMENT_PART] =
@@ -109,14 +109,14 @@ static const uint64_t ACCEPTED[] = {
 typedef struct {
   enum Part part;
   int64_t start, header_end;
-  int64_t section; // row in SECTION_ROWS, NONE: it has none
+  int64_t section; // row in SECTION_ROWS, NONE if it has none
   int64_t cells[MAX_WIDTH];
   Text name, index; // of a used value; they are numbered after those of its rows
 } Frame;
 
 // ---------------------------------------------------------------- the reader
 
-// A lexer over memory: what tree-sitter gives the scanner. `base` comes first, so that a TSLexer is a Lexer.
+// A lexer over memory, in place of the one that tree-sitter passes to the scanner. `base` comes first, so that a TSLexer is a Lexer.
 typedef struct {
   TSLexer base;
   const uint8_t *start, *end, *at, *mark;
@@ -222,7 +222,7 @@ static int64_t index_number(Reader *reader, Text index) {
 
 // ---------------------------------------------------------------- the lexer over memory
 
-// Code points as tree-sitter decodes them: one byte that is not UTF-8 is one character, which is -1.
+// Code points as tree-sitter decodes them. Each byte that is not valid UTF-8 is one character, -1.
 static void decode(Lexer *lexer) {
   const uint8_t *at = lexer->at;
   ptrdiff_t left = lexer->end - at;
@@ -263,7 +263,7 @@ static const uint8_t *find(const uint8_t *at, const uint8_t *end, char c) {
 
 // ---------------------------------------------------------------- cells
 
-// The functions below take apart what the scanner has found right: they advance `text` over what must be there.
+// The functions below split text that the scanner has accepted: they advance `text` over characters that must be there.
 
 static int64_t read_integer(Text *text) {
   bool is_negative = match(text, "-");
@@ -310,7 +310,7 @@ static Text read_human_size(Text *text) { return read_by(text, match_human_size)
 static int64_t start_of(const Reader *reader, Text span) { return span.at ? offset_of(reader, span.at) : NONE; }
 static int64_t end_of(const Reader *reader, Text span) { return span.at ? offset_of(reader, span.end) : NONE; }
 
-// Where a token that reaches to the end of its line ends: trailing blanks belong to it.
+// The end of a token that extends to the end of its line, including trailing blanks.
 static const uint8_t *raw_end(const Reader *reader, Text text) {
   const uint8_t *end = text.end;
   while (end < reader->lexer.end && *end == ' ') end++;
@@ -512,7 +512,7 @@ static void read_peak_buffer(Reader *reader, Text text, int64_t start) {
   ADD(reader, PEAK_BUFFERS, start, reader->end, name, index, value_end, size, cumulative);
 }
 
-// Two sizes, `12345 (12.1KiB)`, of which the second may be missing.
+// Two sizes, `12345 (12.1KiB)`; the second may be missing.
 static Text read_sizes(Text *text, int64_t *size) {
   *size = read_integer(text);
   return match(text, " (") ? read_human_size(text) : (Text){NULL, NULL};
@@ -664,7 +664,7 @@ static enum Part part_of(enum TokenType kind) {
   }
 }
 
-// Rows that open a part also open it in text that belongs to another module: only the rows of tables are left out there.
+// In text of another module, rows still open parts; only the rows of tables are left out.
 static void read_row(Reader *reader, enum TokenType kind, Text text) {
   int64_t start = offset_of(reader, text.at);
   bool is_elsewhere = reader->is_elsewhere;
@@ -790,7 +790,7 @@ static bool is_ascii(const uint8_t *at, const uint8_t *end) {
   return true;
 }
 
-// Reads the next line, or more where a row is longer; false at the end of the file.
+// Reads the next line, or several if a row spans them. Returns false at the end of the file.
 static bool read_next(Reader *reader) {
   Lexer *lexer = &reader->lexer;
   const uint8_t *at = lexer->at;
@@ -821,7 +821,7 @@ static bool read_next(Reader *reader) {
     kind = STACK_TRACE;
   }
   if (kind == STACK_TRACE || kind == STACK_TRACE_ROOT) {
-    // What may reach over several lines, or has characters of several bytes, is left to the scanner.
+    // Rows that may span lines, and lines with multi-byte characters, are left to the scanner.
     seek(lexer, lexer->at);
     scan_line(&reader->scanner, &lexer->base);
     kind = (enum TokenType)lexer->base.result_symbol;
@@ -894,7 +894,7 @@ static PyType_Spec COLUMN_SPEC = {
 
 static PyObject *column_type;
 
-// Makes the type of columns; false with an exception set where that fails.
+// Creates the type of columns. On failure, sets an exception and returns false.
 bool make_column_type(void) {
   if (!column_type) column_type = PyType_FromSpec(&COLUMN_SPEC);
   return column_type;

@@ -32,7 +32,7 @@ _SMALLEST_SHARE: Final = 0.0005
 
 
 class LensKind(StrEnum):
-    """The kind of a lens, which also says what its number is."""
+    """The kind of a lens, which also determines the meaning of its number."""
 
     SUMMARY = "summary"
     """The summary of the dump set. No number."""

@@ -10,8 +10,9 @@ PAGE_SCHEME: Final = "xla-lens"
 """The scheme of the URIs of pages."""
 
 DID_LOAD: Final = "xla-lens/didLoad"
-"""A notification for editors that draw and list dumps: what they show of a set is stale. Its parameters are `uris`, the
-files of the set, and `loaded`, false if the set was closed. Only editors that announce it receive it.
+"""A notification for editors that draw their own views: the server loaded, reloaded or closed a dump set. Its
+parameters are `uris`, the files of the set, and `loaded`, false if the set was closed. Only editors that support it
+receive it.
 """
 
 

@@ -50,7 +50,7 @@ def render_page(analysis: Analysis, module: HloModule | None, page: Page) -> Pag
 
 
 class PageCache:
-    """The pages that the editor has read, the last ones only."""
+    """The pages that the editor has read most recently."""
 
     def __init__(self) -> None:
         self.pages: dict[str, RenderedPage] = {}

@@ -82,7 +82,7 @@ class Publisher:
     def _files_deleted(self, paths: list[Path]) -> None:
         """Report that files of a set are gone."""
         names = ", ".join(path.name for path in paths)
-        text = f"{names}: no longer on disk. XLA Lens goes on with the rest of the dump."
+        text = f"{names}: no longer on disk. XLA Lens continues with the rest of the dump."
         self._client.show_message(lsp.MessageType.Info, text)
 
     # ---------------------------------------------------------------- settings and the workspace

@@ -70,7 +70,7 @@ class Server:
 
     @property
     def state(self) -> "State":
-        """Everything mutable."""
+        """All mutable state of the server."""
         return self.publisher.state
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ class Published:
 
 
 class State:
-    """Everything mutable."""
+    """All mutable state of the server."""
 
     def __init__(self, client: Client, tasks: BackgroundTasks) -> None:
         self.client = client

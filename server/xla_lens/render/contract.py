@@ -67,7 +67,7 @@ class ModuleSummary(TypedDict):
 
 
 class Modules(TypedDict):
-    """The dump sets of the workspace that have been read so far, greatest peak first."""
+    """The dump sets of the workspace that have been read so far, largest peak first."""
 
     isReading: bool
     """More sets are being read: ask again later."""

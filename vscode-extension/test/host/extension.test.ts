@@ -51,7 +51,7 @@ test("extension: the status bar shows the peak of the set in view", async () => 
   );
 });
 
-test("extension: commands go to the true and the printed peak", async () => {
+test("extension: commands go to the real and the printed peak", async () => {
   await openSplit();
   await vscode.commands.executeCommand("xla-lens.goToTruePeak");
   await eventually(here, (place) => place === "live-range.txt:39");
@@ -109,7 +109,7 @@ test("extension: the server can be restarted", async () => {
   await eventually(hover, (found) => found.length > 0);
 });
 
-test("extension: the tree lists modules, greatest peak first", async () => {
+test("extension: the tree lists modules, largest peak first", async () => {
   const { tree } = await api();
   const roots = (): Thenable<string[]> =>
     tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));

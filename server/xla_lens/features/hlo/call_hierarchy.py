@@ -50,7 +50,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A call or a data flow to or from `item`. `places` are the references that say so: in the text of the caller, or
+    """A call or a data flow to or from `item`. `places` are the references that show it: in the text of the caller, or
     in that of the reading instruction.
     """
 

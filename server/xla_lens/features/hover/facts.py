@@ -42,7 +42,7 @@ class ValueName:
 
 @dataclass(frozen=True, slots=True)
 class LiveRangeFacts:
-    """When a value is live, and why no longer.
+    """When a value is live, and why its live range ends.
 
     `by` is the value that takes over the bytes, or the caller of the computation with the last use; otherwise None.
     """

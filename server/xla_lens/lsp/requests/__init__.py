@@ -125,7 +125,7 @@ async def answer(state: State, method: str, params: Any) -> Any:
         result = function(snapshot, params)
     else:
         result = await in_thread(function, snapshot, params)
-    # The result of a resolve request must not be null: an item that cannot be resolved any more stays as it is.
+    # The result of a resolve request must not be null: an item that can no longer be resolved stays as it is.
     return params if result is None and method.endswith("/resolve") else result
 
 

@@ -40,7 +40,7 @@ class LineBytes:
 class BytesByLine:
     """The lines by size, largest first, then the values without a source. They add up to the live bytes.
 
-    `unresolved_bytes` of them have a source that only an HLO module could resolve, and there is none or it does not.
+    `unresolved_bytes` of them have a source that only the HLO module contains, but the module is missing or lacks it.
     """
 
     lines: tuple[LineBytes, ...]

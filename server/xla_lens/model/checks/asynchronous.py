@@ -1,4 +1,4 @@
-"""Recognise asynchronous operations, the live ranges of which follow other rules."""
+"""Recognise asynchronous operations, whose live ranges follow other rules."""
 
 import re
 from typing import Final

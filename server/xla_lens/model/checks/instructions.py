@@ -201,8 +201,8 @@ def _byte_size(shape: bytes) -> int | None:
 def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     """An array has at least the bytes that its shape needs.
 
-    Tuples are tables of pointers, the width of which varies. Of layouts that are split between cores, a value holds a
-    part.
+    Skips tuples, which are tables of pointers of varying width, and layouts that are split between cores, where a
+    value holds only a part of the array.
     """
     values, logical = dump.values, dump.logical_bytes
     if dump.assignment is None:

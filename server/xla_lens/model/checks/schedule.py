@@ -102,7 +102,7 @@ def _ascending(numbers: list[int]) -> list[int]:
         length = bisect_left(lowest, number)
         before.append(places[length - 1] if length else NONE)
         if lowest[length : length + 1] == [number] == places[length : length + 1]:
-            # Of two equal numbers, the one at its place is right.
+            # If two numbers are equal, the one at its own place is right.
             continue
         lowest[length : length + 1] = [number]
         places[length : length + 1] = [place]

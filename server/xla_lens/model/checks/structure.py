@@ -132,9 +132,7 @@ def _outside(file: DumpFile, table: Table, section: Section) -> Column:
 
 
 def _second_positions(file: DumpFile) -> Column:
-    """Positions after the uses or the instruction of a value: they belong to the next value, the header of which is
-    missing.
-    """
+    """Positions after the uses or the instruction of a value. They belong to the next value; its header is missing."""
     values, positions, uses = file.columns.used_values, file.columns.positions, file.columns.uses
     if not len(values):
         return np.zeros(0, np.int64)
@@ -146,7 +144,7 @@ def _second_positions(file: DumpFile) -> Column:
 
 
 def used_values_before_gaps(dump: DumpSet) -> Column:
-    """The used values that also hold the rows of the next one, the header of which is missing."""
+    """The used values that also hold the rows of the next one, whose header is missing."""
     return np.unique(dump.positions.value[_second_positions(dump.used)]) if dump.used else np.zeros(0, np.int64)
 
 
@@ -268,7 +266,7 @@ def _gaps(dump: DumpSet) -> Column:
 
 
 def allocations_before_gaps(dump: DumpSet) -> Column:
-    """The allocations that may also hold the values of the next one, the header of which is missing."""
+    """The allocations that may also hold the values of the next one, whose header is missing."""
     return _gaps(dump) - 1
 
 

@@ -91,7 +91,7 @@ class Arena:
 
 
 def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> AllocationHistory:
-    """The allocation_history of a row of `DumpSet.allocations`."""
+    """Return the history of an allocation, a row of `DumpSet.allocations`."""
     values = dump.values
     rows = np.flatnonzero(values.allocation == allocation)
     rows = rows[np.lexsort((rows, values.start_step[rows], values.offset[rows]))]

@@ -20,10 +20,10 @@ from xla_lens.syntax.tree import parse_hlo
 class ArrayShape:
     """A dense array, `token[]` or `opaque[]`.
 
-    `dimensions` has the bound of a bounded dynamic dimension and None for an unbounded one; `is_dynamic` says that
-    there is either. The other attributes come from the layout: its tiles, the memory space `S(n)`, the bits an element
-    is packed into, `E(n)`, the number of elements to whose multiple a tiled array is padded, `L(n)`, and whether it is
-    split between cores, `SC(...)`.
+    `dimensions` has the bound of a bounded dynamic dimension and None for an unbounded one; `is_dynamic` is
+    whether there is either. The other attributes come from the layout: the tiles, the memory space `S(n)`, the bits of
+    a packed element `E(n)`, the multiple to which the number of elements of a tiled array is padded `L(n)`, and whether
+    the array is split between cores `SC(...)`.
     """
 
     type: str
