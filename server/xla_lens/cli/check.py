@@ -25,7 +25,7 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="verify dumps",
         description=paragraphs(
             "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.",
-            "The exit status is 0 without errors and warnings, 1 with some, and 2 if a dump could not be checked.",
+            "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
         ),
         epilog=paragraphs(f"codes: {', '.join(Code)}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -34,13 +34,12 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
-    for name, what in (("peak", "live at the peak"), ("reserved", "reserved")):
-        parser.add_argument(
-            f"--max-{name}",
-            metavar="SIZE",
-            type=size_argument,
-            help=f"report an error if more bytes of HBM (on CPU: host memory) are {what} than this, such as 16GiB",
-        )
+    limits = {
+        "peak": "report an error if the peak of HBM (on CPU: host memory) exceeds this size, such as 16GiB",
+        "reserved": "report an error if more HBM (on CPU: host memory) than this size is reserved, such as 16GiB",
+    }
+    for name, words in limits.items():
+        parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
     parser.set_defaults(run=run_check)
 
 

@@ -22,11 +22,11 @@ module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, or a folder of 
 _EXAMPLES: Final = """\
 examples:
   xla-lens report dumps/                        where the memory of each module goes
-  xla-lens report FILE --top 50                 the 50 biggest values at the peak
+  xla-lens report FILE --top 50                 the 50 largest buffers at the peak
   xla-lens report FILE --at 120                 what is live at step 120
   xla-lens report FILE --budget 16GiB           which buffers to remove to fit into 16 GiB
-  xla-lens report FILE --output-format json     the same for programs
-  xla-lens report FILE --output-format html     the memory map as a page for a browser
+  xla-lens report FILE --output-format json     the report for other programs
+  xla-lens report FILE --output-format html     the memory map, for a browser
   xla-lens check dumps/                         verify all dumps in a folder
   xla-lens explain overlapping-slices           what a finding means
   xla-lens server                               the language server, on standard input and output"""

@@ -37,8 +37,8 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show where the memory goes",
         description="Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is "
         "live there, which source lines it comes from, what keeps it alive, and what would lower it.",
-        epilog=f"parts: {', '.join(Part)}. Without --part, all but {', '.join(LONG_PARTS)}; {Part.BUDGET} needs "
-        "--budget.",
+        epilog=f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
+        f"{Part.BUDGET} needs --budget.",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
     parser.add_argument(

@@ -153,8 +153,8 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
 
 
 def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
-    """The real peaks to go to: from a step that of memory space 0, from the printed peak those at other steps, from
-    a value the one that it is part of.
+    """The real peaks to go to: on a step, that of memory space 0; on the printed peak, those at other steps; on a
+    value, the one that it is part of.
     """
     values, memory = analysis.dump.values, analysis.memory
     if isinstance(mention.target, Peak) and step is not None:

@@ -44,7 +44,7 @@ _BEFORE_HEADERS: Final = (BlockKind.VALUE, BlockKind.INSTRUCTION)
 
 
 def _shared_lines(file: DumpFile) -> Column:
-    """The lines in which the header of a value follows the instruction of the value before, as XLA printed in 2024."""
+    """The lines where the header of a value follows the instruction of the previous value, as XLA printed in 2024."""
     document, starts = file.document, file.columns.used_values.start
     before = np.frombuffer(document.data, np.uint8)[np.maximum(starts - 1, 0)]
     lines: Column = document.line_starts.searchsorted(starts[before > ord("\r")], "right") - 1

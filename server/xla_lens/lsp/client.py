@@ -20,7 +20,7 @@ from xla_lens.text.encoding import Encoding
 logger = logging.getLogger(__name__)
 
 _PROGRESS_DELAY: Final = 0.2
-"""Seconds. Shorter work shows no progress."""
+"""Seconds of work before its progress is shown."""
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _GENERATIONS: Final = itertools.count(1)
 
 _SHORT_LOAD: Final = 0.2
-"""Seconds. Requests wait for loads that take less; during longer ones the last analysis answers."""
+"""Maximum duration in seconds of loads that requests wait for. During longer loads, the last analysis answers."""
 
 _LONGEST_DEBOUNCE: Final = 2.0
 """Maximum number of seconds between an edit and the next load."""
@@ -43,7 +43,7 @@ def _ignore(*_arguments: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Callbacks for what happens to dump sets. The composition root, `server.py`, provides them."""
+    """Callbacks for the events of dump sets. The composition root, `server.py`, provides them."""
 
     loaded: Callable[["DumpSetState"], None] = _ignore
     """A set was loaded, or a document of a loaded set was opened."""
@@ -122,8 +122,8 @@ class DumpSetState:
     # ---------------------------------------------------------------- the analysis and the HLO module
 
     async def analysis_for(self, path: Path) -> Analysis | None:
-        """Return the analysis to answer a request about a file from: the one of the current text if loads are short or
-        there is no other, else the last one. None if there is none, or the file belongs to no dump.
+        """Return the analysis that answers a request about a file: that of the current text if loads are short or there
+        is no other, else the last one. None if there is none, or if the file is not part of a dump.
         """
         opened = self.open.get(path)
         is_known = opened.analysed is not None if opened else self.analysis is not None
@@ -139,8 +139,8 @@ class DumpSetState:
         return self._module.module
 
     async def module_for(self, path: Path) -> HloModule | None:
-        """Return the HLO module to answer a request about a file from. For the module's own file it is that of the
-        current text, if loads of it are short.
+        """Return the HLO module that answers a request about a file. For the module's own file, that is the module of
+        the current text if it loads fast.
         """
         opened, module = self.open.get(path), self.module
         is_stale = opened and module and opened.document is not module.file.document

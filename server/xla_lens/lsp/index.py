@@ -1,4 +1,4 @@
-"""The index of the workspace: what is kept of each of its dump sets to search it and to report its findings.
+"""The index of the workspace: for each dump set, a summary to search and the findings to report.
 
 The sets on disk are read in a worker thread, which posts each finished set to the event loop; the event loop alone
 touches the index. Sets with open documents are taken from memory, so that unsaved changes count.
@@ -84,7 +84,7 @@ class WorkspaceIndex:
         return self.is_reading
 
     async def update(self) -> None:
-        """Wait until the index is that of the disk, as of a few seconds ago at most."""
+        """Wait until the index matches the disk as it was at most a few seconds ago."""
         is_read = self._is_fresh()
         while not (is_read and self._is_current()) and not self._is_closed:
             if not self.is_reading:

@@ -34,7 +34,7 @@ _CANCEL_SECONDS: Final = 1.0
 
 
 class Writer(Protocol):
-    """Where messages go."""
+    """The connection to the client."""
 
     def write(self, data: bytes) -> None:
         """Send a message with its header. Does not block."""

@@ -13,7 +13,7 @@ from xla_lens.lsp.tasks import share_heap
 from xla_lens.lsp.transport import Transport
 
 SWITCH_SECONDS: Final = 0.001
-"""How long a thread runs before it gives way to another."""
+"""Maximum time that a thread runs before the interpreter switches to another."""
 
 _FLUSH_SECONDS: Final = 1.0
 """How long the client may take to read the last messages."""
@@ -24,8 +24,8 @@ def serve(address: tuple[str, int] | None) -> int:
     connects to `address`. Raises `OSError` if it cannot listen there.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # Building a long answer allocates many objects that are no garbage. With the default thresholds that would trigger
-    # full collections, each of which takes longer than the answer.
+    # Building a long answer allocates many objects, none of them garbage. With the default thresholds, that would
+    # trigger full collections, and each takes longer than the answer.
     gc.set_threshold(50_000, 20, 20)
     share_heap()
     # A message passes through several threads. During a load, each handover waits this long.

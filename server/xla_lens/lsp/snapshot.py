@@ -1,4 +1,4 @@
-"""What a request about a document is answered from: a snapshot that does not change while a handler runs."""
+"""Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 _LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 
 _LONGEST_MESSAGE: Final = 1 << 31
-"""Bytes. No client sends a message of this length."""
+"""Maximum length of a message in bytes. No client sends longer ones."""
 
 _LONGEST_LINE: Final = 1 << 16
 _CHUNK: Final = 1 << 24
@@ -24,7 +24,7 @@ _UNHANDLED: Final = 1_000
 """Maximum number of messages that have been read but not handled."""
 
 _UNWRITTEN: Final = 1 << 26
-"""Bytes. While more output than this waits for the client, nothing is read."""
+"""Maximum number of bytes that may wait to be written. While more wait, nothing is read."""
 
 
 class Malformed(Exception):

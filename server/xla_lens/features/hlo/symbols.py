@@ -1,8 +1,8 @@
 """The outline of an HLO module: its computations with their instructions.
 
-The outline has a limit. The entry computation comes first and always stays. Of the others those stay whose values take
-the most bytes, then those with the most instructions; instructions are chosen by the bytes of their values. The result
-is in the order of the text, and counts say how many there are in all.
+An outline over its limit keeps the entry computation, then the computations whose values take the most bytes, then
+those with the most instructions. Of the instructions it keeps those whose values take the most bytes. The result is in
+the order of the text, and counts include what is left out.
 """
 
 from collections.abc import Iterator

@@ -78,8 +78,8 @@ def report_options(
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.
 
-    No `parts` stand for the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is
-    given. A budget selects its part, and the part needs a budget.
+    Empty `parts` mean the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is given.
+    A budget selects its part, and the part needs a budget.
     """
     wanted = frozenset(parts) or DEFAULT_PARTS
     return ReportOptions(
@@ -300,7 +300,7 @@ def _space(one: Report, module: HloModule | None, space: MemorySpace, at_step: i
 
 
 def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
-    """Return what takes bytes of a memory space at a step."""
+    """Return the values that take bytes of a memory space at a step."""
     return LiveSet(step, space.live.at(step), live_in_space(dump, step, space.color))
 
 

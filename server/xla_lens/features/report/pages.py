@@ -60,8 +60,8 @@ PageFacts: TypeAlias = SummaryFacts | ReportFacts | LiveSetFacts | HistoryFacts 
 def page_facts(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, module: HloModule | None = None) -> PageFacts:
     """Return what a page shows.
 
-    Lists have at most `limit` rows; those of the summary and of the report, which have many, `DEFAULT_TOP`. Only these
-    two use the HLO module.
+    Lists have at most `limit` rows; those of the summary and the report, which have many lists, have at most
+    `DEFAULT_TOP`. Only these two use the HLO module.
     """
     match page:
         case SummaryPage():

@@ -1,7 +1,6 @@
-"""Commands: what the command line offers, what lenses and actions do, and views for editors that draw.
+"""Commands: those of the command line, those behind lenses and actions, and views for editors that draw their own.
 
-Each command takes one object. If it shows something, the editor shows it if it can, and the result contains it in any
-case.
+Each command takes one object. A command that shows something makes the editor show it if it can, and also returns it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -189,7 +188,7 @@ async def _go_to(arguments: Arguments) -> Any:
 
 
 async def _go_to_source(arguments: Arguments) -> Any:
-    """Go to a line of a source file by the path in a dump. Lines and columns count from 1 and from 0."""
+    """Go to a line of a source file by the path in a dump. Lines count from 1, columns from 0."""
     path = arguments.need("path", str)
     place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
     state = arguments.state
@@ -202,7 +201,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
 
 
 async def _show_references(arguments: Arguments) -> Any:
-    """Go to the first reference. The result has all: no request to an editor can fill its list of references."""
+    """Go to the first reference and return all of them, because LSP has no request that fills the editor's list."""
     snapshot = await arguments.snapshot()
     mention = snapshot.mention(arguments.position())
     limit = snapshot.settings.place_limit

@@ -48,7 +48,7 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
         state.index.record_answer()
     for dump_set in state.sets.open:
         await dump_set.analysis_for(dump_set.path)
-        # Under the key, which is no document: files that are not open become stale with every edit.
+        # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
         dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
     open_keys = {dump_set.key for dump_set in state.sets.open}
     for key, indexed in indexed_sets.items():

@@ -14,7 +14,7 @@ HINT_LIMIT: Final = 100_000
 
 
 def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | None:
-    """What the lines of a dump file leave out, such as the live bytes of a step."""
+    """The hints of a dump file, such as the live bytes of a step."""
     if not snapshot.settings.inlay_hints:
         return None
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)

@@ -94,12 +94,12 @@ def _folding_ranges(snapshot: Snapshot, found: list[tuple[int, int]], limit: int
 
 
 def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> RawJson:
-    """What surrounds each position of a dump file, from the word to the whole file."""
+    """The selection ranges around each position of a dump file, from the word to the whole file."""
     return _selection_ranges(snapshot, params, lambda offset: selection(snapshot.file, offset, NESTING_LIMIT))
 
 
 def hlo_selection_range(snapshot: HloSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
-    """What surrounds each position of an HLO module, from the word to the whole file."""
+    """The selection ranges around each position of an HLO module, from the word to the whole file."""
     return _selection_ranges(snapshot, params, lambda offset: hlo_selection(snapshot.module, offset, NESTING_LIMIT))
 
 

@@ -52,7 +52,7 @@ _EDITED_BYTES: Final = 50 << 20
 
 
 async def memory_map(arguments: Arguments) -> RawJson:
-    """Return everything of a set that can be drawn."""
+    """Return the memory map of a set."""
     dump_set, analysis = await arguments.analysed()
     module = await dump_set.module_for(dump_set.path)
     return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(analysis, module))))
@@ -62,7 +62,7 @@ async def memory_map(arguments: Arguments) -> RawJson:
 
 
 async def overview(arguments: Arguments) -> RawJson:
-    """Return where the memory of a set goes."""
+    """Return the overview of a set."""
     top = arguments.number("top")
     dump_set, analysis = await arguments.analysed()
     module = await dump_set.module_for(dump_set.path)

@@ -124,8 +124,8 @@ _ELEMENTWISE: Final = frozenset(
 )
 _UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
 _LOOP_FUSION: Final = b", kind=kLoop"
-"""Instructions that may overwrite an operand of their own shape (HloDataflowAnalysis::CanShareOperandBufferWithUser). A
-copy would not be needed at all. Only loop fusions qualify, because other fusions read an operand more than once.
+"""Instructions that may overwrite an operand of their own shape (HloDataflowAnalysis::CanShareOperandBufferWithUser).
+They need no copy. Only loop fusions qualify, because other fusions read an operand more than once.
 """
 
 

@@ -236,8 +236,8 @@ def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) 
 
 
 def _wrong_size(dump: DumpSet, missing_bytes: int) -> tuple[int, int]:
-    """The row and the needed bytes of the only allocation that makes the sum right if it has the size that its values
-    need; NONE for both if there is not exactly one.
+    """The row and the needed bytes of the only allocation that makes the sum right if it gets the size that its values
+    need. NONE for both unless there is exactly one.
     """
     slices, allocations = dump.slices, dump.allocations
     needed = np.zeros(len(allocations), np.int64)

@@ -180,7 +180,7 @@ class ParsedInstruction(NamedTuple):
 
 
 def parse_instruction(text: bytes) -> ParsedInstruction | None:
-    """Parse one instruction with the grammar; None if the text is none."""
+    """Parse one instruction with the grammar; None if the text is not an instruction."""
     root = parse_hlo(text)
     node = root.named_children[0] if root.named_children else None
     if node is None or node.type != "instruction":

@@ -69,7 +69,7 @@ Shape: TypeAlias = ArrayShape | TupleShape
 
 @lru_cache(maxsize=1 << 16)
 def parse_shape(text: bytes) -> Shape | None:
-    """Return the shape that a text spells, None if it spells none (`<unknown shape>`)."""
+    """Parse a shape, None if the text is not a shape (`<unknown shape>`)."""
     root = parse_hlo(text)
     if root.has_error or len(root.named_children) != 1:
         return None
