@@ -39,7 +39,7 @@ export interface SetFile {
 export interface SpaceSummary {
   /** XLA's number of the memory space. */
   color: number;
-  /** The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` where XLA has no name. */
+  /** The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` if the number has no known meaning. */
   name: string;
   /** The sum of the sizes of its allocations. */
   reservedBytes: number;

@@ -48,7 +48,7 @@ class SpaceSummary(TypedDict):
     color: int
     """XLA's number of the memory space."""
     name: str
-    """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` where XLA has no name."""
+    """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` if the number has no known meaning."""
     reservedBytes: int
     """The sum of the sizes of its allocations."""
     peakLiveBytes: int

@@ -80,7 +80,7 @@ def _value_lines(facts: ValueFacts) -> Iterator[str]:
     if facts.live_range:
         yield f"- {_live_range(facts.live_range, facts.label)}"
     elif FileKind.LIVE_RANGE not in facts.missing:
-        yield "- no live range: it counts for the reserved bytes only"
+        yield "- no live range: it counts as reserved bytes only"
     if facts.shape is not None:
         exact = f", {facts.size_bytes:,} bytes" if facts.size_bytes is not None and facts.size_bytes >= _KIB else ""
         yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{exact}{_padding(facts)}"

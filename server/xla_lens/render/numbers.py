@@ -17,7 +17,7 @@ def human(size_bytes: int) -> str:
 
 
 def exact(size_bytes: int) -> str:
-    """A size in bytes, and in a unit that fits where that is another: ``1.50 KiB (1,536 bytes)``."""
+    """A size in a unit that fits, followed by the bytes if that is another unit: ``1.5 KiB (1,536 bytes)``."""
     return f"{size_bytes} B" if abs(size_bytes) < 1024 else f"{human(size_bytes)} ({size_bytes:,} bytes)"
 
 
@@ -47,7 +47,7 @@ _SIZE: Final = re.compile(r"\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*",
 
 def parse_size(text: str) -> int | None:
     """The bytes of a size as people write it: ``16GiB``, ``16G``, ``1.5 MiB`` or ``4096``, always in powers of 1024;
-    None if it is none.
+    None if the text is not a size.
     """
     match = _SIZE.fullmatch(text)
     if not match:

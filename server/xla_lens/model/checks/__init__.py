@@ -75,7 +75,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     values_have_one_live_range,
     live_ranges_match_schedule_and_uses,
 )
-"""In an order in which causes come before their consequences: each check skips what an earlier one has tainted."""
+"""All checks, causes before consequences: each skips rows that an earlier one has tainted."""
 
 
 def check(dump: DumpSet, memory: Memory) -> list[Finding]:

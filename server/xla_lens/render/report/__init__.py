@@ -67,7 +67,7 @@ def report_outline(report: Report) -> Outline:
 
 
 def missing_step(report: Report, step: int) -> str:
-    """Say that a dump has no such step, and which it has."""
+    """Return the message that a dump has no such step, with the steps it has."""
     has = "its schedule is missing" if report.end_step is None else f"the steps are {steps_text(0, report.end_step)}"
     return f"The dump has no step {step}: {has}."
 

@@ -235,7 +235,7 @@ def _history(dump: DumpSet, history: AllocationHistory, rows: Column) -> list[di
 
 
 def _intervals(intervals: Intervals | None, less: int) -> list[tuple[int, int]]:
-    """Starts and ends; an end less 1 is the last one inside of its interval."""
+    """Pairs of start and end. Ends are exclusive if `less` is 0, inclusive if it is 1."""
     return _pairs(intervals.start, intervals.end - less) if intervals is not None else []
 
 

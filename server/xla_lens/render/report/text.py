@@ -1,4 +1,4 @@
-"""Reports as aligned text. Each line knows which of its characters are about what in the dump."""
+"""Reports as aligned text. Each line has spans, which link characters to entities of the dump."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from xla_lens.render.numbers import shortened
 from xla_lens.render.report.blocks import Command, Header, Linked, Name, Outline, Section, Table, Text, inlines
 
 Span: TypeAlias = tuple[int, int, Entity]
-"""The first character, the one after the last, and what they are about."""
+"""The first character, the one after the last, and the entity that they name."""
 
 
 @dataclass(frozen=True, slots=True)
