@@ -39,7 +39,7 @@ def test_every_kind_of_file_is_explained() -> None:
         assert f"| `STEM{suffix}` | `{kind}` |" in text
 
 
-def test_the_names_of_memory_spaces_are_those_of_the_code() -> None:
+def test_documented_memory_space_names_match_the_code() -> None:
     text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
     start = next(number for number, row in enumerate(rows) if row[0] == "color")

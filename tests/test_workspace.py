@@ -57,7 +57,7 @@ def _names(folder: Path, found: Iterator[SetFiles]) -> list[str]:
 # ------------------------------------------------------------ which there are
 
 
-def test_the_sets_of_a_workspace_are_those_of_its_folders() -> None:
+def test_workspace_contains_the_sets_of_its_folders() -> None:
     found = list(walk_sets([DUMPS], never))
     assert sorted(found, key=lambda files: files.stem) == sorted(find_sets(DUMPS), key=lambda files: files.stem)
     assert {DUMPS / fact["file"] for fact in facts(DUMPS)} <= {path for files in found for path in files.paths.values()}
@@ -265,7 +265,7 @@ def test_changed_sets_are_reloaded(tmp_path: Path) -> None:
     assert set(_known(_index(tmp_path, known=after))) == set(after) - {seed}
 
 
-def test_a_set_that_vanishes_midway_is_left_out(tmp_path: Path) -> None:
+def test_set_deleted_during_indexing_is_skipped(tmp_path: Path) -> None:
     folder = _copied(tmp_path, SEED, SPLIT, TPU)
 
     def vanish(progress: Progress) -> None:

@@ -68,7 +68,7 @@ def test_reports_match_the_schema(capsys: pytest.CaptureFixture[str], path: Path
         validator("reports").validate(printed(capsys, "report", path, *arguments))
 
 
-def test_no_field_is_described_in_vain(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Every field of the schema is in some output."""
     seen: set[str] = set()
 

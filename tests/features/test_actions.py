@@ -37,10 +37,10 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     file, _ = mark(analysis, marked)
     line = marked.strip("\n").split("\n")
     offset = (b"\n" + file.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
-    assert "\n".join(map(_told, actions(analysis, None, file, offset, offset))) == expected.strip("\n")
+    assert "\n".join(map(_action_text, actions(analysis, None, file, offset, offset))) == expected.strip("\n")
 
 
-def _told(action: Action) -> str:
+def _action_text(action: Action) -> str:
     title, place = action_title(action), _place(action)
     return f"{title} -> {place.file.document.data[place.start : place.end].decode()}" if place else title
 
@@ -194,7 +194,7 @@ Show the report as Markdown
     )
 
 
-def test_only_the_report_where_nothing_is_mentioned() -> None:
+def test_positions_without_a_mention_offer_only_the_report() -> None:
     check(
         analysis_of(SEED),
         "  BufferLiveRange:\n     ^",

@@ -56,10 +56,10 @@ def _item(item: Item) -> str:
 
 
 def _flow(flow: Flow) -> str:
-    return f"{_item(flow.item)}: {' | '.join(map(_said, flow.places))}"
+    return f"{_item(flow.item)}: {' | '.join(map(_place_text, flow.places))}"
 
 
-def _said(place: Place) -> str:
+def _place_text(place: Place) -> str:
     return place.file.document.data[place.start : place.end].decode()
 
 
@@ -83,7 +83,7 @@ cublas-gemm.1 4096 in 2 4-5
     ],
     ids=["live range", "operand", "instruction that reads", "row in the allocation", "schedule", "step"],
 )
-def test_producers_and_consumers_of_a_value(marked: str) -> None:
+def test_value_has_producers_and_consumers(marked: str) -> None:
     check(analysis_of(SEED), marked, _GEMM)
 
 
@@ -110,12 +110,12 @@ tuple{} 8 in 3 6-7
 @pytest.mark.parametrize(
     "marked", ["allocation 0: 0x3d86ff0, size 262144, parameter 0, shape", "  Live ranges at 5 (peak):"]
 )
-def test_other_mentions_have_no_item(marked: str) -> None:
+def test_mentions_without_data_flow_have_no_item(marked: str) -> None:
     line = next(line for line in SEED.read_text().splitlines() if line.startswith(marked[:14]))
     check(analysis_of(SEED), f"{line}\n   ^", "")
 
 
-def test_copies_to_another_memory_space() -> None:
+def test_asynchronous_copies_link_both_memory_spaces() -> None:
     """One instruction with three values starts the copy, one without values ends it."""
     analysis = analysis_of(TPU)
     check(
@@ -159,7 +159,7 @@ copy-done (0 values)
     )
 
 
-def test_flow_around_a_loop() -> None:
+def test_loop_has_the_producers_of_its_tuple() -> None:
     """The loop reads the elements of its tuple and the tuple, which has the same elements as producers."""
     dump = analysis_of(LOOP).dump
     loop, held = find_item(dump, b"while.2", None), find_item(dump, b"tuple.24", b"{}")
@@ -180,12 +180,12 @@ tuple.24{} 16 in 6 3-4
     )
 
 
-def test_place_and_kind_of_an_item() -> None:
+def test_item_has_the_place_and_kind_of_its_value() -> None:
     analysis = analysis_of(SPLIT)
     (item,) = prepare(analysis.dump, Mention(Value(0), Role.SLICE, 0, 0))
-    assert _said(item.selection) == item.label
+    assert _place_text(item.selection) == item.label
     assert item.place.file.kind is FileKind.VALUES
-    block = _said(item.place).split("\n")
+    block = _place_text(item.place).split("\n")
     assert block[0].startswith(f"<{analysis.dump.values.id[0]} {item.label}")
     assert block[1] == " positions:"
     assert block[-1].startswith(" from instruction: ")
@@ -196,12 +196,12 @@ def test_place_and_kind_of_an_item() -> None:
 
 
 @pytest.mark.parametrize("name", ["n", "negate.0", "n" * 1000])
-def test_value_with_another_name_in_its_allocation(name: str) -> None:
+def test_item_has_the_name_in_the_allocation(name: str) -> None:
     text = SEED.read_text().replace("value: <2 negate.0 @0>", f"value: <2 {name} @0>")
     dump = analysis_of_text(text).dump
     (item,) = prepare(dump, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
     assert item.label == name
-    assert _said(item.selection) == "negate.0"
+    assert _place_text(item.selection) == "negate.0"
     assert item.place.start < item.selection.start < item.selection.end < item.place.end
 
 
@@ -253,7 +253,7 @@ def _check_item(dump: DumpSet, item: Item) -> None:
     assert find_item(dump, item.name, item.index) == item
     assert item.place.file is item.selection.file is dump.used
     assert item.place.start <= item.selection.start < item.selection.end <= item.place.end
-    assert _said(item.selection) == item.label
+    assert _place_text(item.selection) == item.label
     assert item.value_count == len(_values(dump, item))
 
 
@@ -304,16 +304,16 @@ def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_real_dumps(path: Path) -> None:
+def test_producers_and_consumers_agree_on_real_dumps(path: Path) -> None:
     assert _check(analysis_of(path), 100) > 3
 
 
 @on_all_dumps(_check)
-def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+def test_producers_and_consumers_agree_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert sum(of_all_dumps.values()) > 5_000
 
 
-def test_damaged_dumps() -> None:
+def test_items_of_damaged_dumps_can_be_found_again() -> None:
     count = 0
     for _, text in damaged(SEED.read_bytes()):
         dump = analysis_of_text(text.decode()).dump

@@ -245,10 +245,10 @@ def test_every_block_folds(path: Path) -> None:
 
 
 @on_all_dumps(_check)
-def test_folds_of_all_dumps_lie_in_each_other_or_apart(of_all_dumps: Mapping[str, Counter[BlockKind]]) -> None:
+def test_folds_of_all_dumps_nest_or_are_disjoint(of_all_dumps: Mapping[str, Counter[BlockKind]]) -> None:
     assert len(of_all_dumps) == 286
     assert all(counts[BlockKind.SECTION] and counts[BlockKind.ALLOCATION] for counts in of_all_dumps.values())
 
 
-def test_folds_of_broken_dumps_lie_in_each_other_or_apart() -> None:
+def test_folds_of_broken_dumps_nest_or_are_disjoint() -> None:
     assert sum(len(_check_nesting(dump_file(text))) for text in odd_texts()) > 1000

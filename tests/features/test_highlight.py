@@ -162,16 +162,16 @@ def _check_all(analysis: Analysis, every: int = 0) -> int:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_real_dumps(path: Path) -> None:
+def test_highlights_include_the_word_on_real_dumps(path: Path) -> None:
     assert _check_all(analysis_of(path)) > 20
 
 
 @on_all_dumps(_check_all)
-def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+def test_highlights_include_the_word_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert min(of_all_dumps.values()) > 10
 
 
-def test_damaged_dumps() -> None:
+def test_highlights_include_the_word_in_damaged_dumps() -> None:
     assert all(_check_all(analysis_of_text(text.decode()), 1) for _, text in damaged(SEED.read_bytes()))
 
 

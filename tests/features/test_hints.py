@@ -149,7 +149,7 @@ def test_module_and_schedule_have_the_same_hints(path: Path) -> None:
         pytest.skip("no HLO module or no schedule in this set")
     module = loaded.module
     beside = module_hints(analysis, module, 0, len(module.data), 10**6)
-    told = {
+    module_labels = {
         module.name(module.instruction_at(hint.offset)).decode(): hint_label(hint.facts)
         for hint in beside
         if "live" in hint_label(hint.facts) or "," in hint_label(hint.facts)
@@ -162,5 +162,5 @@ def test_module_and_schedule_have_the_same_hints(path: Path) -> None:
             expected.setdefault(name, hint_label(hint.facts))
     # Newer modules have no lines for tuple elements.
     known = {name: label for name, label in expected.items() if module.row_of(name.encode()) != NONE}
-    assert told == known
+    assert module_labels == known
     assert bool(known) == any(space.peak_live_bytes for space in analysis.memory.spaces)

@@ -22,7 +22,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     assert hover_markdown(hover(analysis, None, mention)) == expected.strip("\n")
 
 
-def test_value() -> None:
+def test_hover_of_a_value_shows_size_share_and_placement() -> None:
     check(
         analysis_of(SEED),
         "    cublas-gemm.1{}:4-5\n     ^",
@@ -77,7 +77,7 @@ def test_size_and_padding_of_values() -> None:
     assert ", 1,024 bytes, 992 B of it padding (32.0 times the size of the shape)" in text
 
 
-def test_allocation() -> None:
+def test_hover_of_an_allocation_shows_its_use() -> None:
     check(
         analysis_of(TPU),
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
@@ -99,7 +99,7 @@ def test_allocation() -> None:
     )
 
 
-def test_step() -> None:
+def test_hover_of_a_step_shows_live_bytes() -> None:
     check(
         analysis_of(TPU),
         "    5:copy-start.1\n    ^",

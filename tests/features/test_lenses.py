@@ -189,8 +189,8 @@ def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
         assert found[0] == Lens(0, LensKind.SUMMARY)
         assert len(found) <= 3 * limit + 40
         for lens in found[:50]:
-            told = json.loads(json.dumps(asdict(lens)))
-            assert lens == replace(Lens(**told), kind=LensKind(told["kind"]))
+            as_json = json.loads(json.dumps(asdict(lens)))
+            assert lens == replace(Lens(**as_json), kind=LensKind(as_json["kind"]))
             facts = lens_facts(analysis, lens)
             assert facts
             assert lens_title(facts)

@@ -291,8 +291,8 @@ def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
         count = _every_frame_is_known(path)
     except NotADump:
         count = 0
-    is_told = any(b" stack_frame_id=" in file.document.data for file in analysis_of(path).dump.files)
-    assert count > 0 or not is_told
+    has_frames = any(b" stack_frame_id=" in file.document.data for file in analysis_of(path).dump.files)
+    assert count > 0 or not has_frames
 
 
 def _check_all_links(analysis: Analysis) -> tuple[int, int]:

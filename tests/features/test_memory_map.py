@@ -93,8 +93,8 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
 def test_module_adds_source_lines() -> None:
     without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
     assert {without["values"]["source"][row] for row in (36, 45)} == {-1}
-    told = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert told == [
+    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
+    assert sources == [
         "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
         "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
     ]
@@ -177,13 +177,13 @@ def _check_facts(data: Mapping[str, Any], fact: Mapping[str, Any]) -> None:
     printed = {"step": fact["printed"]["peak_step"], "bytes": fact["printed"]["peak_bytes"]}
     assert data["printedPeak"] == (printed if printed["step"] is not None else None)
     assert len(data["spaces"]) == len(fact["memory_spaces"])
-    for space, told in zip(data["spaces"], fact["memory_spaces"], strict=True):
-        assert (space["color"], space["reservedBytes"]) == (told["color"], told["reserved_bytes"])
+    for space, expected in zip(data["spaces"], fact["memory_spaces"], strict=True):
+        assert (space["color"], space["reservedBytes"]) == (expected["color"], expected["reserved_bytes"])
         if printed["step"] is not None:
-            peak_step = -1 if told["peak_step"] is None else told["peak_step"]
-            assert (space["peakLiveBytes"], space["peakStep"]) == (told["peak_live_bytes"], peak_step)
+            peak_step = -1 if expected["peak_step"] is None else expected["peak_step"]
+            assert (space["peakLiveBytes"], space["peakStep"]) == (expected["peak_live_bytes"], peak_step)
             at = np.searchsorted(space["curveStep"], printed["step"], "right") - 1
-            assert (space["curveBytes"][at] if at >= 0 else 0) == told["live_bytes_at_printed_peak"]
+            assert (space["curveBytes"][at] if at >= 0 else 0) == expected["live_bytes_at_printed_peak"]
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
@@ -235,7 +235,7 @@ def _sampled(analysis: Analysis) -> dict[str, Any]:
 
 
 @on_all_dumps(_sampled)
-def test_the_map_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
+def test_maps_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
     expected = {fact["file"]: fact["values"] for fact in facts(SHARED_DUMPS)}
     assert {file: found["values"] for file, found in of_all_dumps.items()} == expected
     assert len(expected) == 286
@@ -265,13 +265,13 @@ def test_huge_step_makes_no_long_column() -> None:
 @pytest.mark.parametrize("path", [path for path in assignments() if FileKind.HLO in find_set(path).paths])
 def test_sources_match_hovers(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
-    data, told = _data(analysis, module), 0
+    data, known_count = _data(analysis, module), 0
     for row, name in enumerate(analysis.dump.values.name.tolist()):
         own = user_frame(frames_of(analysis.dump, module, name))
         source = data["values"]["source"][row]
         assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
-        told += own is not None
-    assert told > 1 or path not in (SPLIT, TPU)
+        known_count += own is not None
+    assert known_count > 1 or path not in (SPLIT, TPU)
 
 
 def test_kinds_match_reports() -> None:

@@ -61,7 +61,7 @@ def _described(analysis: Analysis, target: Target) -> str:
 
 
 @on_all_dumps(_check)
-def test_the_overview_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
+def test_overviews_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
     expected = {
         fact["file"]: [space["reserved_bytes"] for space in fact["memory_spaces"]] for fact in facts(SHARED_DUMPS)
     }

@@ -241,7 +241,7 @@ def test_mentions_can_be_selected(path: Path) -> None:
 
 
 @on_all_dumps(_check)
-def test_what_is_mentioned_is_selected_on_all_dumps(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
+def test_mentions_can_be_selected_on_all_dumps(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
     assert len(of_all_dumps) == 286
     assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - {Role.OPERAND}
 

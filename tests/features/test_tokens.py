@@ -230,7 +230,7 @@ def test_only_the_start_of_a_long_instruction_has_tokens() -> None:
     found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
     names = [token for token in found if text[token.start : token.end] == "%param"]
     assert MAX_WORDS_BYTES / 8 - 20 < len(names) < MAX_WORDS_BYTES / 8 + 20
-    assert text[found[-1].start : found[-1].end] == "bytes", "what follows is looked at"
+    assert text[found[-1].start : found[-1].end] == "bytes", "the row after the long instruction has tokens"
 
 
 @pytest.mark.parametrize("kind", FileKind)
@@ -350,4 +350,4 @@ def test_damaged_dumps_have_tokens() -> None:
 
 def test_grammar_knows_all_words() -> None:
     kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
-    assert set(_TYPES) - kinds == {"key", "opcode", "string"}, "these are told of instructions"
+    assert set(_TYPES) - kinds == {"key", "opcode", "string"}, "these types occur in instructions only"

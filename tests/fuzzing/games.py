@@ -154,8 +154,8 @@ class Player:
             result = await self.editor.request(method, params)
         except Refused as refused:
             if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code != _WRONG_ARGUMENTS:
-                told = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
-                raise AssertionError(told) from None
+                failure = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
+                raise AssertionError(failure) from None
             return
         # In a long game the recorded messages would fill the memory.
         self.editor.messages.clear()

@@ -41,7 +41,7 @@ class Loads:
         """Make all loads wait from now on."""
         self._may_go_on.clear()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let all loads continue."""
         self._may_go_on.set()
 
@@ -63,4 +63,4 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     monkeypatch.setattr(dump_set_state, "load_set", held)
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
     yield found
-    found.go_on()
+    found.resume()

@@ -105,7 +105,7 @@ class Reader:
         """Return the text of a document, from the editor or else from disk."""
         return self.texts[uri] if uri in self.texts else path_of(uri).read_bytes().decode()
 
-    def cut(self, uri: str, range_: Range) -> str:
+    def text_at(self, uri: str, range_: Range) -> str:
         """Return the text at a range, which must be inside the document."""
         text = self.text(uri)
         start, end = (self._index(text, range_[name]) for name in ("start", "end"))
@@ -128,7 +128,7 @@ class Reader:
     def _shown(self, place: Mapping[str, Any]) -> str:
         uri = place.get("targetUri") or place["uri"]
         range_ = place.get("targetSelectionRange") or place["range"]
-        return f"{short_name(uri)}:{range_['start']['line'] + 1}: {self.cut(uri, range_)}"
+        return f"{short_name(uri)}:{range_['start']['line'] + 1}: {self.text_at(uri, range_)}"
 
     def _position(self, text: str, index: int) -> Mapping[str, int]:
         before = lines(text[:index])

@@ -69,7 +69,7 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reason"),
     [
         (_raises, "ZeroDivisionError: broken"),
         (lambda *_: [1, 2], "TypeError: "),
@@ -79,7 +79,7 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
     ],
 )
 def test_failure_is_reported(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, told: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
     monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, DocumentHandler(answer, None, None, is_inline=True))
     status, out, err = _run(capsys, "--sample", 2, SEED)
@@ -88,7 +88,7 @@ def test_failure_is_reported(
     assert last.endswith("at 2 words, 2 failed")
     assert len(wrong) == 2
     for line in wrong:
-        assert re.match(rf"{re.escape(str(SEED))}:\d+:\d+: textDocument/hover: {re.escape(told)}", line)
+        assert re.match(rf"{re.escape(str(SEED))}:\d+:\d+: textDocument/hover: {re.escape(reason)}", line)
 
 
 _FIRST = (lsp.TEXT_DOCUMENT_CODE_LENS, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)

@@ -28,7 +28,7 @@ def _seeds(quick: Iterable[int]) -> list[Any]:
 
 # Seed 0 grows a dump to 30 MB.
 @pytest.mark.parametrize("seed", _seeds(range(1, 5)))
-async def test_damaged_dumps(seed: int, tmp_path: Path) -> None:
+async def test_requests_about_damaged_dumps_succeed(seed: int, tmp_path: Path) -> None:
     assert await play("damage", seed, tmp_path, _DUMPS)
 
 
@@ -38,7 +38,7 @@ async def test_edited_documents_equal_a_fresh_load(seed: int, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("seed", _seeds(range(4)))
-async def test_concurrent_edits_requests_and_cancellations(seed: int, tmp_path: Path) -> None:
+async def test_concurrent_edits_requests_and_cancellations_get_responses(seed: int, tmp_path: Path) -> None:
     assert await play("chaos", seed, tmp_path, _DUMPS)
 
 
@@ -53,13 +53,13 @@ _SMALL = {
 
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize("name", _SMALL.values(), ids=_SMALL)
-async def test_beginnings_of_a_dump(name: str, every: int, tmp_path: Path) -> None:
+async def test_prefixes_of_a_dump_can_be_opened(name: str, every: int, tmp_path: Path) -> None:
     (data,) = {dump[name] for dump in _DUMPS if name in dump}
     async with playing(random.Random(name), tmp_path, _DUMPS) as player:
         assert await play_prefixes(player, name, data, every) == len(data.decode()) // every + 1
 
 
-async def test_every_request_about_every_release(tmp_path: Path) -> None:
+async def test_every_request_succeeds_for_every_release(tmp_path: Path) -> None:
     """Undamaged dumps, except for invalid UTF-8 in the middle, so that no request is skipped by chance."""
     asked: Counter[str] = Counter()
     chance = random.Random(0)
@@ -88,7 +88,7 @@ def test_each_operator_changes_a_text() -> None:
         assert any(changed), name
 
 
-def test_reference_positions() -> None:
+def test_reference_implementation_of_positions_is_right() -> None:
     """The positions of the server are compared with these."""
     text = Text("a\r\n🚀b\rc\n", "utf-16")
     assert [text.position(index) for index in (0, 1, 2, 3, 4, 5)] == [

@@ -264,7 +264,7 @@ def test_progress_and_partial_results_are_checked() -> None:
             check_part(value, method)
 
 
-def test_what_lsprotocol_serializes_is_accepted() -> None:
+def test_messages_serialized_by_lsprotocol_are_accepted() -> None:
     converter = converters.get_converter()
     position = lsp.Position(0, 0)
     whole = lsp.Range(position, position)

@@ -85,8 +85,8 @@ def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
         assert texts[uri].has(value), (method, value)
         return value["line"], texts[uri].index(value) - texts[uri].spans[value["line"]][0]
     if "semanticTokens" in method:
-        found = (([start, end], *told) for start, end, *told in tokens_in(value["data"]))
-        return [(_plain(place, texts, uri, ""), *told) for place, *told in found]
+        found = (([start, end], *rest) for start, end, *rest in tokens_in(value["data"]))
+        return [(_plain(place, texts, uri, ""), *rest) for place, *rest in found]
     own = str(value.get("targetUri") or value.get("uri") or uri)
     return {
         # Data for `codeLens/resolve`, and ids of results: both differ between servers.

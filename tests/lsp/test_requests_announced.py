@@ -67,7 +67,7 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.MEMORY_MAP: views.test_memory_map_equals_that_of_the_command_line,
     Command.OVERVIEW: views.test_overview_has_the_numbers_of_the_report,
     Command.MODULES: views.test_modules_are_sorted_by_peak,
-    Command.WHAT_IS_AT: views.test_what_is_at_a_position,
+    Command.WHAT_IS_AT: views.test_what_is_at_returns_rows_and_step,
     Command.DESCRIBE: views.test_description_of_a_value_is_its_hover,
 }
 
@@ -134,7 +134,7 @@ async def test_announced_capabilities_match_the_handlers(reader: Reader) -> None
 
 
 @pytest.mark.parametrize(
-    ("there", "tested"),
+    ("announced", "tested"),
     [
         (HANDLERS, _TESTS),
         (set(map(str, Command)), _COMMANDS),
@@ -144,9 +144,9 @@ async def test_announced_capabilities_match_the_handlers(reader: Reader) -> None
     ids=["requests", "commands", "settings", "refreshes"],
 )
 def test_each_request_command_setting_and_refresh_has_a_test(
-    there: Any, tested: Mapping[str, Callable[..., Any]]
+    announced: Any, tested: Mapping[str, Callable[..., Any]]
 ) -> None:
-    assert set(there) == {str(name) for name in tested}
+    assert set(announced) == {str(name) for name in tested}
     for test in tested.values():
         assert test.__name__.startswith("test_")
 

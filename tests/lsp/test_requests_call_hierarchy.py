@@ -18,13 +18,13 @@ async def _item(reader: Reader, uri: str, marked: str) -> Any:
 async def _flow(reader: Reader, item: Any, way: str) -> list[tuple[str, str, list[str]]]:
     """Return the producers or consumers of an item: names, details and places."""
     found = await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item})
-    told = []
+    flow = []
     for call in found:
         other = call["from" if way == "incoming" else "to"]
         # The ranges are in the file of the caller.
         uri = other["uri"] if way == "incoming" else item["uri"]
-        told.append((other["name"], other["detail"], [reader.cut(uri, range_) for range_ in call["fromRanges"]]))
-    return told
+        flow.append((other["name"], other["detail"], [reader.text_at(uri, range_) for range_ in call["fromRanges"]]))
+    return flow
 
 
 @in_all_encodings
@@ -36,8 +36,8 @@ async def test_data_flow_of_a_value(reader: Reader, tmp_path: Path) -> None:
         "ynn_füs🚀n.1",
         "2.0 KiB · allocation 29, preallocated-temp · live 36–38",
     )
-    assert reader.cut(item["uri"], item["selectionRange"]) == "ynn_füs🚀n.1"
-    assert reader.cut(item["uri"], item["range"]).startswith("<247 ynn_füs🚀n.1 @0>\n positions:\n")
+    assert reader.text_at(item["uri"], item["selectionRange"]) == "ynn_füs🚀n.1"
+    assert reader.text_at(item["uri"], item["range"]).startswith("<247 ynn_füs🚀n.1 @0>\n positions:\n")
     assert await _flow(reader, item, "incoming") == [
         (
             "multiply_add_fusion",
@@ -73,7 +73,7 @@ async def test_call_hierarchy_item_survives_an_edit(reader: Reader) -> None:
     item = await _item(reader, uri, "    4:cublas-gemm.1\n       ^")
     reader.replace(uri, "BufferAssignment:", "\n\n\nBufferAssignment:")
     found = await reader.editor.request("callHierarchy/incomingCalls", {"item": item})
-    assert [reader.cut(uri, call["from"]["selectionRange"]) for call in found] == ["fusion", "param.1"]
+    assert [reader.text_at(uri, call["from"]["selectionRange"]) for call in found] == ["fusion", "param.1"]
     reader.replace(uri, "<4 cublas-gemm.1 @0>\n positions", "<4 gemm @0>\n positions")
     for way in ("incoming", "outgoing"):
         assert isinstance(await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item}), list)
@@ -88,5 +88,5 @@ async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytes
     uri = reader.open(SEED)
     item = await _item(reader, uri, "    cublas-gemm.1{}:4-5\n       ^")
     assert [name for name, _, _ in await _flow(reader, item, "incoming")] == ["fusion"]
-    (told,) = reader.editor.received("window/showMessage")
-    assert told["params"]["message"] == "more than 1 producers: the first 1 are shown"
+    (message,) = reader.editor.received("window/showMessage")
+    assert message["params"]["message"] == "more than 1 producers: the first 1 are shown"

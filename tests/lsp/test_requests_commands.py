@@ -181,9 +181,9 @@ async def test_invalid_arguments_are_rejected(reader: Reader, command: str, argu
     with pytest.raises(Refused) as refused:
         await reader.run(command, *map(filled, arguments))
     assert refused.value.code == -32602
-    told = str(refused.value).partition(": ")[2]
-    assert told.startswith(filled(message))
-    assert "\n" not in told
+    error = str(refused.value).partition(": ")[2]
+    assert error.startswith(filled(message))
+    assert "\n" not in error
 
 
 async def test_pages_of_unknown_steps_and_allocations_say_so(reader: Reader) -> None:
@@ -247,14 +247,14 @@ async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_pat
     request = {"command": "xla-lens.showSummary", "arguments": [{"uri": path.as_uri()}], "workDoneToken": "bar"}
     number = reader.editor.ask("workspace/executeCommand", request)
 
-    def told(token: str) -> list[str]:
+    def progress_kinds(token: str) -> list[str]:
         messages = [message["params"] for message in reader.editor.received("$/progress")]
         return [message["value"]["kind"] for message in messages if message["token"] == token]
 
-    await reader.editor.until(lambda: told("bar") == ["begin"])
-    loads.go_on()
+    await reader.editor.until(lambda: progress_kinds("bar") == ["begin"])
+    loads.resume()
     assert (await reader.editor.answer(number))["text"].startswith("001_491faa5ce21a17c6")
-    await reader.editor.until(lambda: told("bar") == ["begin", "end"])
+    await reader.editor.until(lambda: progress_kinds("bar") == ["begin", "end"])
 
 
 async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path:
     with pytest.raises(Refused) as refused:
         await reader.editor.answer(number)
     assert refused.value.code == -32800
-    loads.go_on()
+    loads.resume()
     assert await reader.run("report", {"uri": path.as_uri()})
 
 

@@ -64,7 +64,7 @@ async def test_diagnostic_has_all_parts_of_a_finding(reader: Reader, tmp_path: P
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     await _until(reader, uri, ["peak-understated"])
     (diagnostic,) = reader.editor.diagnostics[uri]
-    assert reader.cut(uri, diagnostic["range"]) == "Live ranges at 5 (peak):"
+    assert reader.text_at(uri, diagnostic["range"]) == "Live ranges at 5 (peak):"
     assert diagnostic["message"].startswith(
         "The printed peak is not the real one: 324.0 KiB of memory space 0 are live at step 5, "
         "but 580.0 KiB at step 4 (`cüb🚀las-gemm.1`)."
@@ -103,7 +103,7 @@ async def test_diagnostics_of_files_that_are_not_open_are_published(reader: Read
     reader.replace(uri, _ROW, "")
     await _until(reader, values, ["unassigned-value"])
     (diagnostic,) = reader.editor.diagnostics[values]
-    assert reader.cut(values, diagnostic["range"]) == "<246 constant.39 @0>"
+    assert reader.text_at(values, diagnostic["range"]) == "<246 constant.39 @0>"
     reader.close(uri)
     # The set has no open documents any more.
     await _until(reader, values, [])
@@ -122,7 +122,7 @@ async def test_published_diagnostics_follow_edits(reader: Reader, loads: Loads, 
     # Opening another document publishes the last analysis again, at the current positions.
     await reader.set(diagnostics={"ignore": ["syntax"]})
     await reader.editor.until(lambda: reader.editor.diagnostics[live][0]["range"]["start"]["line"] == 86)
-    assert reader.cut(live, reader.editor.diagnostics[live][0]["range"]) == "Live ranges at 37 (peak):"
+    assert reader.text_at(live, reader.editor.diagnostics[live][0]["range"]) == "Live ranges at 37 (peak):"
 
 
 async def test_truncated_diagnostics_are_logged(
@@ -184,9 +184,9 @@ async def test_diagnostics_are_refreshed_after_a_load(reader: Reader, loads: Loa
     loads.hold()
     reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
     meanwhile = await _pull(reader, uri, previousResultId=before["resultId"])
-    assert reader.cut(uri, meanwhile["items"][0]["range"]) == "Live ranges at 5 (peak):"
+    assert reader.text_at(uri, meanwhile["items"][0]["range"]) == "Live ranges at 5 (peak):"
     assert not reader.editor.received(_REFRESH)
-    loads.go_on()
+    loads.resume()
     await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
     after = await _pull(reader, uri, previousResultId=meanwhile["resultId"])
     # The same diagnostics, from another analysis.

@@ -18,7 +18,7 @@ from xla_lens.lsp.requests import inlay_hint, links, structure
 def _outline(reader: Reader, uri: str, symbols: list[Any], depth: int = 0) -> Iterator[str]:
     """Return an outline as text: names, details and the selected text."""
     for symbol in symbols:
-        name = reader.cut(uri, symbol["selectionRange"])
+        name = reader.text_at(uri, symbol["selectionRange"])
         shown = name if name in (symbol["name"], f"{symbol['name']}:") else f"{symbol['name']} = {name}"
         yield f"{'  ' * depth}{shown} | {symbol['detail']}"
         yield from _outline(reader, uri, symbol.get("children", []), depth + 1)
@@ -73,7 +73,9 @@ async def test_truncated_outline_says_so(reader: Reader, monkeypatch: pytest.Mon
     ]
 
 
-async def test_flat_outline(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_editors_without_nested_symbols_get_a_flat_outline(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
     await reader.start({})
     uri = reader.open(SEED)
@@ -85,7 +87,7 @@ async def test_flat_outline(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> 
         ("param", "allocation 0"),
         ("allocation 4", "BufferAssignment"),
     ]
-    assert reader.cut(uri, found[3]["location"]["range"]).startswith("allocation 4: 0x399c0d0, size 262144")
+    assert reader.text_at(uri, found[3]["location"]["range"]).startswith("allocation 4: 0x399c0d0, size 262144")
     # A flat outline has no place for the message.
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"].endswith(f"{uri}: only the 2 biggest entries of each part are shown")
@@ -98,12 +100,12 @@ async def _hints(reader: Reader, uri: str, range_: Any = None) -> list[str]:
     """Return the lines with their hints."""
     text = lines(reader.text(uri))
     found = await reader.ask("inlayHint", uri, range=range_ or reader.whole(uri))
-    told = []
+    texts = []
     for hint in sorted(found, key=lambda hint: hint["position"]["line"]):
         line, position = text[hint["position"]["line"]], hint["position"]
-        before = reader.cut(uri, {"start": {**position, "character": 0}, "end": position})
-        told.append(f"{before}[{hint['label']}]{line[len(before) :]}")
-    return told
+        before = reader.text_at(uri, {"start": {**position, "character": 0}, "end": position})
+        texts.append(f"{before}[{hint['label']}]{line[len(before) :]}")
+    return texts
 
 
 @in_all_encodings
@@ -149,11 +151,11 @@ async def test_truncated_hints_are_logged(reader: Reader, monkeypatch: pytest.Mo
 
 async def _links(reader: Reader, uri: str) -> list[tuple[str, str, str]]:
     """Return the links: their text, tooltip and target."""
-    told = []
+    texts = []
     for link in await reader.ask("documentLink", uri):
         found = await reader.editor.request("documentLink/resolve", link)
-        told.append((reader.cut(uri, link["range"]), link["tooltip"], found.get("target", "")))
-    return told
+        texts.append((reader.text_at(uri, link["range"]), link["tooltip"], found.get("target", "")))
+    return texts
 
 
 @in_all_encodings

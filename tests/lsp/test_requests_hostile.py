@@ -119,7 +119,7 @@ async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: P
     await reader.start(RICH, tmp_path)
     uri = reader.open(_with_metadata(path, tmp_path, "source_file"))
     links = await reader.ask("documentLink", uri)
-    (link,) = (link for link in links if '" source_line=53' in reader.cut(uri, link["range"]))
+    (link,) = (link for link in links if '" source_line=53' in reader.text_at(uri, link["range"]))
     assert "target" not in link
     assert len(link["tooltip"]) <= 210
     found = await reader.editor.request("documentLink/resolve", link)
@@ -233,18 +233,18 @@ async def test_raw_newlines_and_tabs_in_stack_traces(reader: Reader) -> None:
         at_row, at_column = at_row + rows, columns if rows else at_column + columns
         if legend["tokenTypes"][kind] == "string":
             end = {"line": at_row, "character": at_column + width}
-            strings.append(reader.cut(uri, {"start": {"line": at_row, "character": at_column}, "end": end}))
+            strings.append(reader.text_at(uri, {"start": {"line": at_row, "character": at_column}, "end": end}))
     assert strings == ["jit(f)/new", "line\ttab/dot_general"]
     (selection,) = await reader.ask("selectionRange", uri, positions=[{"line": row + 1, "character": 7}])
     chain = []
     while selection:
-        chain.append(reader.cut(uri, selection["range"]))
+        chain.append(reader.text_at(uri, selection["range"]))
         selection = selection.get("parent")
     assert "jit(f)/new\nline\ttab/dot_general" in chain
     # Positions after the raw newlines are right.
     marked = "      └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)\n             ^"
     hover = await reader.ask_at("hover", uri, marked)
-    assert reader.cut(uri, hover["range"]) == "tuple.1"
+    assert reader.text_at(uri, hover["range"]) == "tuple.1"
 
 
 async def test_invalid_utf8_counts_as_replacement_characters(reader: Reader, tmp_path: Path) -> None:

@@ -21,14 +21,14 @@ _FILES = [
 
 async def _lenses(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
     """Return the lenses: their lines, texts and commands."""
-    text, told = lines(reader.text(uri)), []
+    text, found_lenses = lines(reader.text(uri)), []
     for lens in await reader.ask("codeLens", uri):
         assert "command" not in lens
         assert lens["range"]["start"] == lens["range"]["end"] == {**lens["range"]["start"], "character": 0}
         found = await reader.editor.request("codeLens/resolve", lens)
         assert found["range"] == lens["range"]
-        told.append((text[lens["range"]["start"]["line"]], found["command"]["title"], found["command"]))
-    return told
+        found_lenses.append((text[lens["range"]["start"]["line"]], found["command"]["title"], found["command"]))
+    return found_lenses
 
 
 async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> list[Any]:
@@ -209,7 +209,7 @@ async def test_actions_go_to_related_places(reader: Reader) -> None:
     uri = reader.open(SEED, SEED.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7"))
     await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
     row = " value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}"
-    (own,) = (found for found in reader.editor.diagnostics[uri] if reader.cut(uri, found["range"]) == row.strip())
+    (own,) = (found for found in reader.editor.diagnostics[uri] if reader.text_at(uri, found["range"]) == row.strip())
     assert own["code"] == "overlapping-slices"
     found = await _actions(reader, uri, f"{row}\n          ^", diagnostics=reader.editor.diagnostics[uri])
     assert [(action["title"], action["diagnostics"]) for action in found if action["kind"] == "quickfix"] == [

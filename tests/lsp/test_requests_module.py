@@ -30,7 +30,7 @@ async def test_operand_of_a_module_leads_to_its_value_and_back(reader: Reader, t
         "**`/home/user/programs/programs.py:299` in `nested_tuples.<locals>.tuple_while`**"
         in hover["contents"]["value"]
     )
-    assert reader.cut(uri, hover["range"]) == "%ärg_tuple🚀#2"
+    assert reader.text_at(uri, hover["range"]) == "%ärg_tuple🚀#2"
     assert [place.rpartition(":")[2] for place in await _lead(reader, "definition", uri, operand)] == [" ärg_tuple🚀"]
     (row,) = await _lead(reader, "typeDefinition", uri, operand)
     assert row.endswith("buffer-assignment:12: <32 ärg_tuple🚀{2} (phi) @0>")

@@ -18,12 +18,12 @@ def _module(path: Path) -> Path:
 
 async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
     """Return the links of a document: their text, tooltip and target."""
-    told = {}
+    found_links = {}
     for link in await reader.ask("documentLink", uri):
         assert "target" not in link or "#L" in link["target"]
         found = await reader.editor.request("documentLink/resolve", link)
-        told[reader.cut(uri, link["range"])] = (link["tooltip"], found["target"])
-    return told
+        found_links[reader.text_at(uri, link["range"])] = (link["tooltip"], found["target"])
+    return found_links
 
 
 @in_all_encodings
@@ -95,8 +95,8 @@ async def test_invalid_path_mapping_is_reported(reader: Reader) -> None:
     await reader.start()
     await reader.set(sources={"pathMapping": {"/home": 1}})
     await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
-    (told,) = reader.editor.received("window/showMessage")
-    assert told["params"]["message"].startswith("xla-lens.sources.pathMapping: expected an object")
+    (message,) = reader.editor.received("window/showMessage")
+    assert message["params"]["message"].startswith("xla-lens.sources.pathMapping: expected an object")
 
 
 # ---------------------------------------------------------------- actions
@@ -106,7 +106,7 @@ async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
     """Return the actions at a marked place that lead to source files, and the document shown for each."""
     position = reader.at(uri, marked)
     range_ = {"start": position, "end": position}
-    told = []
+    found_links = []
     for action in await reader.ask("codeAction", uri, range=range_, context={"diagnostics": []}):
         if "source" in action["title"]:
             found = await reader.run(
@@ -115,8 +115,8 @@ async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
             (shown,) = reader.editor.received("window/showDocument")[-1:]
             assert shown["params"] == {"uri": found["uri"], "takeFocus": True, "selection": found["range"]}
             start = found["range"]["start"]
-            told.append(f"{action['title']} -> {found['uri']}:{start['line'] + 1}:{start['character'] + 1}")
-    return told
+            found_links.append(f"{action['title']} -> {found['uri']}:{start['line'] + 1}:{start['character'] + 1}")
+    return found_links
 
 
 async def test_actions_of_the_schedule_lead_to_sources(reader: Reader, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_hints_of_scheduled_instructions(reader: Reader, tmp_path: Path) -
     assert [hint["label"] for hint in found] == ["2.0 KiB", "4.21 MiB live ◀ peak"]
     for hint in found:
         start = {"line": row, "character": 0}
-        assert reader.cut(uri, {"start": start, "end": hint["position"]}) == "  %ynn_füsion🚀"
+        assert reader.text_at(uri, {"start": start, "end": hint["position"]}) == "  %ynn_füsion🚀"
     await reader.set(inlayHints={"enable": False})
     assert await reader.ask("inlayHint", uri, range=rows(row, row + 1)) is None
 

@@ -46,9 +46,9 @@ async def test_outline_of_a_module(reader: Reader, tmp_path: Path) -> None:
     ]
     assert "    ärg_tuple🚀: parameter · 92 B" in outline
     (body,) = (child for child in symbols[0]["children"] if child["name"] == "region_0.1")
-    assert reader.cut(uri, body["selectionRange"]) == "region_0.1"
-    assert reader.cut(uri, body["children"][0]["selectionRange"]) == "ärg_tuple🚀"
-    assert reader.cut(uri, body["children"][1]["range"]).startswith("%constant.3 = s32[] constant(1), metadata")
+    assert reader.text_at(uri, body["selectionRange"]) == "region_0.1"
+    assert reader.text_at(uri, body["children"][0]["selectionRange"]) == "ärg_tuple🚀"
+    assert reader.text_at(uri, body["children"][1]["range"]).startswith("%constant.3 = s32[] constant(1), metadata")
 
 
 async def test_truncated_flat_outline_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ async def test_selection_ranges_widen_to_the_whole_file(reader: Reader, tmp_path
     (found,) = await reader.ask("selectionRange", uri, positions=[place])
     texts = []
     while found:
-        texts.append(reader.cut(uri, found["range"]))
+        texts.append(reader.text_at(uri, found["range"]))
         found = found.get("parent")
     assert texts[:3] == [
         "%ärg_tuple🚀#0",
@@ -114,7 +114,7 @@ async def test_highlights_of_a_module(reader: Reader, tmp_path: Path) -> None:
     (line,) = (line for line in reader.text(uri).split("\n") if "%copy.4 = " in line)
     place = reader.at(uri, f"{line}\n{' ' * line.index('rg_tuple')}^")
     found = await reader.ask("documentHighlight", uri, position=place)
-    assert [(reader.cut(uri, word["range"]), word["kind"]) for word in found] == [
+    assert [(reader.text_at(uri, word["range"]), word["kind"]) for word in found] == [
         ("ärg_tuple🚀", 3),
         ("%ärg_tuple🚀#2", 2),
         ("%ärg_tuple🚀#1", 2),
@@ -126,25 +126,25 @@ async def test_highlights_of_a_module(reader: Reader, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- semantic tokens
 
 
-async def _colours(reader: Reader, uri: str, legend: Any, first: int, last: int) -> list[str]:
+async def _tokens(reader: Reader, uri: str, legend: Any, first: int, last: int) -> list[str]:
     """Return the semantic tokens of some lines."""
     found = await reader.ask("semanticTokens/range", uri, range=rows(first, last))
-    told = []
+    tokens = []
     row = column = 0
     numbers = iter(found["data"])
     for down, right, width, kind, modifiers in zip(*[numbers] * 5, strict=True):
         row, column = row + down, right if down else column + right
         place = {"start": {"line": row, "character": column}, "end": {"line": row, "character": column + width}}
         names = [name for bit, name in enumerate(legend["tokenModifiers"]) if modifiers >> bit & 1]
-        told.append(f"{reader.cut(uri, place)}:{'+'.join([legend['tokenTypes'][kind], *names])}")
-    return told
+        tokens.append(f"{reader.text_at(uri, place)}:{'+'.join([legend['tokenTypes'][kind], *names])}")
+    return tokens
 
 
 @in_all_encodings
 async def test_semantic_tokens_of_a_module(reader: Reader, tmp_path: Path) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
-    assert await _colours(reader, uri, legend, 46, 47) == [
+    assert await _tokens(reader, uri, legend, 46, 47) == [
         "%copy.5:variable+definition+liveAtPeak",
         "f32[8]{0}:type",
         "copy:macro",
@@ -154,17 +154,17 @@ async def test_semantic_tokens_of_a_module(reader: Reader, tmp_path: Path) -> No
         '"jit(tuple_while)/while":string',
         "stack_frame_id:property",
     ]
-    assert (await _colours(reader, uri, legend, 60, 61))[0] == "%region_1.2:class+definition"
-    assert await _colours(reader, uri, legend, 1, 2) == []
+    assert (await _tokens(reader, uri, legend, 60, 61))[0] == "%region_1.2:class+definition"
+    assert await _tokens(reader, uri, legend, 1, 2) == []
 
 
 async def test_semantic_tokens_follow_edits(reader: Reader, loads: Loads) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(MODULE)
-    before = await _colours(reader, uri, legend, 30, 40)
+    before = await _tokens(reader, uri, legend, 30, 40)
     loads.hold()
     reader.replace(uri, "HloModule ", "\n🚀HloModule ")
-    assert await _colours(reader, uri, legend, 31, 41) == before
+    assert await _tokens(reader, uri, legend, 31, 41) == before
 
 
 # ---------------------------------------------------------------- call hierarchy
@@ -183,7 +183,11 @@ async def _calls(reader: Reader, item: Any, way: str) -> list[tuple[str, str, li
     found = await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item})
     other = "from" if way == "incoming" else "to"
     return [
-        (call[other]["name"], call[other]["detail"], [reader.cut(item["uri"], place) for place in call["fromRanges"]])
+        (
+            call[other]["name"],
+            call[other]["detail"],
+            [reader.text_at(item["uri"], place) for place in call["fromRanges"]],
+        )
         for call in found
     ]
 
@@ -194,7 +198,7 @@ async def test_callers_and_callees_of_computations(reader: Reader) -> None:
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%while.6_computation (")
     assert (item["name"], item["detail"], item["kind"]) == ("while.6_computation", "2 instructions", 12)
-    assert reader.cut(uri, item["selectionRange"]) == "while.6_computation"
+    assert reader.text_at(uri, item["selectionRange"]) == "while.6_computation"
     assert await _calls(reader, item, "incoming") == [("main.3", "entry · 7 instructions", ["%while.6_computation"])]
     assert [call[0] for call in await _calls(reader, item, "outgoing")] == ["region_1.2", "region_0.1"]
 
@@ -227,8 +231,8 @@ async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytes
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%copy.9 = ")
     assert [call[0] for call in await _calls(reader, item, "outgoing")] == ["broadcast_add_fusion"]
-    (told,) = reader.editor.received("window/showMessage")
-    assert told["params"]["message"] == "more than 1 callees or consumers: the first 1 are shown"
+    (message,) = reader.editor.received("window/showMessage")
+    assert message["params"]["message"] == "more than 1 callees or consumers: the first 1 are shown"
 
 
 async def test_module_without_a_dump_has_answers(reader: Reader, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ async def _places(reader: Reader, uri: str, marked: str) -> dict[str, list[str]]
 async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, str, int]]:
     """Return the highlights for a marked place: their lines and kinds."""
     found = await reader.ask_at("documentHighlight", uri, marked)
-    return [(word["range"]["start"]["line"] + 1, reader.cut(uri, word["range"]), word["kind"]) for word in found]
+    return [(word["range"]["start"]["line"] + 1, reader.text_at(uri, word["range"]), word["kind"]) for word in found]
 
 
 # ---------------------------------------------------------------- one file, and three
@@ -78,7 +78,7 @@ async def test_jumps_from_a_step_after_a_wide_name(reader: Reader, tmp_path: Pat
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     marked = "    cüb🚀las-gemm.1{}:4-5\n                        ^"
     hover = await reader.ask_at("hover", uri, marked)
-    assert reader.cut(uri, hover["range"]) == "5"
+    assert reader.text_at(uri, hover["range"]) == "5"
     assert hover["contents"]["value"].startswith("**step 5** · `negate.0`\n")
     found = await _places(reader, uri, marked)
     assert found["definition"] == ["001_491faa5ce21a17c6:64: negate.0"]
@@ -160,7 +160,7 @@ async def test_jumps_from_an_alias(reader: Reader) -> None:
     assert "- `copy-done.1` is an alias of it, without bytes of its own\n" in hover["contents"]["value"]
 
 
-async def test_hover_as_plain_text(reader: Reader) -> None:
+async def test_editors_without_markdown_get_plain_text_hovers(reader: Reader) -> None:
     hover = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}
     await reader.start(hover)
     uri = reader.open(SEED)
@@ -176,12 +176,12 @@ async def test_editors_with_link_support_get_links(reader: Reader) -> None:
     uri = reader.open(sibling(TPU, "live-range"))
     marked = "    copy-start.1{0}:5-8\n       ^"
     (link,) = await reader.ask_at("definition", uri, marked)
-    assert reader.cut(uri, link["originSelectionRange"]) == "copy-start.1{0}"
-    assert reader.cut(link["targetUri"], link["targetSelectionRange"]) == "<19 copy-start.1{0} @0>"
+    assert reader.text_at(uri, link["originSelectionRange"]) == "copy-start.1{0}"
+    assert reader.text_at(link["targetUri"], link["targetSelectionRange"]) == "<19 copy-start.1{0} @0>"
     (link,) = await reader.ask_at("definition", uri, "    copy-start.1{0}:5-8\n                    ^")
-    assert reader.cut(uri, link["originSelectionRange"]) == "5"
-    assert reader.cut(link["targetUri"], link["targetRange"]) == "    5:copy-start.1"
-    assert reader.cut(link["targetUri"], link["targetSelectionRange"]) == "copy-start.1"
+    assert reader.text_at(uri, link["originSelectionRange"]) == "5"
+    assert reader.text_at(link["targetUri"], link["targetRange"]) == "    5:copy-start.1"
+    assert reader.text_at(link["targetUri"], link["targetSelectionRange"]) == "copy-start.1"
     (location,) = await reader.ask_at("declaration", uri, marked)
     assert location.keys() == {"uri", "range"}
 
@@ -217,15 +217,15 @@ async def test_cursor_anywhere_in_a_name_means_the_name(
     for column in range(start, start + len(word) + 1):
         position = {"line": row, "character": column}
         hover = await reader.ask("hover", uri, position=position)
-        assert reader.cut(uri, hover["range"]) == word
+        assert reader.text_at(uri, hover["range"]) == word
         (link,) = await reader.ask("declaration", uri, position=position)
-        assert reader.cut(uri, link["originSelectionRange"]) == word
+        assert reader.text_at(uri, link["originSelectionRange"]) == word
         marks = await reader.ask("documentHighlight", uri, position=position)
         assert hover["range"] in [mark["range"] for mark in marks]
         (selection,) = await reader.ask("selectionRange", uri, positions=[position])
-        chain = [reader.cut(uri, selection["range"])]
+        chain = [reader.text_at(uri, selection["range"])]
         while selection := selection.get("parent"):
-            chain.append(reader.cut(uri, selection["range"]))
+            chain.append(reader.text_at(uri, selection["range"]))
         assert word in chain
 
 
@@ -291,7 +291,7 @@ async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loa
     reader.replace(uri, "ublas-gemm.1{}:4-", "")
     marked = "    c5\n    ^"
     hover = await reader.ask_at("hover", uri, marked)
-    assert reader.cut(uri, hover["range"]) == "c"
+    assert reader.text_at(uri, hover["range"]) == "c"
     assert "001_491faa5ce21a17c6:71: c" in (await _places(reader, uri, marked))["references"]
     reader.replace(uri, reader.text(uri), "")
     assert await reader.ask("hover", uri, position={"line": 0, "character": 0}) is None
@@ -365,8 +365,8 @@ async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytes
     uri = reader.open(SEED)
     marked = "    cublas-gemm.1{}:4-5\n       ^"
     assert len(await reader.ask_at("references", uri, marked, **_ALL)) == 3
-    (told,) = reader.editor.received("window/showMessage")
-    assert told["params"]["message"] == "more than 3 references: the first 3 are shown"
+    (message,) = reader.editor.received("window/showMessage")
+    assert message["params"]["message"] == "more than 3 references: the first 3 are shown"
     # Editors request highlights with each movement of the cursor, so the message goes to the log, once.
     for _ in range(3):
         assert len(await _highlights(reader, uri, marked)) == 2

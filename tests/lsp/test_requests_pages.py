@@ -75,12 +75,12 @@ async def test_each_link_of_a_page_leads_to_its_line(reader: Reader, tmp_path: P
     for command, arguments in _PAGES:
         uri = await show_page(reader, command, uri=dump, **arguments)
         for link in await reader.ask("documentLink", uri):
-            name = reader.cut(uri, link["range"])
+            name = reader.text_at(uri, link["range"])
             address, row = link["target"].split("#L")
             line = lines(reader.text(address))[int(row) - 1]
             (place,) = await reader.ask("definition", uri, position=link["range"]["start"])
             assert (place["uri"], place["range"]["start"]["line"]) == (address, int(row) - 1)
-            assert reader.cut(place["uri"], place["range"]) in line
+            assert reader.text_at(place["uri"], place["range"]) in line
             if name.startswith("XLA prints"):
                 assert line.strip().startswith("Live ranges at ")
             elif name.removeprefix("step ").isdecimal():
@@ -151,8 +151,10 @@ async def test_change_of_a_set_refreshes_its_pages(reader: Reader) -> None:
     assert not reader.editor.received("workspace/textDocumentContent/refresh")
     reader.replace(dump, "    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-4")
     await reader.editor.until(lambda: len(reader.editor.received("workspace/textDocumentContent/refresh")) == 2)
-    told = {message["params"]["uri"] for message in reader.editor.received("workspace/textDocumentContent/refresh")}
-    assert told == {live, summary}
+    refreshed = {
+        message["params"]["uri"] for message in reader.editor.received("workspace/textDocumentContent/refresh")
+    }
+    assert refreshed == {live, summary}
     assert "cublas-gemm.1" in reader.text(live)
     assert "cublas-gemm.1" not in await read_page(reader, live)
 

@@ -160,17 +160,17 @@ async def test_invalid_setting_is_reported_once(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert await _references(reader, uri) == 3
-    told = ["xla-lens.inlayHints.enable: expected true or false"]
-    assert _messages(reader)[:1] == told
+    complaint = ["xla-lens.inlayHints.enable: expected true or false"]
+    assert _messages(reader)[:1] == complaint
     assert reader.editor.received("window/showMessage")[0]["params"]["type"] == 2
     await reader.set(**wrong, codeLens={"enable": False})
     assert await reader.ask("codeLens", uri) is None
-    assert [message for message in _messages(reader) if "inlayHints" in message] == told
+    assert [message for message in _messages(reader) if "inlayHints" in message] == complaint
     assert await reader.ask("inlayHint", uri, **_WHOLE)
     await reader.set()
     await reader.set(**wrong)
     await reader.ask("codeLens", uri)
-    assert [message for message in _messages(reader) if "inlayHints" in message] == told * 2
+    assert [message for message in _messages(reader) if "inlayHints" in message] == complaint * 2
 
 
 # ---------------------------------------------------------------- the disk

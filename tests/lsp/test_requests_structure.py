@@ -80,7 +80,7 @@ async def _selections(reader: Reader, uri: str, marked: str) -> list[str]:
     (found,) = await reader.ask("selectionRange", uri, positions=[reader.at(uri, marked)])
     texts = []
     while found:
-        texts.append(reader.cut(uri, found["range"]))
+        texts.append(reader.text_at(uri, found["range"]))
         found = found.get("parent")
     return texts
 
@@ -106,7 +106,7 @@ async def test_selection_ranges_of_many_positions_are_limited(reader: Reader, mo
     uri = reader.open(SEED)
     places = [{"line": row, "character": 9} for row in (66, 67, 68, 9999)]
     found = await reader.ask("selectionRange", uri, positions=places)
-    assert [reader.cut(uri, selection["range"]) for selection in found[:2]] == ["param{}", "param.1{}"]
+    assert [reader.text_at(uri, selection["range"]) for selection in found[:2]] == ["param{}", "param.1{}"]
     assert [selection["range"]["start"] for selection in found[2:]] == places[2:]
 
 
@@ -135,19 +135,19 @@ async def test_selection_ranges_follow_edits(reader: Reader, loads: Loads) -> No
 # ---------------------------------------------------------------- semantic tokens
 
 
-async def _colours(reader: Reader, uri: str, legend: Any, range_: Any = None) -> dict[int, list[str]]:
+async def _tokens(reader: Reader, uri: str, legend: Any, range_: Any = None) -> dict[int, list[str]]:
     """Return the semantic tokens of each line, such as ``fusion:variable+liveAtPeak``."""
     found = await reader.ask("semanticTokens/range", uri, range=range_ or reader.whole(uri))
-    told: dict[int, list[str]] = {}
+    tokens: dict[int, list[str]] = {}
     row = column = 0
     numbers = iter(found["data"])
     for down, right, width, kind, modifiers in zip(*[numbers] * 5, strict=True):
         row, column = row + down, right if down else column + right
         ends = ({"line": row, "character": column}, {"line": row, "character": column + width})
-        word = reader.cut(uri, dict(zip(("start", "end"), ends, strict=True)))
+        word = reader.text_at(uri, dict(zip(("start", "end"), ends, strict=True)))
         names = [name for bit, name in enumerate(legend["tokenModifiers"]) if modifiers >> bit & 1]
-        told.setdefault(row + 1, []).append(f"{word}:{'+'.join([legend['tokenTypes'][kind], *names])}")
-    return told
+        tokens.setdefault(row + 1, []).append(f"{word}:{'+'.join([legend['tokenTypes'][kind], *names])}")
+    return tokens
 
 
 async def _legend(reader: Reader) -> Any:
@@ -158,7 +158,7 @@ async def _legend(reader: Reader) -> Any:
 async def test_semantic_tokens_of_a_dump(reader: Reader, tmp_path: Path) -> None:
     legend = await _legend(reader)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
-    found = await _colours(reader, uri, legend)
+    found = await _tokens(reader, uri, legend)
     assert found[1] == ["BufferAssignment:namespace"]
     assert found[6] == [
         "allocation:keyword",
@@ -188,22 +188,22 @@ async def test_semantic_tokens_of_a_dump(reader: Reader, tmp_path: Path) -> None
 async def test_semantic_tokens_of_some_lines(reader: Reader) -> None:
     legend = await _legend(reader)
     uri = reader.open(SEED)
-    whole = await _colours(reader, uri, legend)
-    some = await _colours(reader, uri, legend, rows(40, 48))
+    whole = await _tokens(reader, uri, legend)
+    some = await _tokens(reader, uri, legend, rows(40, 48))
     assert some == {row: words for row, words in whole.items() if 41 <= row <= 48}
-    assert await _colours(reader, uri, legend, rows(14, 15)) == {}
+    assert await _tokens(reader, uri, legend, rows(14, 15)) == {}
 
 
 async def test_semantic_tokens_follow_edits(reader: Reader, loads: Loads) -> None:
     legend = await _legend(reader)
     uri = reader.open(SEED)
-    before = await _colours(reader, uri, legend)
+    before = await _tokens(reader, uri, legend)
     loads.hold()
     reader.replace(uri, "BufferAssignment:", "🚀\r\n\tBufferAssignment:")
     reader.replace(uri, "    cublas-gemm.1{}:4-5", "🚀    cublas-gemm.1{}:4-5")
-    assert await _colours(reader, uri, legend) == {row + 1: words for row, words in before.items()}
+    assert await _tokens(reader, uri, legend) == {row + 1: words for row, words in before.items()}
     reader.replace(uri, "Used values:", "Used\n values:")
-    after = await _colours(reader, uri, legend)
+    after = await _tokens(reader, uri, legend)
     # A token split by an edit has no width until the next analysis.
     assert not any(words[0].startswith("Used") for words in after.values())
 
@@ -212,8 +212,8 @@ async def test_truncated_semantic_tokens_are_logged(reader: Reader, monkeypatch:
     monkeypatch.setattr(structure, "TOKEN_LIMIT", 7)
     legend = await _legend(reader)
     uri = reader.open(SEED)
-    assert sum(map(len, (await _colours(reader, uri, legend)).values())) == 7
-    await _colours(reader, uri, legend)
+    assert sum(map(len, (await _tokens(reader, uri, legend)).values())) == 7
+    await _tokens(reader, uri, legend)
     (logged,) = reader.editor.received("window/logMessage")
     assert "more than 7 semantic tokens" in logged["params"]["message"]
 

@@ -95,12 +95,12 @@ async def test_overview_has_the_numbers_of_the_report(reader: Reader, capsys: py
         assert all(one["sizeBytes"] == path_of(one["uri"]).stat().st_size for one in found["files"])
         assert found["allocationCount"] == len(found["allocations"]) == report["allocations"]
         printed = report["printed"]
-        assert _told(found["printedPeak"], "step", "bytes") == (printed["peak_step"], printed["peak_bytes"])
-        assert "(peak)" in reader.cut(
+        assert _values_of(found["printedPeak"], "step", "bytes") == (printed["peak_step"], printed["peak_bytes"])
+        assert "(peak)" in reader.text_at(
             found["printedPeak"]["location"]["uri"], found["printedPeak"]["location"]["range"]
         )
-        for space, told in zip(found["spaces"], report["memory_spaces"], strict=True):
-            _check_space(reader, space, told)
+        for space, expected_space in zip(found["spaces"], report["memory_spaces"], strict=True):
+            _check_space(reader, space, expected_space)
         sizes = [one["sizeBytes"] for one in found["allocations"]]
         assert sizes == sorted(sizes, reverse=True)
         for one in found["allocations"]:
@@ -108,22 +108,25 @@ async def test_overview_has_the_numbers_of_the_report(reader: Reader, capsys: py
             assert one["mostLiveBytes"] <= one["sizeBytes"]
 
 
-def _check_space(reader: Reader, space: Mapping[str, Any], told: Mapping[str, Any]) -> None:
-    peak_step = -1 if told["peak_step"] is None else told["peak_step"]
-    expected = (told["color"], told["reserved_bytes"], told["peak_live_bytes"], peak_step)
-    assert _told(space, "color", "reservedBytes", "peakLiveBytes", "peakStep") == expected
-    assert space["peakInstruction"] == (told["peak_instruction"] or "")
+def _check_space(reader: Reader, space: Mapping[str, Any], expected_space: Mapping[str, Any]) -> None:
+    peak_step = -1 if expected_space["peak_step"] is None else expected_space["peak_step"]
+    expected = (expected_space["color"], expected_space["reserved_bytes"], expected_space["peak_live_bytes"], peak_step)
+    assert _values_of(space, "color", "reservedBytes", "peakLiveBytes", "peakStep") == expected
+    assert space["peakInstruction"] == (expected_space["peak_instruction"] or "")
     if space["peakLocation"]:
-        assert reader.cut(space["peakLocation"]["uri"], space["peakLocation"]["range"]) == told["peak_instruction"]
-    assert space["liveCount"] == len(told["live_at_peak"])
-    for one, value in zip(space["live"], told["live_at_peak"], strict=False):
+        assert (
+            reader.text_at(space["peakLocation"]["uri"], space["peakLocation"]["range"])
+            == expected_space["peak_instruction"]
+        )
+    assert space["liveCount"] == len(expected_space["live_at_peak"])
+    for one, value in zip(space["live"], expected_space["live_at_peak"], strict=False):
         label = value["name"] + (value["index"] or "")
-        assert _told(one, "label", "sizeBytes", "shape") == (label, value["size_bytes"], value["shape"])
+        assert _values_of(one, "label", "sizeBytes", "shape") == (label, value["size_bytes"], value["shape"])
         assert one["opName"] == (value["op_name"] or "")
-        assert f"{value['id']} {label} " in reader.cut(one["location"]["uri"], one["location"]["range"])
+        assert f"{value['id']} {label} " in reader.text_at(one["location"]["uri"], one["location"]["range"])
 
 
-def _told(found: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
+def _values_of(found: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
     return tuple(found[name] for name in names)
 
 
@@ -162,20 +165,20 @@ async def test_describe_locates_a_value_in_the_requested_file(reader: Reader) ->
     reader.open(SPLIT)
     overview = await reader.run("overview", {"uri": SPLIT.as_uri()})
     (value,) = [one["value"] for one in overview["spaces"][0]["live"] if one["label"] == "dot"]
-    told = {}
+    lines = {}
     for kind, path in paths.items():
         location = (await reader.run("describe", {"uri": path.as_uri(), "value": value}))["location"]
         line = location["range"]["start"]["line"]
-        told[kind.value] = path_of(location["uri"]).read_text().split("\n")[line]
+        lines[kind.value] = path_of(location["uri"]).read_text().split("\n")[line]
         assert (location["uri"] == path.as_uri()) == (kind is not FileKind.MEMORY_USAGE_REPORT)
-    assert told == {
+    assert lines == {
         "values": "<244 dot @0>",
         "buffer-assignment": " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
         "live-range": "    dot{}:35-37",
         "memory-usage-report": "<244 dot @0>",
-        "hlo": told["hlo"],
+        "hlo": lines["hlo"],
     }
-    assert told["hlo"].startswith("  %dot = f32[784,512]{1,0} ")
+    assert lines["hlo"].startswith("  %dot = f32[784,512]{1,0} ")
 
 
 # ---------------------------------------------------------------- modules
@@ -206,8 +209,8 @@ async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> Non
         assert {file["kind"]: path_of(file["uri"]) for file in one["files"]} == expected
         assert all(file["sizeBytes"] == path_of(file["uri"]).stat().st_size for file in one["files"])
         overview = await reader.run("overview", {"uri": one["uri"]})
-        told = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]
-        assert (one["module"], one["spaces"]) == (overview["module"], told)
+        overview_spaces = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]
+        assert (one["module"], one["spaces"]) == (overview["module"], overview_spaces)
 
 
 async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Loads, tmp_path: Path) -> None:
@@ -219,13 +222,13 @@ async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Lo
     found = await reader.run("modules", {})
     assert found["isReading"]
     assert uri not in [one["uri"] for one in found["modules"]]
-    loads.go_on()
+    loads.resume()
     assert [one["module"] for one in await _modules(reader)] == ["jit_roundtrip", "jit_train_step"]
     reader.close(uri)
     assert [one["module"] for one in await _modules(reader)] == ["jit_train_step"]
 
 
-async def test_modules_of_a_workspace_without_dumps(reader: Reader, tmp_path: Path) -> None:
+async def test_workspace_without_dumps_has_no_modules(reader: Reader, tmp_path: Path) -> None:
     await reader.start(RICH, tmp_path)
     assert await _modules(reader) == []
 
@@ -236,7 +239,7 @@ _NOTHING = {"value": -1, "allocation": -1, "step": -1}
 
 
 @in_all_encodings
-async def test_what_is_at_a_position(reader: Reader) -> None:
+async def test_what_is_at_returns_rows_and_step(reader: Reader) -> None:
     """The value by its row in the memory map, whichever file mentions it, and the step if one is mentioned."""
     await reader.start()
     uris: dict[str, str] = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
@@ -266,7 +269,7 @@ async def test_what_is_at_a_position(reader: Reader) -> None:
     assert await at("buffer-assignment", "BufferAssignment:") == _NOTHING
 
 
-async def test_what_is_at_a_position_of_a_closed_file(reader: Reader) -> None:
+async def test_what_is_at_works_in_closed_files(reader: Reader) -> None:
     await reader.start()
     for kind, place in (
         ("live-range", {"line": 5, "character": 5}),
@@ -280,12 +283,12 @@ async def test_what_is_at_a_position_of_a_closed_file(reader: Reader) -> None:
 
 
 @in_all_encodings
-async def test_what_is_at_a_position_of_a_page(reader: Reader) -> None:
+async def test_what_is_at_works_in_pages(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(TPU)
     maps = await reader.run("memoryMap", {"uri": dump})
     labels = [maps["strings"][label] for label in maps["values"]["label"]]
-    told = set()
+    kinds = set()
     for command, more in (
         ("showLiveSet", {"step": 5}),
         ("showAllocationHistory", {"allocation": 2}),
@@ -295,7 +298,7 @@ async def test_what_is_at_a_position_of_a_page(reader: Reader) -> None:
         for link in await reader.ask("documentLink", uri):
             found = await reader.run("whatIsAt", {"uri": uri, "position": link["range"]["start"]})
             check(found, "WhatIsAt")
-            name = reader.cut(uri, link["range"])
+            name = reader.text_at(uri, link["range"])
             if found["value"] >= 0:
                 assert labels[found["value"]].startswith(name)
                 assert found["allocation"] == maps["values"]["allocation"][found["value"]]
@@ -305,8 +308,8 @@ async def test_what_is_at_a_position_of_a_page(reader: Reader) -> None:
                 assert name in {f"step {found['step']}", f"{found['step']}", _runs(maps, found["step"])}
             else:
                 assert name.startswith("XLA prints")
-            told |= {key for key, row in found.items() if row >= 0}
-    assert told == {"value", "allocation", "step"}
+            kinds |= {key for key, row in found.items() if row >= 0}
+    assert kinds == {"value", "allocation", "step"}
     assert await reader.run("whatIsAt", {"uri": uri, "position": {"line": 1, "character": 0}}) == _NOTHING
 
 
@@ -343,7 +346,7 @@ async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path) -
 
 
 @_SETS
-async def test_describe_allocations_and_steps(reader: Reader, path: Path) -> None:
+async def test_descriptions_of_allocations_and_steps_are_their_hovers(reader: Reader, path: Path) -> None:
     await reader.start()
     uri, *_ = [reader.open(file) for file in find_set(path).paths.values()]
     found = await reader.run("memoryMap", {"uri": uri})
@@ -352,11 +355,11 @@ async def test_describe_allocations_and_steps(reader: Reader, path: Path) -> Non
         ("step", range(len(found["steps"]) - 1)),
     ):
         for number in numbers[:: max(1, len(numbers) // 8)]:
-            told = await reader.run("describe", {"uri": uri, name: number})
-            check(told, "Description")
-            where = told["location"]
+            description = await reader.run("describe", {"uri": uri, name: number})
+            check(description, "Description")
+            where = description["location"]
             hover = await reader.ask("hover", where["uri"], position=where["range"]["start"])
-            assert told["markdown"] == hover["contents"]["value"]
+            assert description["markdown"] == hover["contents"]["value"]
             at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
             assert at == {**_NOTHING, name: number}
 
@@ -406,7 +409,7 @@ async def test_invalid_arguments_are_rejected(
 # ---------------------------------------------------------------- loads
 
 
-def _heard(reader: Reader) -> list[tuple[set[str], bool]]:
+def _load_events(reader: Reader) -> list[tuple[set[str], bool]]:
     """Return the file names and the `loaded` flag of each notification."""
     found = [message["params"] for message in reader.editor.received(_DID_LOAD)]
     for one in found:
@@ -420,27 +423,27 @@ async def test_did_load_is_sent_after_loads(reader: Reader, tmp_path: Path) -> N
     module = find_set(path).stem.name + ".txt"
     await reader.start()
     uri = reader.open(path)
-    await reader.editor.until(lambda: len(_heard(reader)) == 2)
-    assert _heard(reader) == [(names - {module}, True), (names, True)], "the module comes later"
+    await reader.editor.until(lambda: len(_load_events(reader)) == 2)
+    assert _load_events(reader) == [(names - {module}, True), (names, True)], "the module comes later"
     reader.replace(uri, "allocation 0: size 1605632", "allocation 0: size 1605633")
-    await reader.editor.until(lambda: len(_heard(reader)) == 3)
+    await reader.editor.until(lambda: len(_load_events(reader)) == 3)
     other = reader.open(sibling(path, "live-range"))
     assert await reader.ask("hover", other, position={"line": 5, "character": 5})
     reader.close(other)
-    await reader.editor.until(lambda: len(_heard(reader)) == 4)
+    await reader.editor.until(lambda: len(_load_events(reader)) == 4)
     reader.close(uri)
-    await reader.editor.until(lambda: not _heard(reader)[-1][1])
-    assert _heard(reader)[2:] == [(names, True), (names, True), (names, False)]
+    await reader.editor.until(lambda: not _load_events(reader)[-1][1])
+    assert _load_events(reader)[2:] == [(names, True), (names, True), (names, False)]
 
 
 async def test_did_load_is_sent_after_changes_on_disk(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     await reader.start()
     before = await reader.run("memoryMap", {"uri": path.as_uri()})
-    count = len(_heard(reader))
+    count = len(_load_events(reader))
     path.write_text(path.read_text().replace("allocation 0: size 1605632", "allocation 0: size 1605634"))
     os.utime(path, (1, 1))
-    await reader.editor.until(lambda: len(_heard(reader)) > count)
+    await reader.editor.until(lambda: len(_load_events(reader)) > count)
     after = await reader.run("memoryMap", {"uri": path.as_uri()})
     assert after["allocations"]["sizeBytes"][0] == before["allocations"]["sizeBytes"][0] + 2
 
@@ -505,7 +508,7 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(reader: Reader,
         for path in paths
     ]
     await reader.editor.until(lambda: loads.count > 0)
-    loads.go_on()
+    loads.resume()
     for path, number in zip(paths, numbers, strict=True):
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
     await reader.editor.server.state.sets.poll()

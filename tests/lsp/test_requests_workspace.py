@@ -20,19 +20,19 @@ async def _find(reader: Reader, query: str, **params: Any) -> Any:
     return await reader.editor.request("workspace/symbol", {"query": query, **params})
 
 
-def _told(reader: Reader, found: Any) -> list[str]:
+def _symbol_texts(reader: Reader, found: Any) -> list[str]:
     """Return symbols as text: name, container and place."""
-    told = []
+    texts = []
     for symbol in found:
         uri, range_ = symbol["location"]["uri"], symbol["location"]["range"]
-        text = reader.cut(uri, range_)
+        text = reader.text_at(uri, range_)
         if symbol["kind"] == 2:
             assert (text, range_["start"]) == ("", {"line": 0, "character": 0})
         else:
             # XLA may print a space before an index, and the header of an allocation is longer than its name.
             assert text.replace(" ", "") == symbol["name"].replace(" ", "")
-        told.append(f"{symbol['name']} | {symbol['containerName']} | {short_name(uri)}:{range_['start']['line'] + 1}")
-    return told
+        texts.append(f"{symbol['name']} | {symbol['containerName']} | {short_name(uri)}:{range_['start']['line'] + 1}")
+    return texts
 
 
 async def _names(reader: Reader, query: str) -> list[str]:
@@ -87,15 +87,15 @@ async def _names(reader: Reader, query: str) -> list[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_queries(reader: Reader, query: str, expected: list[str]) -> None:
+async def test_query_finds_symbols(reader: Reader, query: str, expected: list[str]) -> None:
     await reader.start(RICH, SPLIT.parent)
-    assert _told(reader, await _find(reader, query)) == expected
+    assert _symbol_texts(reader, await _find(reader, query)) == expected
 
 
-async def test_query_by_memory_space(reader: Reader) -> None:
+async def test_memory_space_can_be_named_or_numbered(reader: Reader) -> None:
     await reader.start(RICH, TPU.parent)
-    vmem = _told(reader, await _find(reader, "vmem:"))
-    assert vmem == _told(reader, await _find(reader, "space:1"))
+    vmem = _symbol_texts(reader, await _find(reader, "vmem:"))
+    assert vmem == _symbol_texts(reader, await _find(reader, "space:1"))
     assert vmem == [
         "allocation 3 | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · VMEM · live at the peak "
         "| buffer-assignment:12",
@@ -121,12 +121,12 @@ async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> 
         sibling(path, "buffer-assignment-values").read_text().replace("\n", "\r\n")
     )
     await reader.start(RICH, tmp_path)
-    assert _told(reader, await _find(reader, "füs🚀n.1"))[0] == (
+    assert _symbol_texts(reader, await _find(reader, "füs🚀n.1"))[0] == (
         "ynn_füs🚀n.1 | jit_train_step · buffer-assignment · 2.0 KiB · temp · live at the peak | buffer-assignment:85"
     )
     path.unlink()
     reader.open(sibling(path, "live-range"))
-    (found,) = _told(reader, await _find(reader, "füs🚀n.1"))
+    (found,) = _symbol_texts(reader, await _find(reader, "füs🚀n.1"))
     assert found.endswith("| buffer-assignment-values:302")
 
 
@@ -171,7 +171,7 @@ async def test_open_documents_take_precedence_over_the_disk(reader: Reader, tmp_
     assert symbol["location"]["uri"] == uri
     reader.replace(uri, "BufferAssignment:", "\n\nBufferAssignment:")
     (symbol,) = await _find(reader, "zebra")
-    assert reader.cut(uri, symbol["location"]["range"]) == "zebra"
+    assert reader.text_at(uri, symbol["location"]["range"]) == "zebra"
     reader.close(uri)
     assert await _names(reader, "zebra") == []
 
@@ -181,7 +181,7 @@ async def test_open_sets_are_not_read_again(reader: Reader, reading: "_Reading",
     path = copied(SPLIT, tmp_path / "open")
     await reader.start(RICH, tmp_path)
     uri = reader.open(path)
-    reading.go_on(9)
+    reading.resume(9)
     assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
     assert reading.count == 1
     # After closing, the file on disk counts at once.
@@ -194,7 +194,7 @@ async def test_open_sets_outside_the_folders_are_found(reader: Reader) -> None:
     await reader.start()
     assert await _find(reader, "") == []
     uri = reader.open(SEED)
-    assert _told(reader, await _find(reader, "cublas")) == [
+    assert _symbol_texts(reader, await _find(reader, "cublas")) == [
         "cublas-gemm.1 | 001_491faa5ce21a17c6 · buffer-assignment · 4.0 KiB · output · live at the peak "
         "| 001_491faa5ce21a17c6:8"
     ]
@@ -207,7 +207,7 @@ async def test_symbols_of_an_untitled_document(reader: Reader) -> None:
     uri = reader.open_uri("untitled:Untitled-1", SEED.read_text())
     (symbol,) = await _find(reader, "cublas")
     assert symbol["location"]["uri"] == uri
-    assert reader.cut(uri, symbol["location"]["range"]) == "cublas-gemm.1"
+    assert reader.text_at(uri, symbol["location"]["range"]) == "cublas-gemm.1"
 
 
 # ---------------------------------------------------------------- folders
@@ -310,7 +310,7 @@ class _Reading:
         self._may = threading.Semaphore(0)
         self.count = 0
 
-    def go_on(self, sets: int) -> None:
+    def resume(self, sets: int) -> None:
         """Allow more sets to be read."""
         self._may.release(sets)
 
@@ -331,7 +331,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
 
     monkeypatch.setattr(workspace, "load_files", held)
     yield found
-    found.go_on(999)
+    found.resume(999)
 
 
 def _values(reader: Reader, token: str) -> list[Any]:
@@ -345,9 +345,9 @@ async def test_symbols_are_sent_while_sets_are_read(reader: Reader, reading: _Re
         copied(SEED, tmp_path / str(number), "cublas", f"zebra{number}")
     await reader.start(RICH, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "zebra", "partialResultToken": "parts"})
-    reading.go_on(2)
+    reading.resume(2)
     await reader.editor.until(lambda: len([s for part in _values(reader, "parts") for s in part]) == 2)
-    reading.go_on(2)
+    reading.resume(2)
     rest = await reader.editor.answer(number)
     found = [symbol["name"] for part in (*_values(reader, "parts"), rest) for symbol in part]
     assert sorted(found) == [f"zebra{number}-gemm.1" for number in range(4)]
@@ -362,10 +362,10 @@ async def test_partial_results_leave_room_for_later_sets(
     copied(SPLIT, tmp_path / "big")
     await reader.start(RICH, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "kind:value", "partialResultToken": "parts"})
-    reading.go_on(1)
+    reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))
     assert [len(part) for part in _values(reader, "parts")] == [4]
-    reading.go_on(1)
+    reading.resume(1)
     assert [symbol["name"] for symbol in await reader.editor.answer(number)][:2] == ["params_0__0_.1", "dot"]
 
 
@@ -374,12 +374,12 @@ async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_pat
         copied(SEED, tmp_path / str(number))
     await reader.start(RICH, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "cublas", "workDoneToken": "own"})
-    reading.go_on(2)
+    reading.resume(2)
     await reader.editor.until(lambda: bool(reader.editor.received("window/workDoneProgress/create")))
     (created,) = reader.editor.received("window/workDoneProgress/create")
     token = created["params"]["token"]
     await reader.editor.until(lambda: len(_values(reader, token)) > 1)
-    reading.go_on(2)
+    reading.resume(2)
     assert len(await reader.editor.answer(number)) == 4
     await reader.editor.until(lambda: _values(reader, token)[-1]["kind"] == "end")
     first, *reports, _ = _values(reader, token)
@@ -394,14 +394,14 @@ async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, readi
     await reader.start(RICH, tmp_path)
     first = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
     second = reader.editor.ask("workspace/symbol", {"query": "cublas"})
-    reading.go_on(1)
+    reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))
     reader.editor.cancel(first)
     with pytest.raises(Refused) as refused:
         await reader.editor.answer(first)
     assert refused.value.code == -32800
     parts = len(_values(reader, "parts"))
-    reading.go_on(2)
+    reading.resume(2)
     assert len(await reader.editor.answer(second)) == 3
     assert reading.count == 3
     assert len(_values(reader, "parts")) == parts
@@ -412,10 +412,10 @@ async def test_exit_stops_the_index(reader: Reader, reading: _Reading, tmp_path:
         copied(SEED, tmp_path / str(number))
     await reader.start(RICH, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
-    reading.go_on(1)
+    reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))
     reader.editor.server.close()
-    reading.go_on(99)
+    reading.resume(99)
     assert isinstance(await reader.editor.answer(number), list)
     # Only the set that was being read.
     assert reading.count <= 2

@@ -27,7 +27,7 @@ def test_valid_settings_are_read(given: object, expected: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ([], "xla-lens: expected an object with settings"),
         ({"inlayHints": {"enable": "no"}}, "xla-lens.inlayHints.enable: expected true or false"),
@@ -39,8 +39,8 @@ def test_valid_settings_are_read(given: object, expected: Settings) -> None:
         ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore: expected finding codes, not sintax"),
     ],
 )
-def test_invalid_settings_are_reported_and_ignored(given: object, told: str) -> None:
-    assert read_settings(given) == (Settings(), [told])
+def test_invalid_settings_are_reported_and_ignored(given: object, message: str) -> None:
+    assert read_settings(given) == (Settings(), [message])
 
 
 def test_invalid_setting_leaves_the_others() -> None:

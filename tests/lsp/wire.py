@@ -308,7 +308,7 @@ class Editor:
             self._waiting[number].set_result(message)
 
 
-def _heed_signals() -> None:
+def _restore_sigint() -> None:
     """Restore the default handling of SIGINT, which shells disable for background jobs."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -327,7 +327,7 @@ class Process(Editor):
     @classmethod
     async def start(cls, *arguments: str, **options: Any) -> "Process":
         """Start the server."""
-        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _heed_signals, **options}
+        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _restore_sigint, **options}
         process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
 
@@ -420,7 +420,7 @@ class Inside(Editor):
     """An editor with the server in the same process, which is fast."""
 
     def __init__(self) -> None:
-        super().__init__(self._hand_over)
+        super().__init__(self._deliver)
         self.server = Server()
         self.server.protocol.writer = self
         self._loop = asyncio.get_running_loop()
@@ -439,7 +439,7 @@ class Inside(Editor):
         self.finish()
         assert self.server.protocol.exit_status == 0
 
-    def _hand_over(self, message: Any) -> None:
+    def _deliver(self, message: Any) -> None:
         self.server.protocol.receive(json.loads(json.dumps(message)))
 
 

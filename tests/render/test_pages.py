@@ -42,7 +42,7 @@ def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> N
     assert "\n".join(lines) == expected.strip("\n")
 
 
-def test_a_live_set() -> None:
+def test_live_set_page_lists_live_values() -> None:
     check(
         analysis_of(TPU),
         LiveSetPage(3),
@@ -100,7 +100,7 @@ Live in host memory: 4.00 MiB in 1 value at step 3 (copy-start)
     )
 
 
-def test_a_live_set_that_is_cut_says_so() -> None:
+def test_truncated_live_set_says_so() -> None:
     check(
         analysis_of(SEED),
         LiveSetPage(4),
@@ -127,7 +127,7 @@ Live in HBM: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
     )
 
 
-def test_a_allocation_history() -> None:
+def test_allocation_history_page_lists_values_by_time() -> None:
     check(
         analysis_of(TPU),
         HistoryPage(2),
@@ -159,7 +159,7 @@ Values by offset, then by time
     )
 
 
-def test_a_truncated_allocation_history_keeps_the_biggest_values() -> None:
+def test_truncated_allocation_history_keeps_the_biggest_values() -> None:
     check(
         analysis_of(TPU),
         HistoryPage(2),
@@ -186,19 +186,19 @@ Values by offset, then by time
     )
 
 
-def test_what_the_set_does_not_have_is_said() -> None:
+def test_pages_of_missing_steps_and_allocations_say_so() -> None:
     check(analysis_of(TPU), LiveSetPage(10), "The dump has no step 10: the steps are 0–9.")
     check(analysis_of(TPU), HistoryPage(6), "The dump has no allocation 6.")
     without_schedule = SEED.read_text().partition("HloLiveRange")[0]
     check(analysis_of_text(without_schedule), LiveSetPage(0), "The dump has no step 0: its schedule is missing.")
 
 
-def test_the_end_of_the_program_is_a_step() -> None:
+def test_live_set_page_covers_the_end_of_the_program() -> None:
     text = _page(analysis_of(SEED), LiveSetPage(7)).text
     assert "  runs       nothing; the program ends here\n" in text
 
 
-def test_the_summary_says_what_the_report_says() -> None:
+def test_summary_page_shows_the_report_with_links() -> None:
     shown = _page(analysis_of(SPLIT), SummaryPage())
     assert shown.text.startswith("jit_train_step\n  files      ")
     assert "\n  lists      the first 20 rows of each\n" in shown.text
@@ -209,7 +209,7 @@ def test_the_summary_says_what_the_report_says() -> None:
 
 
 @pytest.mark.parametrize("page", [SummaryPage(), LiveSetPage(0), LiveSetPage(120), HistoryPage(0), HistoryPage(10**17)])
-def test_a_name_tells_its_page(page: Page) -> None:
+def test_page_name_round_trips(page: Page) -> None:
     assert page_of_name(page_name(page)) == page
 
 
@@ -234,18 +234,18 @@ def test_a_name_tells_its_page(page: Page) -> None:
         "history-of-allocation-4",
     ],
 )
-def test_any_other_name_is_no_page(name: str) -> None:
+def test_invalid_names_are_not_pages(name: str) -> None:
     assert page_of_name(name) is None
 
 
-def test_entities_that_the_set_does_not_have_have_no_place() -> None:
+def test_missing_entities_have_no_place() -> None:
     dump = analysis_of(SEED).dump
     for kind in EntityKind:
         for number in (-1, 99, 10**18, -(10**30), 10**30):
             assert entity_place(dump, Entity(kind, number)) is None, (kind, number)
 
 
-def test_characters_that_take_several_bytes() -> None:
+def test_links_are_right_after_multibyte_characters() -> None:
     text = SEED.read_text().replace('op_name="parallelize(', 'op_name="größe→𝔵(').replace("cublas-gemm.1", "größe.1")
     analysis = analysis_of_text(text)
     for page in (LiveSetPage(4), SummaryPage()):
@@ -263,7 +263,7 @@ def test_no_name_breaks_a_line(name: str) -> None:
         _check_links(analysis, page)
 
 
-def test_a_path_that_is_no_unicode() -> None:
+def test_invalid_unicode_in_a_path_is_replaced() -> None:
     file = replace(analysis_of(SEED).dump.files[0], label="/a/\udcff/b.txt")
     text = _page(analyse([file]), SummaryPage()).text
     assert "\n  files      buffer-assignment in /a/?\n" in text
@@ -342,7 +342,7 @@ def _check_all(analysis: Analysis) -> int:
 
 
 @on_all_dumps(_check_all)
-def test_on_all_dumps(of_all_dumps: dict[str, int]) -> None:
+def test_links_and_numbers_of_pages_on_all_dumps(of_all_dumps: dict[str, int]) -> None:
     assert min(of_all_dumps.values()) > 0
 
 

@@ -24,7 +24,7 @@ def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
-def test_rows_are_those_of_an_independent_parser(path: Path) -> None:
+def test_rows_match_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
     slices = columns.slices
@@ -79,7 +79,7 @@ def test_rows_are_those_of_an_independent_parser(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
-def test_used_values_are_those_of_an_independent_parser(path: Path) -> None:
+def test_used_values_match_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
     used = columns.used_values

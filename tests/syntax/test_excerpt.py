@@ -96,7 +96,7 @@ def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -
             assert b"op_name" in {text[word_start:word_end] for kind, word_start, word_end in found if kind == "key"}
 
 
-def test_nodes_at_a_byte_lie_in_each_other() -> None:
+def test_nodes_at_a_byte_are_nested() -> None:
     for text in odd_texts():
         file = dump_file(text)
         for offset in range(0, len(text) + 1, 1 + len(text) // 50):

@@ -70,13 +70,13 @@ def _differences(data: bytes) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
-def test_rows_are_those_of_the_tree(path: Path) -> None:
+def test_rows_match_the_tree(path: Path) -> None:
     assert list(_differences(path.read_bytes())) == []
 
 
 @pytest.mark.slow
 @needs_shared_dumps
-def test_rows_of_big_dumps_are_those_of_the_tree(tmp_path: Path) -> None:
+def test_rows_of_big_dumps_match_the_tree(tmp_path: Path) -> None:
     paths = [path for path in big_dumps(tmp_path).rglob("*-buffer-assignment*.txt") if path.is_file()]
     assert paths
     for path in paths:
@@ -104,7 +104,7 @@ def _edited(data: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_rows_of_damaged_dumps_are_those_of_the_tree(seed: int) -> None:
+def test_rows_of_damaged_dumps_match_the_tree(seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(250):
         text = _edited(dice.choice(_FILES).read_bytes()[:20_000], dice)

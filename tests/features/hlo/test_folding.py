@@ -72,10 +72,10 @@ def _check(module: HloModule) -> int:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_folds_nest_or_lie_apart(path: Path) -> None:
+def test_folds_nest_or_are_disjoint(path: Path) -> None:
     module = module_of(path)
     assert _check(module) >= len(module.columns.computations) + len(module.columns.stack_tables)
 
 
-def test_folds_of_broken_modules_nest_or_lie_apart() -> None:
+def test_folds_of_broken_modules_nest_or_are_disjoint() -> None:
     assert sum(_check(module_of_text(text)) for text in odd_modules()) > 100

@@ -103,7 +103,7 @@ def test_each_range_lies_within_the_next(path: Path) -> None:
     _check_places(module, random.Random(0).sample(range(len(module.data)), 200))
 
 
-def test_ranges_of_broken_modules_lie_in_each_other() -> None:
+def test_ranges_of_broken_modules_are_nested() -> None:
     chance = random.Random(0)
     for text in odd_modules():
         _check_places(module_of_text(text), [chance.randrange(len(text) + 1) for _ in range(20)])

@@ -31,7 +31,7 @@ def _text(analysis: Analysis, ending: Ending) -> str:
     return text + (f", then {dump.value_label(ending.successor)}" if ending.successor != NONE else "")
 
 
-def test_each_reason_on_a_real_dump() -> None:
+def test_real_dumps_have_each_reason() -> None:
     train = analysis_of(SPLIT)
     check(train, "x.1", "PARAMETER at 40")
     check(train, "ynn_fusion.6", "READ at 32, by multiply_add_fusion")

@@ -74,7 +74,7 @@ def _named(pattern: str) -> tuple[DumpSet, Donation]:
         ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", 3),
     ],
 )
-def test_missed_donations_are_those_that_the_donating_program_has(donating: str, plain: str, count: int) -> None:
+def test_missed_donations_match_those_of_the_donating_program(donating: str, plain: str, count: int) -> None:
     """The same program, compiled with `donate_argnums` and without."""
     dump, donation = _named(donating)
     twin, missing = _named(str(Path(donating).parent / plain))

@@ -138,7 +138,7 @@ def _check_peaks(analysis: Analysis) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_the_rule_holds_on_real_dumps(path: Path) -> None:
+def test_array_size_rule_gives_assigned_bytes_on_real_dumps(path: Path) -> None:
     found: Counter[str] = Counter()
     _count(analysis_of(path), found)
     assert set(found) <= {"exact", "rounded", "smaller", "split"}
@@ -153,7 +153,7 @@ def _check(analysis: Analysis) -> Counter[str]:
 
 
 @on_all_dumps(_check)
-def test_the_rule_holds_on_all_dumps(of_all_dumps: Mapping[str, Counter[str]]) -> None:
+def test_array_size_rule_gives_assigned_bytes_on_all_dumps(of_all_dumps: Mapping[str, Counter[str]]) -> None:
     """Exceptions are a flag in memory space 2 that is smaller than its layout, and split layouts."""
     found: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for file, counts in of_all_dumps.items():

@@ -54,7 +54,7 @@ def test_breakdowns_of_all_dumps_add_up_to_the_live_bytes(of_all_dumps: Mapping[
 
 
 @pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_breakdowns_are_those_of_the_instructions(path: Path) -> None:
+def test_breakdowns_match_the_instructions(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump
     for space in analysis.memory.spaces:

@@ -116,7 +116,7 @@ def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_origins_are_those_that_the_grammar_reads(path: Path) -> None:
+def test_origins_match_the_grammar(path: Path) -> None:
     dump = analysis_of(path).dump
     try:
         module = module_of(path)

@@ -44,7 +44,7 @@ _TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
 
 
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
-def test_numbers_of_more_than_64_bits_are_survived(path: Path) -> None:
+def test_numbers_over_64_bits_are_analyzed_without_errors(path: Path) -> None:
     """Includes numbers in shapes and instructions, which have readers of their own."""
     chance = random.Random(path.name)
     files = files_of(path)

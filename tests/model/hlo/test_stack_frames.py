@@ -99,10 +99,10 @@ def _check(path: Path) -> int:
     return len(chains)
 
 
-def test_stacks_of_the_modules_are_those_of_an_independent_reader() -> None:
+def test_stacks_of_modules_match_an_independent_reader() -> None:
     assert sum(_check(path) for path in DUMPS.rglob("*_optimizations.txt")) > 50
 
 
 @needs_shared_dumps
-def test_stacks_of_all_modules_are_those_of_an_independent_reader() -> None:
+def test_stacks_of_all_modules_match_an_independent_reader() -> None:
     assert sum(_check(path) for path in SHARED_DUMPS.rglob("*_optimizations.txt")) > 500

@@ -31,7 +31,7 @@ def _first_greatest(analysis: Analysis) -> int:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_the_computed_step_is_the_printed_one(path: Path) -> None:
+def test_computed_step_equals_the_printed_step(path: Path) -> None:
     analysis = analysis_of(path)
     if len(analysis.dump.peaks):
         assert xla_peak_step(analysis.dump) == analysis.dump.peaks.step[0]
@@ -47,7 +47,7 @@ def _check(analysis: Analysis) -> bool:
 
 
 @on_all_dumps(_check)
-def test_the_computed_step_is_the_printed_one_on_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
+def test_computed_step_equals_the_printed_step_on_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
     assert sum(of_all_dumps.values()) > 250
 
 
@@ -103,7 +103,7 @@ def test_terms_add_up_to_the_printed_bytes(path: Path) -> None:
     _check_identities(analysis_of(path))
 
 
-def test_the_printed_peak_of_a_dump_from_2022() -> None:
+def test_printed_peak_of_a_dump_from_2022_is_explained() -> None:
     analysis = analysis_of(SEED)
     peak = explain_printed_peak(analysis.dump, analysis.memory)
     assert peak
@@ -122,7 +122,7 @@ def test_the_printed_peak_of_a_dump_from_2022() -> None:
     assert peak.counted_at_peak == replace(listed, step=4, total_bytes=593_920, live_bytes=593_920, shared_bytes=0)
 
 
-def test_terms_of_tuples_padding_and_other_memory_spaces() -> None:
+def test_terms_include_tuples_padding_and_other_memory_spaces() -> None:
     peak = explain_printed_peak(analysis_of(TPU).dump, analysis_of(TPU).memory)
     assert peak
     assert peak.counted_at_printed == CountedBytes(

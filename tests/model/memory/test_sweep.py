@@ -43,7 +43,7 @@ def _in(pairs: list[tuple[int, int]]) -> set[int]:
 
 
 @given(_slots)
-def test_covered_bytes_are_those_of_a_count(slots: list[_Slot]) -> None:
+def test_covered_bytes_match_a_count(slots: list[_Slot]) -> None:
     found = coverage(_table(slots))
     assert np.all(found.deltas != 0)
     assert np.all(found.steps[:-1] <= found.steps[1:])

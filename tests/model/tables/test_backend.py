@@ -40,7 +40,7 @@ def test_content_never_contradicts_file_names(monkeypatch: pytest.MonkeyPatch) -
         assert by_content[path] in (dump.backend, None), path
 
 
-def test_names_of_memory_spaces() -> None:
+def test_memory_spaces_have_the_names_of_their_backend() -> None:
     tpu, seed = (analysis_of(path).dump for path in (TPU, DUMPS / "seeds" / "000_65ac1592097277d9.txt"))
     assert [space_name(tpu.space_id(color)) for color in (0, 1, 2, 5, 7)] == [
         "HBM",
@@ -54,6 +54,6 @@ def test_names_of_memory_spaces() -> None:
 
 
 @pytest.mark.parametrize("word", ["hbm", "default", "space 0", "x", ""])
-def test_words_that_mean_the_main_memory_of_a_tpu(word: str) -> None:
+def test_hbm_and_default_name_memory_space_0_of_a_tpu(word: str) -> None:
     found = backend.SpaceId(0, Backend.TPU) in parse_spaces(word)
     assert found is (word in ("hbm", "default"))

@@ -65,13 +65,13 @@ def _parsed_subshapes(text: bytes) -> dict[bytes, object]:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_quotes_are_read_as_the_grammar_reads_them(path: Path) -> None:
+def test_quotes_match_the_grammar(path: Path) -> None:
     for text in _quotes(analysis_of(path).dump, 300):
         _check(text)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_lines_of_modules_are_read_as_the_grammar_reads_them(path: Path) -> None:
+def test_lines_of_modules_match_the_grammar(path: Path) -> None:
     module = module_of(path)
     for row in range(0, len(module.columns.instructions), 1 + len(module.columns.instructions) // 300):
         start, end = module.span(row)
@@ -91,7 +91,7 @@ def _check_all(analysis: Analysis) -> int:
 
 
 @on_all_dumps(_check_all)
-def test_quotes_of_all_dumps_are_read_as_the_grammar_reads_them(of_all_dumps: Mapping[str, int]) -> None:
+def test_quotes_of_all_dumps_match_the_grammar(of_all_dumps: Mapping[str, int]) -> None:
     assert sum(of_all_dumps.values()) > 14_000
 
 
@@ -115,7 +115,7 @@ _TYPED = b"%f.1 = f32[2]{0:T(8,128)} fusion(f32[2]{0:T(8,128)S(1)} %a.1, (f32[],
         (b'%k = f32[] custom-call(%a), frontend_attributes={m={\n"n":"%x)"\n}}, metadata={op_name="f"}', (b"a",)),
     ],
 )
-def test_operands_are_read_wherever_the_instruction_stands(text: bytes, names: tuple[bytes, ...]) -> None:
+def test_operands_are_read_regardless_of_the_context(text: bytes, names: tuple[bytes, ...]) -> None:
     parsed = parse_instruction(text)
     assert parsed
     assert names == tuple(operand.name for operand in parsed.operands)
@@ -163,7 +163,7 @@ def test_escapes_in_metadata_are_resolved() -> None:
     assert read.metadata() == parsed.metadata == metadata
 
 
-def test_parameter_numbers_are_those_of_parameters() -> None:
+def test_only_parameters_have_a_parameter_number() -> None:
     parameter, other = read_instruction(b"%p = f32[2]{0} parameter(3)"), read_instruction(b"%c = s32[] constant(3)")
     assert parameter
     assert other
@@ -171,16 +171,16 @@ def test_parameter_numbers_are_those_of_parameters() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"garbage", b"%a", b"%a =", b"f32[2]{0}", b"%a = f32[2]{0}", b"%a = add(%b)"])
-def test_text_that_is_no_instruction_is_none(text: bytes) -> None:
+def test_invalid_instruction_is_none(text: bytes) -> None:
     assert read_instruction(text) is None
 
 
 @pytest.mark.parametrize("text", [b"", b"garbage", b"%a", b"%a =", b"f32[2]{0}"])
-def test_the_grammar_gives_none_for_text_that_is_no_instruction(text: bytes) -> None:
+def test_grammar_returns_none_for_invalid_instructions(text: bytes) -> None:
     assert parse_instruction(text) is None
 
 
-def test_broken_operands_are_left_to_the_grammar() -> None:
+def test_broken_operands_do_not_raise() -> None:
     read = read_instruction(b"%a = f32[2]{0} add(%b, %c")
     assert read
     assert read.operand_names() in ((), (b"b", b"c"))

@@ -79,14 +79,14 @@ def _check(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", _modules(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_columns_are_those_of_the_grammar(path: Path) -> None:
+def test_columns_match_the_grammar(path: Path) -> None:
     text = path.read_bytes()
     _check(text)
     _check(text.replace(b"\n", b"\r\n"))
 
 
 @needs_shared_dumps
-def test_columns_of_all_modules_are_those_of_the_grammar() -> None:
+def test_columns_of_all_modules_match_the_grammar() -> None:
     paths = _modules(SHARED_DUMPS)
     assert len(paths) > 250
     for path in paths:

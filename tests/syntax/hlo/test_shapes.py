@@ -27,7 +27,7 @@ from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
         ("newtype[4]", None),
     ],
 )
-def test_byte_sizes_are_those_of_shape_util(shape: str, byte_size: int | None) -> None:
+def test_byte_sizes_match_shape_util(shape: str, byte_size: int | None) -> None:
     parsed = parse_shape(shape.encode())
     assert (parsed.byte_size if parsed else None) == byte_size
 
@@ -45,7 +45,7 @@ def test_layouts_give_tiles_memory_space_and_split() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"<unknown shape>", b"f32[", b"f32[2]{0} f32[2]{0}", b"\xff"])
-def test_text_that_is_no_shape_is_none(text: bytes) -> None:
+def test_invalid_shape_is_none(text: bytes) -> None:
     assert parse_shape(text) is None
 
 
