@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-# One worker for each core. Tests of one group share a worker and what it has loaded.
+# One worker for each core. Tests of one group run on the same worker and share the dumps that it has loaded.
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 # jax and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
@@ -62,7 +62,7 @@ vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	command -v code > /dev/null || $(MAKE) $(VSCODE)/installed
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
 
-# Sends every request of an editor at every word of the dumps in tests/dumps, or of DUMPS=PATH.
+# Makes every request of an editor at every word of the dumps in tests/dumps, or of DUMPS=PATH.
 every-request: $(VENV)/installed
 	$(VENV)/bin/python tests/every_request.py $(or $(DUMPS),tests/dumps)
 
@@ -70,7 +70,7 @@ every-request: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
-# RECORD=--record keeps the peers' numbers for the tests.
+# RECORD=--record saves the peers' numbers for the tests.
 crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 

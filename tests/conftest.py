@@ -63,7 +63,7 @@ def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def of_all_dumps(request: pytest.FixtureRequest, all_dumps: AllDumps) -> Mapping[str, Any]:
-    """Results of the test's own check by dump set. Raises what the check raised."""
+    """Results of the test's own check by dump set. Raises the exception of the check if it failed."""
     check = request.function.check
     if check in all_dumps.failures:
         raise all_dumps.failures[check]

@@ -1,4 +1,4 @@
-"""Keeps examples in `docs/` true: runs what they show, and compares or updates what they say it prints.
+"""Keeps examples in `docs/` true: runs the commands and code that they show, and compares or updates the output.
 
 In a `console` block, each line that starts with `$ ` runs `xla-lens` in the root of the repository, and the lines below
 it are its output; `| head -N` and `| tail -n +N` cut it as in a shell. The `python` blocks of a file run one after
@@ -34,7 +34,7 @@ def documents() -> list[Path]:
 
 
 def updated(text: str) -> str:
-    """A document with its examples and its reference as they should be."""
+    """Return a document with up-to-date examples and reference."""
     text = _CONSOLE.sub(lambda block: f"```console\n{_console(block[1])}```", text)
     names: dict[str, Any] = {}
     text = _PYTHON.sub(lambda block: _python(block[1], names), text)

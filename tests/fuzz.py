@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=10**9)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--dumps", type=Path, default=DUMPS, help="a folder of folders of dumps")
-    parser.add_argument("--longest", type=int, default=10**5, help="the biggest dump set that is played with, in bytes")
+    parser.add_argument("--longest", type=int, default=10**5, help="size limit for dump sets, in bytes")
     options = parser.parse_args()
     dumps = dump_sets(options.dumps, options.longest)
     counts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Golden data for the tests of the extension, computed by the server. `python tests/map_data.py` writes it.
 
-The memory maps of two real dumps, the owned bytes at some of their steps, and formatted numbers. They hold the
-implementations in TypeScript against those in Python.
+The memory maps of two real dumps, the owned bytes at some of their steps, and formatted numbers. Tests
+of the extension compare the TypeScript implementations with them.
 """
 
 import json

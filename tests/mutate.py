@@ -25,8 +25,14 @@ from xla_lens.syntax.file_names import FileKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)
 OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
-"""The expected code at the expected line; at the other of two lines that cannot be told apart, with the expected one as
-related location; at another line; not at all; or the analysis raised an exception.
+"""How the checks reported an edit:
+
+- `found`: the expected code, at the expected line
+- `related`: the expected code, at another line that may just as well be the wrong one, with the expected line as a
+  related location
+- `elsewhere`: the expected code, at another line
+- `missed`: no expected code
+- `failed`: the analysis raised an exception
 """
 
 
@@ -34,7 +40,7 @@ related location; at another line; not at all; or the analysis raised an excepti
 class Result:
     """The outcome of one edit of one dump.
 
-    `unrelated` is the number of false alarms, `places` that of findings with an expected code.
+    `unrelated` counts false alarms, `places` counts findings with an expected code.
     """
 
     edit: str
@@ -51,7 +57,7 @@ class Result:
 
     @property
     def has_many_findings(self) -> bool:
-        """Whether one edit has more than two findings. Two are allowed if either of two lines may have been edited."""
+        """Whether one edit has more than two findings. Two are allowed, since either of two lines may be wrong."""
         return self.places > 2
 
 

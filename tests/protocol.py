@@ -7,7 +7,7 @@ from xla_lens.render import contract
 
 
 class Mismatch(AssertionError):
-    """A value that does not have the type: says where, and why."""
+    """A value does not match its type. The message names the place and the reason."""
 
 
 def check(value: Any, name: str) -> None:

@@ -30,7 +30,7 @@ DUMPS = Path(__file__).parent / "dumps"
 SHARED_DUMPS = Path(os.environ.get("XLA_LENS_DUMPS", ROOT.parent / "shared" / "dumps"))
 
 needs_shared_dumps = pytest.mark.collection
-"""A test that reads the whole collection; `conftest.py` skips it where the collection is missing."""
+"""A test that reads the whole collection; `conftest.py` skips it if the collection is missing."""
 
 SEED = DUMPS / "seeds" / "001_491faa5ce21a17c6.txt"
 """One file that contains everything, from 2022."""
@@ -101,7 +101,7 @@ def module_of(path: Path) -> HloModule:
 
 
 def parsed_instruction(dump: DumpSet, name: int) -> ParsedInstruction | None:
-    """What the grammar reads from the first quote of an instruction, None if the set does not quote it."""
+    """Parse the first quote of an instruction with the grammar. None if the set does not quote it."""
     quoting = dump.quoting(name)
     text = dump.instruction_text(quoting[0]) if quoting else None
     return parse_instruction(text) if text else None
@@ -118,7 +118,7 @@ def module_of_text(text: bytes) -> HloModule:
     return HloModule(file, read_module(file.document, never))
 
 
-def odd_modules() -> Iterator[bytes]:
+def malformed_modules() -> Iterator[bytes]:
     """Damaged HLO modules: with moved lines, cut off, with other line ends, two in one file, empty."""
     yield from (b"", b"\n", b"ENTRY a {\n  ROOT b = f32[] c(b)", b"StackFrames\n", b"}\n%a {\n}\n")
     chance = random.Random(0)
@@ -140,13 +140,13 @@ def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
     big = big_dumps(folder)
     for fact in facts(SHARED_DUMPS):
         path = SHARED_DUMPS / fact["file"]
-        # Bypasses the cache of `analysis_of`, because they do not fit into memory together.
+        # Bypasses the cache of `analysis_of`, because the whole collection does not fit into memory.
         yield fact["file"], analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
 
 
 def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
-    """Give a test the results of a check for the whole collection, in the fixture `of_all_dumps`. All such tests share
-    one pass over the collection.
+    """Run a check on the whole collection, and pass its results to the test in the fixture `of_all_dumps`. All such
+    tests share one pass over the collection.
     """
 
     def mark_test(test: Any) -> Any:
@@ -157,13 +157,13 @@ def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
 
 
 def dump_file(text: bytes, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> DumpFile:
-    """A file with a text."""
+    """Return a dump file with this text."""
     document = Document(text)
     return DumpFile(kind, str(Path("test.txt").absolute()), document, read_columns(text, never))
 
 
 def analysis_of_text(text: str) -> Analysis:
-    """The analysis of a dump in one file."""
+    """Analyze a dump that consists of one file."""
     return analyse([dump_file(text.encode())])
 
 
@@ -225,7 +225,7 @@ def damaged(text: bytes) -> Iterator[tuple[int, bytes]]:
         yield number, b"".join([*lines[:number], b"?!\n", *lines[number + 1 :]])
 
 
-def odd_texts() -> Iterator[bytes]:
+def malformed_texts() -> Iterator[bytes]:
     """Damaged dumps: with a broken line, with moved lines, cut off, with other line ends, empty."""
     yield from (b"", b"\n", b"\r\n\n", b"?", b"<1 a @0>", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n")
     chance = random.Random(0)

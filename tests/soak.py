@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--dumps", type=Path, default=DUMPS)
-    parser.add_argument("--longest", type=int, default=10**7, help="the biggest dump set that is opened, in bytes")
+    parser.add_argument("--longest", type=int, default=10**7, help="size limit for dump sets, in bytes")
     asyncio.run(_run(parser.parse_args()))
 
 

@@ -1,4 +1,4 @@
-"""The documents say what the commands, the library and the code really do."""
+"""The examples and lists in the documents match the commands, the library and the code."""
 
 import re
 from pathlib import Path

@@ -54,7 +54,7 @@ def _names(folder: Path, found: Iterator[SetFiles]) -> list[str]:
     return [str(dump_set.stem.relative_to(folder)) for dump_set in found]
 
 
-# ------------------------------------------------------------ which there are
+# ------------------------------------------------------------ discovery
 
 
 def test_workspace_contains_the_sets_of_its_folders() -> None:
@@ -101,7 +101,7 @@ def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: 
     (found,) = walk_sets([inside], never)
     assert list(found.paths) == [FileKind.BUFFER_ASSIGNMENT]
     assert {path.resolve().parent for path in read} == {inside}
-    # What is outside of one folder may be in another.
+    # A link may point out of one folder into another one.
     assert len(list(walk_sets([inside, outside], never))) == 5
 
 
@@ -141,7 +141,7 @@ def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
         list(walk_sets([tmp_path], lambda: True))
 
 
-# ------------------------------------------------------------ what is kept
+# ------------------------------------------------------------ the index
 
 
 def test_sets_are_indexed_from_the_smallest_to_the_biggest() -> None:
@@ -234,7 +234,7 @@ def test_file_names_can_be_invalid_text(tmp_path: Path) -> None:
     assert Path(indexed.summary.files[0].label).as_uri().endswith("-buffer-assignment.txt")
 
 
-# ------------------------------------------------------------ when they are loaded again
+# ------------------------------------------------------------ reloading
 
 
 def _known(found: Iterator[Indexed[str]]) -> dict[Path, Indexed[str]]:

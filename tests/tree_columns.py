@@ -1,7 +1,7 @@
 """Read the columns of a dump file from its syntax tree.
 
-The server reads rows without a tree (grammar/python/tree_sitter_xla_dump/rows.c). This reader takes the same columns
-from the grammar's tree, and tests hold the two equal.
+The server reads rows without a tree (grammar/python/tree_sitter_xla_dump/rows.c). This reader derives the same columns
+from the tree of the grammar; tests compare the two.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,13 @@ def tree_columns(data: bytes) -> FileColumns:
 
 
 Visitors: TypeAlias = dict[str, Callable[[Any, TreeCursor, Node], None]]
-"""By the name of a node, what is called with the cursor there; it leaves the cursor there."""
+"""The visitor of each node type. It is called with the cursor at the node, and must leave the cursor there."""
 
 
 class Walk:
-    """All tables as they grow. The grammar gives a node only to what is right to its end, so the parts of a row can be
-    told by their order.
+    """Collects the rows of all tables.
+
+    The grammar creates the node of a row only if the whole row is valid, so the order of its children identifies them.
     """
 
     def __init__(self, data: bytes, visitors: Visitors) -> None:
@@ -43,13 +44,13 @@ class Walk:
         self._tables = {name: Rows(table) for name, table in FileColumns.tables().items()}
 
     def columns(self) -> FileColumns:
-        """What was collected."""
+        """Return the tables collected so far."""
         tables = FileColumns.tables()
         columns = [table.of(self._tables[name].cells) for name, table in tables.items()]
         return FileColumns(tuple(self._names), tuple(self._indices), *columns)  # type: ignore[arg-type]
 
     def visit_children(self, cursor: TreeCursor) -> None:
-        """Visits what is directly below the cursor."""
+        """Call the visitors of the children of the node at the cursor."""
         if not cursor.goto_first_child():
             return
         while True:
@@ -92,11 +93,11 @@ SECTIONS: Final = {
     "allocations_with_values": Section.REPORT,
     "memory_space": Section.REPORT,
 }
-"""The nodes that are parts of a dump."""
+"""The section of each node type that is a part of a dump."""
 
 
 def span(node: Node | None) -> tuple[int, int]:
-    """The first byte of a node and the one after its last, NONE without a node."""
+    """Return the start and the end of a node in bytes, or twice NONE without a node."""
     return (node.start_byte, node.end_byte) if node else (NONE, NONE)
 
 
@@ -107,7 +108,7 @@ def _here(cursor: TreeCursor) -> Node:
 
 
 class ReportWalk(Walk):
-    """The tables of a report. Until 2026-03 it lists allocations, since then tables for each memory space."""
+    """Visits memory usage reports. Until 2026-03 they list allocations, since then tables for each memory space."""
 
     _report_allocation = NONE
     _space = NONE
@@ -195,13 +196,13 @@ _KINDS: Final = {
     b"preallocated-temp": Kind.PREALLOCATED_TEMP.value,
 }
 
-# The columns, in characters, at which the names of the stack trace's tree start: 4, then 10, 14, 18 ...
+# Names in the stack trace start at these columns, by depth and in characters: 4, 10, 14, 18 and so on.
 _BRANCH_INDENT: Final = 6
 _BRANCH_WIDTH: Final = 4
 
 
 class _Walk(ReportWalk):
-    """A `visit_` method is called with the cursor at a node of that name, and leaves it there."""
+    """Visits a whole dump. Each `visit_` method follows the contract of `Visitors`."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data, _VISITORS)
@@ -213,10 +214,10 @@ class _Walk(ReportWalk):
         self._schedule = self._tables["schedule"]
         self._live_ranges = self._tables["live_ranges"]
         self._peak_buffers = self._tables["peak_buffers"]
-        # The rows that the walk is below.
+        # The rows of the allocation and the used value around the cursor.
         self._allocation = NONE
         self._used_value = NONE
-        # The dump set that the text is about, where it tells; nothing is visited in others.
+        # The stem in the first file marker of the text. Sections with another stem are skipped.
         self._stem: str | None = None
 
     # ------------------------------------------------------------ allocations
@@ -225,7 +226,7 @@ class _Walk(ReportWalk):
         header = node.child_by_field_name("header")
         first = self._slices.count
         self._allocation = self._allocations.count
-        # Before its values: what is unknown in it comes first.
+        # The header comes before the children, to keep unknown lines in the order of the file.
         cells = self._header_cells(header) if header else (NONE,) * 10
         self.visit_children(cursor)
         self._allocation = NONE
@@ -233,7 +234,7 @@ class _Walk(ReportWalk):
         self._allocations.add(header.start_byte, header.end_byte, first, self._slices.count - first, *cells)
 
     def _header_cells(self, header: Node) -> tuple[int, ...]:
-        """The cells of `Allocations` from `index` on."""
+        """Return the cells of a row of `Allocations`, starting with `index`."""
         index = size = color = parameter = parameter_index = NONE
         parameter_shape = output_shape = (NONE, NONE)
         kind = 0
@@ -276,7 +277,7 @@ class _Walk(ReportWalk):
         )
 
     def _value_cells(self, value: Node) -> tuple[int, int, int, int]:
-        """Id, name, index and colour."""
+        """Return the id, name, index and color of a value."""
         number, name, *rest = value.named_children
         index = color = NONE
         for part in rest:

@@ -86,7 +86,7 @@ class Ours:
         return dict(zip(map(str, values.id.tolist()), steps, strict=True))
 
     def values_in(self, row: int) -> list[int]:
-        """The rows of the values in an allocation."""
+        """Return the rows of the values in an allocation."""
         return [value for value, place in enumerate(self.dump.values.allocation.tolist()) if place == row]
 
     def rows(self, color: int, kinds: Kind) -> list[int]:

@@ -10,7 +10,7 @@ _LISTS = ("heap simulator", "heap by event", "heap by step", "spans", "blocks", 
 
 
 def tables(results: list[Result], versions: dict[str, str]) -> str:
-    """All tables. A number on which both sides agree is printed once, others as `ours ≠ theirs`."""
+    """Return all tables. A number on which both sides agree is printed once, others as `ours ≠ theirs`."""
     comparisons = sum(len(result.comparisons) for result in results)
     differences = sum(len(result.differences) for result in results)
     spaces = [(result, space) for result in results for space in result.spaces]

@@ -55,7 +55,7 @@ def test_readme_shows_the_recorded_tables() -> None:
     assert f"<!-- tables -->\n\n{shown}\n<!-- end of tables -->" in (_HERE / "README.md").read_text()
 
 
-# ---------------------------------------------------------------- wrong numbers are found
+# ---------------------------------------------------------------- sensitivity to wrong numbers
 
 
 def _number_paths(facts: Any, way: tuple[Any, ...] = ()) -> Any:

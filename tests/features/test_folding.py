@@ -15,7 +15,7 @@ from samples import (
     analysis_of,
     assignments,
     dump_file,
-    odd_texts,
+    malformed_texts,
     on_all_dumps,
 )
 from xla_lens.features.folding import Fold, folds
@@ -80,7 +80,7 @@ SECTION 21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
 
 
 def test_header_behind_the_instruction_before() -> None:
-    """The line belongs to the value of the header."""
+    """The shared line belongs to the value of the header."""
     check(
         DUMPS / "cpu-jaxlib0.4.30/zero_size/module_0003.jit__lambda_.cpu_after_optimizations-buffer-assignment.txt",
         FileKind.BUFFER_ASSIGNMENT,
@@ -251,4 +251,4 @@ def test_folds_of_all_dumps_nest_or_are_disjoint(of_all_dumps: Mapping[str, Coun
 
 
 def test_folds_of_broken_dumps_nest_or_are_disjoint() -> None:
-    assert sum(len(_check_nesting(dump_file(text))) for text in odd_texts()) > 1000
+    assert sum(len(_check_nesting(dump_file(text))) for text in malformed_texts()) > 1000

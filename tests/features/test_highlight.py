@@ -65,7 +65,7 @@ def test_highlights_of_a_value(marked: str) -> None:
 
 
 def test_alias_itself_is_highlighted() -> None:
-    """The reading instruction of a use: its own value is mentioned by its own name elsewhere."""
+    """The alias is the user in a use; other lines mention its value under the name of that value."""
     analysis = analysis_of(SEED)
     file, mention = mark(analysis, "  cublas-gemm.1, operand 1\n      ^")
     assert mention

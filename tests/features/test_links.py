@@ -264,7 +264,7 @@ def _every_frame_is_known(path: Path) -> int:
     module = loaded.module
     ids = set(map(int, re.findall(rb"metadata=\{[^}]*stack_frame_id=([0-9]+)", module.data)))
     if not len(module.columns.stack_frames):
-        # What XLA extracts from a module to look at it has the numbers, but not the tables.
+        # Modules that XLA extracts from another one for inspection have frame ids, but no tables.
         assert not hlo_links(module, 10) or b"source_file=" in module.data
         return -len(ids)
     for number in ids:
@@ -296,7 +296,7 @@ def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
 
 
 def _check_all_links(analysis: Analysis) -> tuple[int, int]:
-    """Check the same, and that no source lacks a link."""
+    """Check all links, and that each source has one."""
     sources, headers = _check_links(analysis)
     used = analysis.dump.used
     if used and sources < 10_000:

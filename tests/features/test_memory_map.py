@@ -20,8 +20,8 @@ from samples import (
     assignments,
     dump_file,
     facts,
+    malformed_texts,
     module_of,
-    odd_texts,
     on_all_dumps,
 )
 from xla_lens.features.memory_map import STEP_LIMIT, memory_map
@@ -243,7 +243,7 @@ def test_maps_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> No
 
 def test_damaged_dumps_have_a_map() -> None:
     count = 0
-    for text in odd_texts():
+    for text in malformed_texts():
         _check_form(_data(analyse([dump_file(text)])))
         count += 1
     assert count > 100

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from samples import SHARED_DUMPS, SPLIT, analysis_of, dump_file, facts, module_of, odd_texts, on_all_dumps
+from samples import SHARED_DUMPS, SPLIT, analysis_of, dump_file, facts, malformed_texts, module_of, on_all_dumps
 from xla_lens.features.hover import hover
 from xla_lens.features.overview import Overview, overview
 from xla_lens.model.analysis import Analysis, analyse
@@ -71,7 +71,7 @@ def test_overviews_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) 
 def test_damaged_dumps_have_an_overview() -> None:
     """Check that each row can be described, too."""
     count = 0
-    for text in odd_texts():
+    for text in malformed_texts():
         analysis = analyse([dump_file(text)])
         found: Overview = overview(analysis, None, 1000)
         assert len(found.allocations) == found.allocation_count

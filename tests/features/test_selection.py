@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, dump_file, odd_texts, on_all_dumps
+from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, dump_file, malformed_texts, on_all_dumps
 from xla_lens.features.selection import selection
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Role, mention_at
@@ -247,7 +247,7 @@ def test_mentions_can_be_selected_on_all_dumps(of_all_dumps: Mapping[str, Counte
 
 
 def test_damaged_dumps_have_selections() -> None:
-    for text in odd_texts():
+    for text in malformed_texts():
         file = dump_file(text)
         for offset in (0, len(text), *_places(file, 20)):
             _check_chain(file, offset)

@@ -17,7 +17,7 @@ from samples import (
     analysis_of_text,
     assignments,
     dump_file,
-    odd_texts,
+    malformed_texts,
     on_all_dumps,
 )
 from xla_lens.features.hover import hover
@@ -338,7 +338,7 @@ def test_names_of_all_dumps_agree_with_hovers(of_all_dumps: Mapping[str, Counter
 
 def test_damaged_dumps_have_tokens() -> None:
     seen = 0
-    for text in odd_texts():
+    for text in malformed_texts():
         file = dump_file(text)
         analysis = analyse([file])
         found = tokens(analysis, file, 0, len(text), 10**6)

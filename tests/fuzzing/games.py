@@ -33,7 +33,7 @@ _CANCELLED = -32800
 
 
 class Log(logging.Handler):
-    """Collects what the server logs, which must be nothing."""
+    """Collects log messages of the server. A game fails if there are any."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -44,7 +44,10 @@ class Log(logging.Handler):
 
 
 class Player:
-    """An editor that acts at random. `dumps` are the files of dump sets by name, `asked` counts results by method."""
+    """An editor that acts at random. `dumps` are the files of dump sets by name.
+
+    `request_counts` counts results by method.
+    """
 
     def __init__(
         self, editor: Inside, chance: random.Random, folder: Path, encoding: str, dumps: Sequence[Mapping[str, bytes]]
@@ -56,7 +59,7 @@ class Player:
         self.dumps = dumps
         self.maker = Maker(chance, [command.value for command in Command])
         self.versions: dict[str, int] = {}
-        self.asked: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
 
     # ---------------------------------------------------------------- documents
 
@@ -159,7 +162,7 @@ class Player:
             return
         # In a long game the recorded messages would fill the memory.
         self.editor.messages.clear()
-        self.asked[method] += 1
+        self.request_counts[method] += 1
         self.maker.learn(method, result)
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:
             # The result of a command may be from before an edit.
@@ -254,8 +257,8 @@ async def play_edits(player: Player, number: int, rounds: int) -> int:
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    # A file without a telling name is left out: after edits that destroy its header it stays in its set, while a fresh
-    # load would not recognise it.
+    # Skip files that are recognized by content only: after edits that destroy the header, such a file stays in its set,
+    # while a fresh load would not recognize it.
     names = [name for name in files if split_name(name)[1] is not None or "optimizations" not in name] or list(files)
     for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
         player.open(folder / name, decoded(chance, files[name]))

@@ -12,7 +12,7 @@ import attrs
 from lsprotocol import types as lsp
 
 from fuzzing.positions import Text
-from lsp.metamodel import fields_of, is_against_rules
+from lsp.metamodel import fields_of, violated_rule
 
 _STRINGS = (
     "",
@@ -59,8 +59,8 @@ _TOKENS = itertools.count()
 
 
 class Maker:
-    """Generates parameters. `texts` are the open documents by URI, `answers` the last results by method, `uris` those
-    of pages, and `share` is the share of optional properties that are present.
+    """Generates parameters. `texts` are the open documents by URI, `answers` the last results by method, `uris` the
+    URIs of pages, and `share` the fraction of optional properties that are present.
     """
 
     def __init__(self, chance: random.Random, commands: Sequence[str]) -> None:
@@ -138,7 +138,7 @@ class Maker:
                 for name, field in fields_of(wanted).items()
                 if field.is_required or self.chance.random() < self.share
             }
-            if not is_against_rules(made, wanted):
+            if not violated_rule(made, wanted):
                 return made
 
     def _command(self) -> Any:

@@ -25,7 +25,7 @@ DID_LOAD = "xla-lens/didLoad"
 
 
 class Violation(AssertionError):
-    """A message is invalid. The text says where and why."""
+    """A message is invalid. The text of the exception names the place and the reason."""
 
 
 @attrs.frozen
@@ -114,8 +114,8 @@ def fields_of(wanted: type) -> Mapping[str, Field]:
     return {_json_name(field.name): _field(wanted, field) for field in attrs.fields(wanted)}
 
 
-def is_against_rules(value: Any, wanted: type) -> str | None:
-    """Yield the rules of the specification's prose that a value violates."""
+def violated_rule(value: Any, wanted: type) -> str | None:
+    """Describe the rule in the prose of the specification that a value violates; None if it violates none."""
     rule = _RULES.get(wanted)
     return rule(value) if rule else None
 
@@ -206,7 +206,7 @@ def _check_object(value: Any, wanted: type, where: str) -> None:
     for name, field in fields.items():
         if field.is_required and name not in value:
             raise Violation(f"{where}: {wanted.__name__} needs {name!r}")
-    if reason := is_against_rules(value, wanted):
+    if reason := violated_rule(value, wanted):
         raise Violation(f"{where}: {reason}")
 
 

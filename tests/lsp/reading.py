@@ -75,7 +75,7 @@ class Reader:
     def replace(self, uri: str, old: str, new: str) -> None:
         """Replace a text that occurs once in an open document. Only the differing part is sent."""
         text = self.texts[uri]
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in it"
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times"
         self.texts[uri] = text.replace(old, new)
         same = _same(old, new)
         old, new, start = old[same:], new[same:], text.index(old) + same
@@ -98,11 +98,11 @@ class Reader:
         """Return the position of a mark: a line that occurs once in a document, and below it a line with a `^`."""
         line, mark = marked.strip("\n").split("\n")
         rows = [row for row, found in enumerate(lines(self.text(uri))) if found == line]
-        assert len(rows) == 1, f"{line!r} stands {len(rows)} times in it"
+        assert len(rows) == 1, f"{line!r} occurs {len(rows)} times"
         return {"line": rows[0], "character": self.width(line[: mark.index("^")])}
 
     def text(self, uri: str) -> str:
-        """Return the text of a document, from the editor or else from disk."""
+        """Return the text of an open document, or else the text on disk."""
         return self.texts[uri] if uri in self.texts else path_of(uri).read_bytes().decode()
 
     def text_at(self, uri: str, range_: Range) -> str:

@@ -92,7 +92,7 @@ def test_failure_is_reported(
 
 
 _FIRST = (lsp.TEXT_DOCUMENT_CODE_LENS, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
-"""Requests whose answers lead to others."""
+"""Requests whose answers are used for further requests."""
 
 
 @pytest.mark.parametrize("broken", [_FIRST, HANDLERS.keys() - set(_FIRST)], ids=["first", "others"])

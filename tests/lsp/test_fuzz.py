@@ -22,7 +22,7 @@ _DUMPS = dump_sets(DUMPS, _LONGEST)
 
 
 def _seeds(quick: Iterable[int]) -> list[Any]:
-    """Eight seeds. `make test` plays some of them."""
+    """Return eight seeds. `make test` plays only the `quick` ones."""
     return [seed if seed in quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(8)]
 
 
@@ -75,7 +75,7 @@ async def test_every_request_succeeds_for_every_release(tmp_path: Path) -> None:
             player.check_diagnostics()
             for uri in list(player.texts):
                 player.close(uri)
-        asked = player.asked
+        asked = player.request_counts
     assert asked.keys() == set(REQUESTS)
     assert all(asked[method] > len(_DUMPS) // 3 for method in REQUESTS)
 
@@ -89,7 +89,7 @@ def test_each_operator_changes_a_text() -> None:
 
 
 def test_reference_implementation_of_positions_is_right() -> None:
-    """The positions of the server are compared with these."""
+    """The fuzz tests compare the positions of the server with those of `fuzzing.positions`."""
     text = Text("a\r\n🚀b\rc\n", "utf-16")
     assert [text.position(index) for index in (0, 1, 2, 3, 4, 5)] == [
         {"line": line, "character": character} for line, character in ((0, 0), (0, 1), (0, 1), (1, 0), (1, 2), (1, 3))

@@ -18,7 +18,7 @@ _SETS = 2_000
 
 @pytest.fixture(autouse=True)
 def fast_switching() -> Iterator[None]:
-    """Threads that alternate as often as possible."""
+    """Switch threads as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

@@ -370,8 +370,8 @@ def test_header_without_a_valid_length_is_rejected(data: bytes) -> None:
 
 @pytest.mark.parametrize("length", [-5, 0, 5, 50], ids=lambda length: f"off by {length}")
 async def test_bad_header_ends_the_connection(server: Process, length: int) -> None:
-    """A message whose length is wrong loses the start of the next one. To search for it would continue a conversation
-    from which messages are missing; an editor that sees the server exit starts it again and sends its documents anew.
+    """After a wrong length, the start of the next message is unknown. Searching for it could skip messages and leave
+    documents stale. If the server exits instead, the editor restarts it and sends its documents again.
     """
     await server.initialize()
     _open(server)

@@ -29,7 +29,7 @@ _ROUNDS = 60
 
 
 class _Lines(Text):
-    """A text whose random positions are the same in each encoding and with both line ends."""
+    """A text with random positions that do not depend on the encoding and the line ends."""
 
     def some(self, chance: random.Random) -> Any:
         start, end = chance.choice(self.spans)

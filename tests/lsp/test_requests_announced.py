@@ -48,7 +48,7 @@ _TESTS: Mapping[str, Callable[..., Any]] = {
     lsp.TEXT_DOCUMENT_CODE_ACTION: lenses_and_actions.test_actions_of_a_finding,
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: diagnostics.test_pulled_diagnostics_are_unchanged_the_second_time,
     lsp.WORKSPACE_DIAGNOSTIC: diagnostics.test_workspace_diagnostics_contain_all_files_of_open_sets,
-    lsp.WORKSPACE_SYMBOL: workspace.test_queries,
+    lsp.WORKSPACE_SYMBOL: workspace.test_query_finds_symbols,
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: pages.test_live_set_page,
     lsp.WORKSPACE_EXECUTE_COMMAND: commands.test_commands_return_what_the_command_line_prints,
 }

@@ -56,7 +56,7 @@ async def test_explain_returns_the_page_of_every_code(reader: Reader) -> None:
 
 
 async def test_show_live_set_at_a_position(reader: Reader) -> None:
-    """The live set at the step, or for a value at the step where it is born."""
+    """The step is the one at the position, or the first step of the value there."""
     await reader.start()
     uri = reader.open(SEED)
     for marked, step in (
@@ -232,7 +232,7 @@ async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, load
     for file in find_set(path).paths.values():
         assert (await reader.run("report", {"uri": file.as_uri()})).startswith("## `jit_train_step`\n")
     await show_page(reader, "showLiveSet", uri=path.as_uri(), step=5)
-    assert loads.count == 1, "it is read once, and kept for what is asked next"
+    assert loads.count == 1, "the set is read once, and cached for later commands"
     for name in ("README.md", "no-buffer-assignment.txt"):
         (tmp_path / name).write_text("# no dump\n")
     for name in ("README.md", ".", "none", "x-live-range.txt"):

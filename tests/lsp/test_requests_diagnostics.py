@@ -105,7 +105,7 @@ async def test_diagnostics_of_files_that_are_not_open_are_published(reader: Read
     (diagnostic,) = reader.editor.diagnostics[values]
     assert reader.text_at(values, diagnostic["range"]) == "<246 constant.39 @0>"
     reader.close(uri)
-    # The set has no open documents any more.
+    # The set no longer has open documents.
     await _until(reader, values, [])
     await _until(reader, live, [])
 

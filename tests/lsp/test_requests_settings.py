@@ -21,7 +21,7 @@ _PUSHED: Mapping[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _poll_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.05)
 
 
@@ -154,7 +154,7 @@ async def test_settings_of_the_wrong_type_are_reported(reader: Reader, sent: Any
 
 
 async def test_invalid_setting_is_reported_once(reader: Reader) -> None:
-    """The other settings are used."""
+    """Valid settings beside it take effect."""
     wrong = {"inlayHints": {"enable": "no"}, "references": {"limit": 3}}
     reader.editor.settings = wrong
     await reader.start()

@@ -240,7 +240,7 @@ _NOTHING = {"value": -1, "allocation": -1, "step": -1}
 
 @in_all_encodings
 async def test_what_is_at_returns_rows_and_step(reader: Reader) -> None:
-    """The value by its row in the memory map, whichever file mentions it, and the step if one is mentioned."""
+    """Every file gives the same row of the memory map for a value, and the step where the text mentions one."""
     await reader.start()
     uris: dict[str, str] = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
     maps = await reader.run("memoryMap", {"uri": uris["buffer-assignment"]})

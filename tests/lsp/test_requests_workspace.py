@@ -131,7 +131,7 @@ async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> 
 
 
 async def test_all_sets_below_a_folder_are_found(reader: Reader) -> None:
-    """A file whose name gives no kind is recognised by its content."""
+    """Files with unknown names are recognized by their content."""
     await reader.start(RICH, DUMPS)
     found = await _find(reader, "kind:module")
     files = [set(files.paths.values()) for files in find_sets(DUMPS)]

@@ -1,4 +1,4 @@
-"""Long sessions and big texts: memory is freed, and nothing is left over."""
+"""Long sessions and big texts: memory is freed, and no tasks or documents leak."""
 
 import asyncio
 import gc
@@ -120,7 +120,7 @@ async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, wher
 
 @pytest.mark.slow
 async def test_replace_all_does_not_block_the_event_loop(server: Process) -> None:
-    """Some editors send a replacement in the whole text as many changes. Other requests must not wait long for it."""
+    """Some editors send a "replace all" as many separate changes. Other requests must not wait long for it."""
     await server.initialize(RICH)
     text = "".join(f"    {number}:name.{number}\n" for number in range(200_000))
     document = {"uri": "untitled:x", "languageId": "xla-dump", "version": 1, "text": text}

@@ -1,4 +1,4 @@
-"""Each edit of a dump is reported at its line, with few findings and no false alarm."""
+"""Each edit of a dump is reported at its line, with at most two findings and no false alarm."""
 
 from functools import cache
 

@@ -178,7 +178,7 @@ def test_damaged_sets_have_a_summary(path: Path) -> None:
 
 
 def test_unsorted_tables_have_a_summary() -> None:
-    """With the greatest steps and sizes that are possible."""
+    """Uses the greatest possible steps and sizes."""
     text = SEED.read_text().replace(":4-5", ":4-9223372036854775806").replace("size=8,", "size=9223372036854775807,")
     analysis = analysis_of_text(text)
     assert _check_places(analysis, summarise(analysis, Encoding.UTF16)) > 1

@@ -53,7 +53,7 @@ def offset_onto_neighbour(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def size_past_allocation(rng: random.Random, view: View) -> Mutation | None:
-    """Let a value grow past the end of its allocation. It may then overlap others."""
+    """Grow a value past the end of its allocation. It may then overlap others."""
     row = pick(rng, view.all("slice"))
     if not row or not row.parent:
         return None
@@ -124,7 +124,7 @@ def human_total(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """If it was the value of a parameter, the allocation no longer holds that parameter."""
+    """After the edit, the allocation of a parameter may lack the value of that parameter."""
     rows = (row for row in view.all("slice") if row["id"] in view.header and not view.is_last(row))
     row = pick(rng, rows)
     if not row:
@@ -152,7 +152,7 @@ def without_live_out(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def second_output(rng: random.Random, view: View) -> Mutation | None:
-    """The allocation usually holds no value of that shape. Either of the two may be reported."""
+    """Mark a second allocation as output. It usually has no value of that shape. Either allocation may be reported."""
     output = next((line for line in view.all("allocation") if line["output"]), None)
     header = pick(rng, (line for line in view.all("allocation") if not line["output"] and not line["parameter"]))
     if not output or not header:
@@ -186,7 +186,7 @@ def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | No
 
 @edit
 def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
-    """The new number leaves a gap below it."""
+    """Change a parameter number to one that leaves a gap below it."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     line = pick(rng, headers)
     if not line:
@@ -197,7 +197,7 @@ def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_number(rng: random.Random, view: View) -> Mutation | None:
-    """Numbers ascend by one. The wrong one shows at its own header, the next one, or the other one with that number."""
+    """Numbers ascend by one. A wrong one is reported at its header, at the next header, or at its duplicate."""
     headers = view.all("allocation")
     header = pick(rng, headers)
     if not header:
@@ -223,7 +223,7 @@ def allocation_size(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """The next header shows the gap. The values of the last allocation would just seem to belong to the one before."""
+    """The gap is reported at the next header. Skips the last one: its values would seem to belong to the one before."""
     headers = view.all("allocation")
     pair = pick(rng, pairwise(headers))
     if not pair:
@@ -242,7 +242,7 @@ def slice_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def slice_id(rng: random.Random, view: View) -> Mutation | None:
-    """To the id of another value."""
+    """Change an id to that of another value."""
     row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
     other = pick(rng, (other for other in view.all("slice") if row and other["id"] != row["id"]))
     if not row or not other:

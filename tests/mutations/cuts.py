@@ -10,9 +10,9 @@ from mutations.view import View
 def _looks_complete(view: View, file: str, place: int) -> bool:
     """Whether some XLA release prints a file like the rest of one that is cut after a line.
 
-    Such cuts cannot be seen: at the parts that XLA prints to several files, in dumps of releases without live ranges or
-    stack traces, and before allocations without bytes or values. Dumps that quote instructions always have live ranges
-    and a peak.
+    Such cuts cannot be detected. They are between parts that XLA also prints to separate files, in dumps of releases
+    without live ranges or stack traces, and before allocations without bytes or values. Dumps that quote instructions
+    always have live ranges and a peak.
     """
     data = view.files[file]
     rest = data[place:].lstrip(b"\n")
@@ -29,7 +29,7 @@ def _looks_complete(view: View, file: str, place: int) -> bool:
 
 
 _HEAD = 200
-"""Bytes that always remain, so that the kind of the file stays recognisable."""
+"""Bytes that always remain, so that the kind of the file can be recognized."""
 
 
 @edit

@@ -57,7 +57,7 @@ def _live_at(view: View, step: int) -> frozenset[Line]:
 
 @edit
 def peak_step(rng: random.Random, view: View) -> Mutation | None:
-    """To a step at which other values are live. XLA's rule needs the whole shapes of all values."""
+    """Change the peak step to one with other live values. XLA's rule needs the whole shapes of all values."""
     if not view.peak or not view.max or not all(_has_whole_shape(view, name) for name, _ in view.range):
         return None
     before = view.peak.number("step")

@@ -68,7 +68,7 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
     """Swap two instructions of the schedule that start live ranges.
 
-    Skips pairs of asynchronous operations, whose parts may start elsewhere.
+    Skips pairs of asynchronous operations: values of their parts may start at other steps.
     """
     names = {line.text("name") for line in _starting(view)}
     pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
@@ -81,7 +81,7 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def step_number(rng: random.Random, view: View) -> Mutation | None:
-    """Next to a row with the same step, either of the two may be wrong."""
+    """If another row has the new step, either of the two may be wrong."""
     steps = view.all("step")
     line = pick(rng, steps)
     if not line:
@@ -93,14 +93,14 @@ def step_number(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def step_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """The next row shows the gap."""
+    """The gap is reported at the next row."""
     pair = pick(rng, pairwise(view.all("step")))
     return made(view, [removed(pair[0])], [pair[1]], "schedule-mismatch") if pair else None
 
 
 @edit
 def step_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To an instruction that is scheduled at another step."""
+    """Change a name to that of an instruction at another step."""
     line, other = pick(rng, view.all("step")), pick(rng, view.all("step"))
     if not line or not other or line is other:
         return None
@@ -185,7 +185,7 @@ def _starts_in_place(view: View, line: Line) -> set[int]:
 
 @edit
 def end_lowered(rng: random.Random, view: View) -> Mutation | None:
-    """To a step before the last use at which no other value takes over the bytes."""
+    """Move an end to a step before the last use, unless another value takes over the bytes there."""
     lines = view.all("range")
     for line in rng.sample(lines, len(lines)):
         use = _last_use(view, line)
@@ -218,7 +218,7 @@ def range_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def range_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To a value that has a live range. Either of the two may be wrong."""
+    """Change the name to that of a value with a live range. Either of the two may be wrong."""
     line = pick(rng, view.all("range"))
     other = pick(rng, (other for other in view.all("range") if line and other["name"] != line["name"]))
     if not line or not other or (other.text("name"), line.text("index")) not in view.range:

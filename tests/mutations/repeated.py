@@ -22,7 +22,7 @@ def slice_twice(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_twice(rng: random.Random, view: View) -> Mutation | None:
-    """There are then also two of what can only exist once, such as a parameter, and the total is too small."""
+    """Also repeats properties that can exist only once, such as a parameter number. The total is then too small."""
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return _twice(view, pick(rng, view.all("allocation")), "duplicate-allocation", also)
 

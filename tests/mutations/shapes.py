@@ -107,7 +107,9 @@ def output_shape(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
-    """In the text of an instruction that defines a single value. The finding is there or at the slice."""
+    """Change the shape in the text of an instruction that defines a single value. The finding is in that text or at the
+    slice.
+    """
     quotes = [
         (header, quote)
         for header, quote in view.quotes.items()

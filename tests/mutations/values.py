@@ -30,7 +30,7 @@ def used_value_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def used_value_id(rng: random.Random, view: View) -> Mutation | None:
-    """To the id of another value."""
+    """Change an id to that of another value."""
     header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
     other = pick(rng, (line for line in view.all("value") if header and line["id"] != header["id"]))
     if not header or not other:
@@ -77,7 +77,7 @@ def use_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def use_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To a quoted instruction. It may run after the live range of the value."""
+    """Change the user to a quoted instruction, which may run after the live range of the value."""
     use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
     names = [name for name in view.step if name in view.instruction and use and name != use["name"]]
     if not use or not names:
@@ -96,7 +96,7 @@ def _later_positions(view: View) -> list[Line]:
 
 @edit
 def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """Instructions that read the value through this position now read nothing."""
+    """Instructions that read the value through this position then read an undefined name."""
     line = pick(rng, _later_positions(view))
     if not line:
         return None
@@ -105,7 +105,7 @@ def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | No
 
 @edit
 def position_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To an existing position. Either of the two may be reported."""
+    """Change a position to an existing one. Either of the two may be reported."""
     line = pick(rng, _later_positions(view))
     if not line:
         return None
@@ -123,7 +123,9 @@ def position_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """In the text of an instruction, for operands with a use. The finding is there, at the use or at the header."""
+    """Change an operand that has a use in the text of an instruction. The finding is in that text, at the use or at the
+    header of the value.
+    """
     uses: dict[tuple[bytes, int], list[Line]] = {}
     for use in view.all("use"):
         uses.setdefault((use.text("name"), use.number("operand")), []).append(use)

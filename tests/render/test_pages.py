@@ -1,4 +1,4 @@
-"""Pages: what they say, and where their links lead."""
+"""Pages: their text, and the targets of their links."""
 
 import re
 from dataclasses import replace
@@ -278,7 +278,7 @@ def _pages(analysis: Analysis) -> list[Page]:
 
 
 def _check_links(analysis: Analysis, page: Page) -> int:
-    """Each link leads to the row of what it says; gives their number."""
+    """Check that each link leads to a row with its text. Return the number of links."""
     dump = analysis.dump
     shown = _page(analysis, page, limit=200)
     data = shown.text.encode()
@@ -303,7 +303,7 @@ def _check_links(analysis: Analysis, page: Page) -> int:
 
 
 def _check_numbers(analysis: Analysis, page: Page) -> None:
-    """What a page tells is what the report tells."""
+    """Check that pages show the numbers of the report."""
     facts = page_facts(analysis, page, 200)
     shown = _page(analysis, page, 200)
     if isinstance(facts, LiveSetFacts):

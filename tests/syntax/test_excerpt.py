@@ -1,4 +1,4 @@
-"""Lines that are parsed alone have the words that they have within the whole file."""
+"""Lines that are parsed on their own have the same words as within the whole file."""
 
 import random
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tree_sitter import Parser
 
-from samples import DUMPS, dump_file, dump_paths, odd_texts
+from samples import DUMPS, dump_file, dump_paths, malformed_texts
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import _words_below, nodes_at, words
@@ -44,7 +44,7 @@ def _check(file: DumpFile) -> None:
         first = text.rfind(b"\n", 0, start) + 1
         last = (text + b"\n").index(b"\n", end)
         if any(word_start < first < word_end for _, word_start, word_end in without_value):
-            continue  # such an instruction has no row
+            continue  # An instruction without a value has no row.
         inner, expected = (
             [word for word in some if first < word[2] and word[1] < last and word[0] not in _OTHER_GRAMMARS]
             for some in (found, whole)
@@ -59,7 +59,7 @@ def test_lines_have_the_words_of_the_whole_file(path: Path) -> None:
 
 
 def test_lines_of_broken_dumps_have_the_words_of_the_whole_file() -> None:
-    for text in odd_texts():
+    for text in malformed_texts():
         _check(dump_file(text))
 
 
@@ -97,7 +97,7 @@ def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -
 
 
 def test_nodes_at_a_byte_are_nested() -> None:
-    for text in odd_texts():
+    for text in malformed_texts():
         file = dump_file(text)
         for offset in range(0, len(text) + 1, 1 + len(text) // 50):
             spans = [(start, end) for _, start, end in nodes_at(text, file.columns, offset)]

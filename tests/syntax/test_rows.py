@@ -1,4 +1,4 @@
-"""The rows of dumps, read without a tree, are those of the grammar's tree."""
+"""The rows of dumps, read without a tree, match the tree of the grammar."""
 
 import random
 from collections.abc import Iterator

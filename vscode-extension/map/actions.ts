@@ -1,4 +1,4 @@
-/** What a reader can do, by pointer or by key. Only these send messages to the host; following its cursor does not. */
+/** The actions of the user, by pointer or by key. Only actions send messages to the host; following its cursor does not. */
 
 import type { MessageFromMap } from "../shared/messages";
 import type { WhatIsAt } from "../shared/protocol";
@@ -29,7 +29,7 @@ export interface Actions {
   zoomBytes(factor: number, at?: number): void;
   pan(steps: number, bytes: number): void;
   reset(): void;
-  /** Shows what the cursor of the text is on. */
+  /** Selects the value, allocation or step at the cursor of the text. */
   follow(at: WhatIsAt): void;
 }
 
@@ -124,7 +124,7 @@ export function actionsOn(
   return actions;
 }
 
-/** The view moved as little as possible to show a value. */
+/** The view, moved as little as possible to show a value. */
 function revealBox(scene: Scene, value: number): Partial<State> {
   const box = scene.layout.boxOf[value] ?? NONE;
   if (box === NONE) return {};

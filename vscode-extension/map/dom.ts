@@ -54,7 +54,7 @@ export function field(
   return { element: make("label", {}, make("span", {}, label), input), input };
 }
 
-/** Sets the text of an element unless it is the same: any assignment costs a layout. */
+/** Sets the text of an element unless it is the same: every assignment triggers a layout. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,4 +1,4 @@
-/** The host of the page: an editor that exchanges messages with it, or none; then the map is embedded in the page. */
+/** The host of the page: an editor that exchanges messages with it, or none if the map is embedded in the page. */
 
 import { isMemoryMap, type MessageFromMap, type MessageToMap, parseMessageToMap } from "../shared/messages";
 import type { MemoryMap } from "../shared/protocol";

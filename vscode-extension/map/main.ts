@@ -53,7 +53,7 @@ function receive(received: MessageToMap): void {
   }
 }
 
-/** Shows a map. After a reload of the same set, the state is kept as far as the new map has its values. */
+/** Shows a map. After a reload of the same set, keeps the parts of the state that still exist in the new map. */
 function show(newUri: string, map: MemoryMap): void {
   const saved = scene && uri === newUri ? toSaved(state, scene.model.map) : host.saved(newUri);
   uri = newUri;

@@ -54,7 +54,7 @@ export function keepFitting(plot: Plot, changed: () => void): void {
   }).observe(plot.element);
 }
 
-/** Fit a plot, and return whether its size changed. Not done in each frame, since reading sizes costs a layout. */
+/** Fit a plot, and return whether its size changed. Not called in each frame, since reading sizes triggers a layout. */
 function fit(plot: Plot): boolean {
   const { clientWidth, clientHeight } = plot.element;
   const ratio = devicePixelRatio || 1;

@@ -2,7 +2,7 @@
 
 export type Range = [low: number, high: number];
 
-/** Zoom by a factor around `at`, which keeps its position. The result has at min the length `min`, and is in `whole`. */
+/** Zoom by a factor around `at`, which keeps its position. The result is at least `min` long and lies within `whole`. */
 export function zoomed(range: Range, at: number, factor: number, whole: Range, min: number): Range {
   const length = Math.max(Math.min((range[1] - range[0]) / factor, whole[1] - whole[0]), min);
   const share = (at - range[0]) / (range[1] - range[0]);
@@ -27,7 +27,7 @@ export function revealing(range: Range, low: number, high: number, whole: Range)
   const length = range[1] - range[0];
   const margin = Math.max(0, Math.min(0.1 * length, (length - (high - low)) / 2));
   if (high - low > length) {
-    // An interval wider than the view that is partly visible stays so.
+    // Do not move for an interval that is wider than the view and already partly visible.
     if (low < range[1] && high > range[0]) return range;
     const start = low >= range[1] ? low - 0.1 * length : high - 0.9 * length;
     return within([start, start + length], whole);
@@ -37,7 +37,7 @@ export function revealing(range: Range, low: number, high: number, whole: Range)
     : within([high + margin - length, high + margin], whole);
 }
 
-/** Move a range into the whole; the whole itself if it is shorter. */
+/** Move a range into the whole. A range that is longer than the whole becomes the whole. */
 export function within(range: Range, whole: Range): Range {
   const length = range[1] - range[0];
   if (length >= whole[1] - whole[0]) return [...whole];
@@ -45,7 +45,7 @@ export function within(range: Range, whole: Range): Range {
   return [low, low + length];
 }
 
-/** Return the same range, or null for the whole: so "everything" stays everything when the whole changes. */
+/** Return the range, or null if it is the whole, so that a view of everything stays one when the whole changes. */
 export function unlessWhole(range: Range, whole: Range): Range | null {
   const slack = 1e-9 * (whole[1] - whole[0]);
   return range[0] <= whole[0] + slack && range[1] >= whole[1] - slack ? null : range;

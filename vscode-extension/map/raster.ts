@@ -1,5 +1,5 @@
 /**
- * Rasterizes rectangles. Each pixel belongs to one value, which also answers what is under the pointer. A rectangle smaller
+ * Rasterizes rectangles. Each pixel belongs to one value, which also serves to find the value under the pointer. A rectangle smaller
  * than a pixel still gets one, above larger rectangles; among several in one pixel, the largest wins. There is no spatial
  * index: skipping 40,000 rectangles out of view takes less than a millisecond.
  */
@@ -46,7 +46,7 @@ export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
   let drawnCount = 0;
   const fill = (box: number, x0: number, x1: number, y0: number, y1: number) => {
     for (let row = y0 * width; row < y1 * width; row += width) {
-      // Calling `fill` costs as much as setting some tens of pixels.
+      // Calling `fill` takes as long as setting dozens of pixels one by one.
       if (x1 - x0 > 24) pixels.fill(box, row + x0, row + x1);
       else for (let pixel = row + x0; pixel < row + x1; pixel++) pixels[pixel] = box;
     }

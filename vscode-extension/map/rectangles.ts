@@ -11,7 +11,7 @@ import { FAINT, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
 
-/** What was drawn last, which answers what is under the pointer. */
+/** The last frame, used to find the value under the pointer. */
 export interface Drawn {
   raster: Raster;
   x: Scale;

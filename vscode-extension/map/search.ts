@@ -74,7 +74,7 @@ function createMatcher(query: string): ((text: string) => boolean) | string {
   }
 }
 
-/** Return why a regular expression is rejected as too slow, empty if it is not. */
+/** Return the reason why a regular expression may be too slow, empty if it is fast. */
 function unsafeReason(pattern: string): string {
   const bare = pattern.replace(/\\[^\d]|\[(?:\\.|[^\]\\])*\]/g, "x");
   if (/\\\d/.test(bare) || bare.includes("\\k")) return "Backreferences are not supported";

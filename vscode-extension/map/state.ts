@@ -47,7 +47,7 @@ export const INITIAL: Readonly<State> = {
   valuesAs: "picture",
 };
 
-/** A state to save: values by label and allocations by index, since their rows may change when a dump is regenerated. */
+/** The saved form of a state. Identifies values by label and allocations by index, since rows change with each new dump. */
 export type SavedState = Omit<State, "selected"> & { selected: string };
 
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
@@ -69,7 +69,7 @@ export function toSaved(state: State, { strings, values, allocations }: MemoryMa
   };
 }
 
-/** Restore a state. Anything may be missing, invalid, or absent from the map; it gets its initial value then. */
+/** Restore a state. Parts that are missing, invalid or not in the map get their initial values. */
 export function fromSaved(given: unknown, { strings, values, allocations }: MemoryMap): State {
   const saved: SavedState = { ...NOTHING_SAVED };
   for (const key of KEYS) {

@@ -41,7 +41,7 @@ const VALUE_COLUMNS = keysOf<ValueColumns>({
 const CURVE_COLUMNS = ["curveStep", "curveBytes"] as const;
 const SPACE_NUMBERS = ["color", "reservedBytes", "peakLiveBytes", "peakStep"] as const;
 
-/** Return a message of the page, or undefined if it is none. */
+/** Return a message of the page, or undefined if it is invalid. */
 export function parseMessageFromMap(message: unknown): MessageFromMap | undefined {
   if (!isObject(message)) return undefined;
   const isValid =
@@ -49,7 +49,7 @@ export function parseMessageFromMap(message: unknown): MessageFromMap | undefine
   return isValid ? (message as MessageFromMap) : undefined;
 }
 
-/** Return a message of the extension, or undefined if it is none. */
+/** Return a message of the extension, or undefined if it is invalid. */
 export function parseMessageToMap(message: unknown): MessageToMap | undefined {
   return isObject(message) && isMessageToMap(message) ? (message as MessageToMap) : undefined;
 }

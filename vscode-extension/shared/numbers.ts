@@ -18,7 +18,7 @@ export function human(sizeBytes: number): string {
   return `${fixed(sizeBytes / 1024 ** power, power === 1 ? 1 : 2)} ${UNITS[power - 1]}`;
 }
 
-/** A size in a unit that fits, and in bytes where that is another: `1.50 KiB (1,536 bytes)`. */
+/** A size in a unit that fits, followed by bytes unless bytes are that unit: `1.50 KiB (1,536 bytes)`. */
 export function exact(sizeBytes: number): string {
   return Math.abs(sizeBytes) < 1024 ? `${sizeBytes} B` : `${human(sizeBytes)} (${grouped(sizeBytes)} bytes)`;
 }

@@ -23,7 +23,7 @@ export interface Parts {
   log: vscode.LogOutputChannel;
 }
 
-/** A command about a dump set: that of the file or module whose menu it is in, else the set in view. */
+/** A command about a dump set: that of the file or module in whose menu the user chose it, else the set in view. */
 type SetCommand = (parts: Parts, uri: vscode.Uri) => Promise<void>;
 
 const STATUS_MS = 5000;

@@ -12,7 +12,7 @@ export interface Follower {
   follow(uri: vscode.Uri, at: WhatIsAt): Promise<void>;
 }
 
-/** Debounces cursor movement, so that a cursor that runs through the text does not cause a request per line. */
+/** Debounces cursor movement, so that holding an arrow key does not cause a request per line. */
 const DEBOUNCE_MS = 100;
 
 /** Calls the followers when the cursor moves, and when `onDidShow` fires because a new view needs the position. */

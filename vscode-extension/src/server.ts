@@ -29,7 +29,7 @@ export class Server implements vscode.Disposable {
 
   /** Fires when the server loaded, reloaded or closed a dump set. */
   readonly onDidLoad = this.loaded.event;
-  /** Fires when the server has started or restarted; earlier answers are stale then. */
+  /** Fires when the server has started or restarted, which makes earlier answers stale. */
   readonly onDidStart = this.started.event;
 
   constructor(
@@ -40,8 +40,8 @@ export class Server implements vscode.Disposable {
   }
 
   /**
-   * Runs a command of the server, and starts the server if needed. Undefined if there is no server; the user has seen a
-   * message then. Throws the error with which the server answers.
+   * Runs a command of the server, and starts the server if needed. Returns undefined if the server cannot
+   * start; the user has seen a message then. Throws the error response of the server.
    */
   async execute<Name extends keyof Commands>(
     command: Name,
@@ -77,7 +77,7 @@ export class Server implements vscode.Disposable {
     const client = await this.starting;
     this.starting = undefined;
     this.hasShownProblem = false;
-    // A server that fails to end must not keep a new one from starting.
+    // Start a new server even if the old one fails to stop.
     await client?.dispose().catch((error: unknown) => this.log.warn(`the server did not end cleanly: ${error}`));
   }
 

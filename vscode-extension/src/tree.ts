@@ -42,7 +42,7 @@ export class Node {
   }
 }
 
-/** How long to wait before asking again while the server still reads sets. */
+/** The delay between requests for the modules while the server still reads sets. */
 const POLL_MS = 1000;
 
 export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Disposable {
@@ -111,7 +111,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     return nodes;
   }
 
-  /** Expands the module of a workspace with a single one, the first time only: the user may collapse it. */
+  /** Expands the only module of a workspace, once: the user may collapse it again. */
   private expandOnly([only, ...others]: readonly Node[]): void {
     if (this.hasExpanded || !only || others.length) return;
     this.hasExpanded = true;
@@ -136,13 +136,13 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     return new Node(item, undefined, createChildren, uri);
   }
 
-  /** Reveals the node of what the cursor is on, if the tree has one. */
+  /** Reveals the node of the value or allocation at the cursor, if the tree has one. */
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
     const found = await this.find(uri, at);
     if (found && this.view.visible) await this.view.reveal(found, { select: true, focus: false });
   }
 
-  /** The node of the value that the cursor is on, or else of the allocation. */
+  /** The node of the value at the cursor, or else of the allocation there. */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
     const overview = await this.sets.overview(uri);
     const roots = await this.getChildren();

@@ -99,7 +99,7 @@ class Window:
         shutil.copy(self.server.log, traces / "server.log")
         failure.add_note(f"The log of the extension (complete in {traces}) ends with:\n{log[-2000:]}")
 
-    # ------------------------------------------------------------ what is visible
+    # ------------------------------------------------------------ visible content
 
     def text(self) -> str:
         """Return all text of the window."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import BARE, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
+from samples import BARE, WHILE, analysis_of, malformed_modules, module_of, module_of_text, modules
 from xla_lens.features.hlo.call_hierarchy import VIEWS, Flow, find_item, incoming, item, outgoing
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloTarget
@@ -138,7 +138,7 @@ def test_incoming_and_outgoing_agree(path: Path) -> None:
 
 def test_hierarchy_of_broken_modules_is_complete() -> None:
     count = 0
-    for text in odd_modules():
+    for text in malformed_modules():
         module = module_of_text(text)
         for row in range(0, len(module.columns.instructions), 7):
             incoming, outgoing = _flow(module, HloInstruction(row))

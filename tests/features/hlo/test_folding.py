@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import PALLAS, WHILE, module_of, module_of_text, modules, odd_modules
+from samples import PALLAS, WHILE, malformed_modules, module_of, module_of_text, modules
 from xla_lens.features.hlo.folding import folds
 from xla_lens.model.hlo.module import HloModule
 
@@ -78,4 +78,4 @@ def test_folds_nest_or_are_disjoint(path: Path) -> None:
 
 
 def test_folds_of_broken_modules_nest_or_are_disjoint() -> None:
-    assert sum(_check(module_of_text(text)) for text in odd_modules()) > 100
+    assert sum(_check(module_of_text(text)) for text in malformed_modules()) > 100

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import BARE, WHILE, module_of, module_of_text, modules, odd_modules
+from samples import BARE, WHILE, malformed_modules, module_of, module_of_text, modules
 from xla_lens.features.hlo.selection import selection
 from xla_lens.model.hlo.module import HloModule
 
@@ -105,5 +105,5 @@ def test_each_range_lies_within_the_next(path: Path) -> None:
 
 def test_ranges_of_broken_modules_are_nested() -> None:
     chance = random.Random(0)
-    for text in odd_modules():
+    for text in malformed_modules():
         _check_places(module_of_text(text), [chance.randrange(len(text) + 1) for _ in range(20)])

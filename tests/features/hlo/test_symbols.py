@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import BARE, SEED, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
+from samples import BARE, SEED, WHILE, analysis_of, malformed_modules, module_of, module_of_text, modules
 from xla_lens.features.hlo.symbols import symbols
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.module import HloModule
@@ -91,4 +91,4 @@ def test_symbols_of_broken_modules_lie_within_their_parents() -> None:
     def check(module: HloModule) -> int:
         return _check(symbols(analysis_of(SEED).dump, module, 1000), 0, len(module.data))
 
-    assert sum(check(module_of_text(text)) for text in odd_modules()) > 1000
+    assert sum(check(module_of_text(text)) for text in malformed_modules()) > 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import BARE, SEED, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
+from samples import BARE, SEED, WHILE, analysis_of, malformed_modules, module_of, module_of_text, modules
 from xla_lens.features.hlo.tokens import tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
@@ -159,5 +159,5 @@ def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
 
 
 def test_ranges_of_broken_modules_have_the_tokens_of_the_whole() -> None:
-    texts = [*odd_modules()]
+    texts = [*malformed_modules()]
     assert sum(len(_check_windows(analysis_of(SEED), module_of_text(text))) for text in texts) > 10_000

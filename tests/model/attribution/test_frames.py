@@ -101,7 +101,7 @@ def test_parents_are_printed_as_one_more_than_their_ids() -> None:
 
 
 def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:
-    """The stack by the metadata that the grammar reads from the line of the module, else from the quote."""
+    """Return the stack by the metadata that the grammar reads, from the line of the module or else from the quote."""
     row = module.row_of(dump.names[name]) if module else NONE
     if module and row != NONE:
         start, end = module.span(row)

@@ -68,7 +68,7 @@ def test_user_frame_is_the_innermost_call_outside_of_libraries() -> None:
 
 
 def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
-    """For each frame its call stack, by an independent reader."""
+    """Return the call stack of each frame, computed by an independent reader."""
     tables: dict[str, dict[int, str]] = {}
     rows: dict[int, str] = {}
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""The words that mean something in each table, and that every byte of a word means the same."""
+"""The words that are mentions in each table, and that every byte of a word gives the same mention."""
 
 import random
 import re
@@ -29,7 +29,7 @@ _WORDS = {
     "stack_traces": rb".*? (" + _NAME + _INDEX + rb") \(\d.*",
     "report_allocations": rb"(allocation \d+: .*)",
 }
-"""The rows of each table, with the words that mean something in brackets."""
+"""The rows of each table, with mentions in brackets."""
 
 
 def _check(analysis: Analysis, most: int = 6) -> int:

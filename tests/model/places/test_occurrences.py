@@ -50,8 +50,10 @@ def _check(analysis: Analysis, most: int = 20) -> int:
 
 
 def _is_named_otherwise(target: Target, role: Role) -> bool:
-    """An operand that reads an element names the whole tuple, an entry of the schedule what it defines at the top; the
-    header of the peak means the peak; and an instruction that holds no value may still pass one on.
+    """Whether the mention at an occurrence may have another target.
+
+    An operand that reads a tuple element names the whole tuple. A schedule entry names the top-level value of its
+    instruction. The header of the peak refers to the peak. An instruction without a value of its own may forward one.
     """
     match target:
         case Value():

@@ -1,4 +1,4 @@
-"""The reader of instructions, held equal to the grammar."""
+"""The reader of instructions gives the same results as the grammar."""
 
 import random
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def _check(text: bytes) -> None:
 
 
 def _check_operands(text: bytes, operands: tuple[Reference, ...], start: int = 0, end: int | None = None) -> None:
-    """All operands, and one by one the first and the last."""
+    """Compare all operands at once, and the first and the last one individually."""
     read = read_instruction(text, start, end)
     assert read
     assert read.operand_names() == tuple(operand.name for operand in operands)

@@ -1,4 +1,4 @@
-"""The columns of HLO modules, held equal to the grammar."""
+"""The columns of HLO modules match the grammar."""
 
 import random
 from pathlib import Path
@@ -22,7 +22,7 @@ def _modules(folder: Path) -> list[Path]:
 
 
 def _grammar_rows(text: bytes) -> dict[str, list[tuple[object, ...]]]:
-    """The nodes that the grammar finds, by type: their starts and contents."""
+    """Return the starts and contents of the nodes that the grammar finds, by type."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for node in QueryCursor(_NODES).captures(Parser(HLO).parse(text).root_node).get("node", []):
         found.setdefault(node.type, []).append((node.start_byte, *_contents(node, text)))
