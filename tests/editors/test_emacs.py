@@ -27,14 +27,14 @@ def test_emacs_sends_the_language(emacs: Emacs, split: Dump) -> None:
     assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
 
 
-def test_hover_in_three_files(emacs: Emacs, split: Dump) -> None:
+def test_hover_works_in_three_files(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     shown = _hover(emacs, "    dot{}:35-37", "dot")
     assert shown[0] == "dot · 1.53 MiB · 36.3 % of the host memory peak"
     assert "- op_name jit(train_step)/transpose(jvp())/transpose" in shown
 
 
-def test_hover_in_one_file(emacs: Emacs, single: Dump) -> None:
+def test_hover_works_in_one_file(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     shown = _hover(emacs, "    cublas-gemm.1{}:4-5", "gemm")
     assert shown[0] == "cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak"
@@ -48,7 +48,7 @@ def test_echo_area_shows_the_hover(emacs: Emacs, split: Dump) -> None:
     assert message.startswith("dot · 1.53 MiB")
 
 
-def test_jumps_across_files(emacs: Emacs, split: Dump) -> None:
+def test_jumps_work_across_files(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     start = emacs.here()
@@ -72,7 +72,7 @@ def test_declaration_is_the_row_in_the_allocation(emacs: Emacs, split: Dump) -> 
     assert row == "84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
 
 
-def test_jumps_in_one_file(emacs: Emacs, single: Dump) -> None:
+def test_jumps_work_in_one_file(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     emacs.go_to("  cublas-gemm.1, operand 0", "operand")
     emacs.type("\033.")
@@ -92,7 +92,7 @@ def _references(emacs: Emacs, line: str, word: str) -> dict[str, list[str]]:
     return {name: sorted(rows) for name, rows in found.items()}
 
 
-def test_references_across_files(emacs: Emacs, split: Dump) -> None:
+def test_references_are_listed_across_files(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     found = _references(emacs, "    dot{}:35-37", "dot")
     found["buffer-assignment-values.txt"][3] = found["buffer-assignment-values.txt"][3].partition(" = ")[0]
@@ -112,7 +112,7 @@ def test_references_across_files(emacs: Emacs, split: Dump) -> None:
     }
 
 
-def test_references_in_one_file(emacs: Emacs, single: Dump) -> None:
+def test_references_are_listed_in_one_file(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     (rows,) = _references(emacs, "    fusion{}:3-4", "fusion").values()
     assert [int(row.partition(":")[0]) for row in rows] == [12, 48, 49, 51, 53, 62, 72]
@@ -160,7 +160,7 @@ def _outline(emacs: Emacs) -> dict[str, Any]:
           (rows (remove imenu--rescan-item (imenu--make-index-alist))))""")
 
 
-def test_outline(emacs: Emacs, split: Dump) -> None:
+def test_outline_is_shown(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     outline = _outline(emacs)
     # Eglot has one menu for each kind of symbol.
@@ -175,7 +175,7 @@ def test_outline(emacs: Emacs, split: Dump) -> None:
     assert outline["Variable"]["HloLiveRange (max 40)::Live ranges at 37 (peak)"]["multiply_subtract_fusion.5{}"] == 86
 
 
-def test_outline_of_one_file(emacs: Emacs, single: Dump) -> None:
+def test_outline_of_one_file_is_shown(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     outline = _outline(emacs)
     assert outline["Array"] == {
@@ -204,7 +204,7 @@ def _shown(emacs: Emacs) -> list[str]:
             (vconcat (nreverse shown))))""")
 
 
-def test_folds(emacs: Emacs, split: Dump) -> None:
+def test_dump_can_be_folded(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("buffer-assignment"))
     emacs.go_to("allocation 9: size 4, page 0, maybe-live-out:", "allocation")
     before = _shown(emacs)
@@ -214,7 +214,7 @@ def test_folds(emacs: Emacs, split: Dump) -> None:
     wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])
 
 
-def test_highlights(emacs: Emacs, split: Dump) -> None:
+def test_mentions_are_highlighted(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     rows = wait_for(
@@ -223,7 +223,7 @@ def test_highlights(emacs: Emacs, split: Dump) -> None:
     assert sorted(rows) == [38, 67, 85]
 
 
-def test_workspace_symbols(emacs: Emacs, split: Dump) -> None:
+def test_workspace_symbols_are_found(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     emacs.command("xref-find-apropos")
@@ -231,7 +231,7 @@ def test_workspace_symbols(emacs: Emacs, split: Dump) -> None:
     assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
 
 
-def test_implementation(emacs: Emacs, split: Dump) -> None:
+def test_implementation_is_found(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
     emacs.command("eglot-find-implementation")
@@ -240,7 +240,7 @@ def test_implementation(emacs: Emacs, split: Dump) -> None:
     assert line.startswith("393:   %dot = f32[784,512]{1,0} dot(%x.1, %multiply_add_fusion)")
 
 
-def test_actions(emacs: Emacs, split: Dump) -> None:
+def test_actions_are_offered(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("  Live ranges at 37 (peak):", "Live")
     wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))

@@ -49,7 +49,7 @@ def test_other_text_is_not_taken_for_a_dump(neovim: Neovim, tmp_path: Path) -> N
     assert neovim.lua("return vim.bo.filetype") == "text"
 
 
-def test_hover_in_three_files(neovim: Neovim, split: Dump) -> None:
+def test_hover_works_in_three_files(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     shown = _hover(neovim, "    dot{}:35-37", "dot")
     assert shown[0] == "**`dot`** · 1.53 MiB · 36.3 % of the host memory peak"
@@ -59,14 +59,14 @@ def test_hover_in_three_files(neovim: Neovim, split: Dump) -> None:
     assert "| host memory | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB | 4.22 MiB |" in shown
 
 
-def test_hover_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_hover_works_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     shown = _hover(neovim, "    cublas-gemm.1{}:4-5", "gemm")
     assert shown[0] == "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak"
     assert "- value 4, defined by `custom-call`" in shown
 
 
-def test_jumps_across_files(neovim: Neovim, split: Dump) -> None:
+def test_jumps_work_across_files(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     neovim.go_to("    dot{}:35-37", "dot")
     start = neovim.here()
@@ -86,7 +86,7 @@ def test_jumps_across_files(neovim: Neovim, split: Dump) -> None:
     wait_for(neovim.here, lambda here: here == start)
 
 
-def test_jumps_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_jumps_work_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     neovim.go_to("  cublas-gemm.1, operand 0", "operand")
     neovim.keys("<C-]>")
@@ -114,7 +114,7 @@ def test_references_fill_the_quickfix_list(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_references_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_references_are_listed_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     neovim.go_to("    fusion{}:3-4", "fusion")
     neovim.keys("grr")
@@ -124,7 +124,7 @@ def test_references_in_one_file(neovim: Neovim, single: Dump) -> None:
     ]
 
 
-def test_outline(neovim: Neovim, split: Dump) -> None:
+def test_outline_is_shown(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     neovim.keys("gO")
     assert neovim.location_list()[:4] == [
@@ -135,7 +135,7 @@ def test_outline(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_outline_of_one_file(neovim: Neovim, single: Dump) -> None:
+def test_outline_of_one_file_is_shown(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     neovim.keys("gO")
     outline = neovim.location_list()
@@ -182,7 +182,7 @@ def test_edit_of_a_single_file_is_checked(neovim: Neovim, single: Dump) -> None:
     assert [each[:48] for each in found] == ["12:2 slice-out-of-bounds: fusion takes bytes 64 "]
 
 
-def test_inlay_hints(neovim: Neovim, split: Dump) -> None:
+def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     wait_for(neovim.screen, lambda rows: "      0:params_0__0_.1 2.43 MiB live" in rows)
     neovim.go_to("    36:ynn_fusion.1", "36")
@@ -197,7 +197,7 @@ def test_inlay_hints(neovim: Neovim, split: Dump) -> None:
     assert [66, "256.0 KiB"] in labels
 
 
-def test_inlay_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_inlay_hints_are_shown_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} live 3–4"
     wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
@@ -212,7 +212,7 @@ def _folded(neovim: Neovim, line: str) -> list[str]:
     return neovim.lines()[first - 1 : last]
 
 
-def test_folds(neovim: Neovim, split: Dump) -> None:
+def test_dump_can_be_folded(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("buffer-assignment"))
     assert _folded(neovim, "allocation 9: size 4, page 0, maybe-live-out:") == [
         "allocation 9: size 4, page 0, maybe-live-out:",
@@ -220,7 +220,7 @@ def test_folds(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_folds_in_one_file(neovim: Neovim, single: Dump) -> None:
+def test_dump_in_one_file_can_be_folded(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     peak = _folded(neovim, "  Live ranges at 5 (peak):")
     assert [line.partition(":")[0].strip() for line in peak] == [

@@ -18,7 +18,7 @@ def _request(neovim: Neovim, method: str, params: str) -> Any:
     return answer["result"]
 
 
-def test_highlights(neovim: Neovim, split: Dump) -> None:
+def test_mentions_are_highlighted(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.buf.document_highlight() return true")
     rows = wait_for(
@@ -32,7 +32,7 @@ def test_highlights(neovim: Neovim, split: Dump) -> None:
     assert sorted(set(rows)) == [38, 67, 85]
 
 
-def test_workspace_symbols(neovim: Neovim, split: Dump) -> None:
+def test_workspace_symbols_are_found(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.buf.workspace_symbol('multiply_tanh') return true")
     assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
@@ -70,7 +70,7 @@ def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
     return set(commands) - set(known)
 
 
-def test_lenses(neovim: Neovim, split: Dump) -> None:
+def test_lenses_are_shown(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
     wait_for(neovim.screen, lambda rows: any(row.endswith(" show values live here: 3.96 MiB") for row in rows))
@@ -78,7 +78,7 @@ def test_lenses(neovim: Neovim, split: Dump) -> None:
     assert not _unknown_commands(neovim, lenses)
 
 
-def test_links(neovim: Neovim, split: Dump) -> None:
+def test_links_have_targets(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     links = _request(
         neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }"
@@ -91,7 +91,7 @@ def test_links(neovim: Neovim, split: Dump) -> None:
     assert ("/home/user/programs/programs.py", 50) in sources
 
 
-def test_actions(neovim: Neovim, split: Dump) -> None:
+def test_actions_are_offered(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     wait_for(lambda: neovim.lua("return #vim.diagnostic.get(0)"))
@@ -104,7 +104,7 @@ def test_actions(neovim: Neovim, split: Dump) -> None:
     assert not any("edit" in action for action in actions)
 
 
-def test_pages(neovim: Neovim, split: Dump) -> None:
+def test_pages_are_shown(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     neovim.lua("""
@@ -119,7 +119,7 @@ def test_pages(neovim: Neovim, split: Dump) -> None:
     wait_for(neovim.here, lambda here: here == definition)
 
 
-def test_selections(neovim: Neovim, split: Dump) -> None:
+def test_selection_grows(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   positions = { vim.lsp.util.make_position_params(0, 'utf-8').position } }"""
@@ -134,7 +134,7 @@ def test_selections(neovim: Neovim, split: Dump) -> None:
     assert rows == sorted(rows, key=lambda row: row[1] - row[0])
 
 
-def test_semantic_tokens(neovim: Neovim, split: Dump) -> None:
+def test_semantic_tokens_are_received(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   range = { start = { line = 66, character = 0 }, ["end"] = { line = 67, character = 0 } } }"""

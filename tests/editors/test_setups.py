@@ -20,7 +20,7 @@ def test_the_patterns_match_the_names_of_dumps() -> None:
     assert all(any(fnmatch.fnmatch(name, pattern) for pattern in _PATTERNS) for name in names)
 
 
-def test_helix() -> None:
+def test_helix_setup_is_valid() -> None:
     languages = tomllib.loads(setup_block("Helix", "toml"))
     assert languages["language-server"] == {"xla-lens": {"command": "xla-lens", "args": ["server"]}}
     assert languages["language"] == [
@@ -34,7 +34,7 @@ def test_helix() -> None:
     ]
 
 
-def test_zed(home: Home, tmp_path: Path) -> None:
+def test_zed_setup_is_valid(home: Home, tmp_path: Path) -> None:
     home.paste(setup_block("Zed", "sh"), tmp_path)
     folder = home.folder / "xla-lens-zed"
     manifest = tomllib.loads((folder / "extension.toml").read_text())
@@ -53,7 +53,7 @@ def test_zed(home: Home, tmp_path: Path) -> None:
     assert settings["languages"].keys() == {language["name"]}
 
 
-def test_kate() -> None:
+def test_kate_setup_is_valid() -> None:
     extensions = re.search(r'extensions="([^"]*)"', setup_block("Kate", "xml"))
     assert extensions
     assert extensions.group(1).split(";") == _PATTERNS + _MODULES

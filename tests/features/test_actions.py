@@ -54,7 +54,7 @@ def _place(action: Action) -> Place | None:
     return None
 
 
-def test_actions_on_the_schedule() -> None:
+def test_schedule_has_actions() -> None:
     check(
         analysis_of(SEED),
         "    3:fusion\n    ^",
@@ -87,7 +87,7 @@ Show the report as Markdown
     )
 
 
-def test_actions_on_a_live_range() -> None:
+def test_live_range_has_actions() -> None:
     check(
         analysis_of(SEED),
         "    negate.0{}:5-7\n      ^",
@@ -117,7 +117,7 @@ Show the report as Markdown
     )
 
 
-def test_actions_on_the_printed_peak() -> None:
+def test_printed_peak_has_actions() -> None:
     check(
         analysis_of(SEED),
         "  Live ranges at 5 (peak):\n     ^",
@@ -140,7 +140,7 @@ Show the report as Markdown
     )
 
 
-def test_actions_on_an_allocation_and_its_value() -> None:
+def test_allocation_and_its_value_have_actions() -> None:
     check(
         analysis_of(TPU),
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",

@@ -50,7 +50,7 @@ def check(path: Path, kind: FileKind, expected: str) -> None:
     assert _text(file, folds(file, 1000)) == expected.removeprefix("\n")
 
 
-def test_folds_of_a_dump_in_one_file() -> None:
+def test_parts_of_a_dump_in_one_file_fold() -> None:
     check(
         SEED,
         FileKind.BUFFER_ASSIGNMENT,
@@ -79,7 +79,7 @@ SECTION 21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
     )
 
 
-def test_header_behind_the_instruction_before() -> None:
+def test_line_shared_with_an_instruction_belongs_to_the_header() -> None:
     """The shared line belongs to the value of the header."""
     check(
         DUMPS / "cpu-jaxlib0.4.30/zero_size/module_0003.jit__lambda_.cpu_after_optimizations-buffer-assignment.txt",

@@ -60,7 +60,7 @@ _GEMM = """
     ],
     ids=["live range", "operand", "row in the allocation", "schedule"],
 )
-def test_highlights_of_a_value(marked: str) -> None:
+def test_mentions_of_a_value_are_highlighted(marked: str) -> None:
     check(analysis_of(SEED), marked, _GEMM)
 
 
@@ -74,7 +74,7 @@ def test_alias_itself_is_highlighted() -> None:
     assert "\n".join(_line(file, word) for word in sorted(words[1:], key=lambda word: word.start)) == _GEMM.strip("\n")
 
 
-def test_highlights_of_a_step() -> None:
+def test_mentions_of_a_step_are_highlighted() -> None:
     check(
         analysis_of(SEED),
         "    cublas-gemm.1{}:4-5\n                      ^",
@@ -91,7 +91,7 @@ def test_highlights_of_a_step() -> None:
     )
 
 
-def test_highlights_of_an_allocation() -> None:
+def test_mentions_of_an_allocation_are_highlighted() -> None:
     check(
         analysis_of(SEED),
         "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n     ^",

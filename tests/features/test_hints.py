@@ -33,7 +33,7 @@ def _part(path: Path, first: str, last: str) -> str:
     return text[start : text.index(last, start) + len(last)]
 
 
-def test_hints_with_one_memory_space() -> None:
+def test_hints_show_live_bytes_of_one_memory_space() -> None:
     check(
         analysis_of(SEED),
         _part(SEED, "  InstructionSequence:", "(peak):"),
@@ -58,7 +58,7 @@ def test_hints_with_one_memory_space() -> None:
     )
 
 
-def test_hints_with_several_memory_spaces() -> None:
+def test_hints_show_live_bytes_of_several_memory_spaces() -> None:
     live = next(TPU.parent.glob("*roundtrip*-live-range.txt"))
     check(
         analysis_of(TPU),
@@ -109,7 +109,7 @@ def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
     return [line.partition(" = ")[0] for line in text[start:].split("\n")[: part.count("\n") + 1]]
 
 
-def test_hints_on_instructions_of_a_module() -> None:
+def test_instructions_of_a_module_have_hints() -> None:
     module = module_of(SPLIT)
     assert _with_hints(analysis_of(SPLIT), module, _lines(module, "  %dot = ", 3)) == [
         "  %dot [4.21 MiB live] [1.53 MiB]",

@@ -56,7 +56,7 @@ def test_parameter_lives_to_the_end() -> None:
     )
 
 
-def test_size_and_padding_of_values() -> None:
+def test_hover_shows_size_and_padding_of_values() -> None:
     check(
         analysis_of(TPU),
         "    copy-start{2}:3-4\n     ^",

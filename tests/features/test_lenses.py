@@ -39,7 +39,7 @@ def check(analysis: Analysis, kind: FileKind, expected: str, limit: int = 500) -
     assert _lines(analysis, file, limit) == expected.strip("\n")
 
 
-def test_lenses_on_allocations() -> None:
+def test_allocations_have_lenses() -> None:
     check(
         analysis_of(TPU),
         FileKind.BUFFER_ASSIGNMENT,
@@ -74,7 +74,7 @@ allocation 29: size 1869824, page 0, preallocated-temp:
     )
 
 
-def test_lenses_on_used_values() -> None:
+def test_used_values_have_lenses() -> None:
     check(
         analysis_of(TPU),
         FileKind.VALUES,
@@ -98,7 +98,7 @@ def test_lenses_on_used_values() -> None:
     )
 
 
-def test_lenses_on_steps() -> None:
+def test_steps_have_lenses() -> None:
     check(
         analysis_of(TPU),
         FileKind.LIVE_RANGE,
@@ -118,7 +118,7 @@ HloLiveRange (max 9):
     )
 
 
-def test_lenses_of_a_dump_in_one_file() -> None:
+def test_dump_in_one_file_has_lenses() -> None:
     check(
         analysis_of(SEED),
         FileKind.BUFFER_ASSIGNMENT,

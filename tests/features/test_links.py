@@ -129,7 +129,7 @@ def test_stack_frames_of_quoted_instructions_link_to_sources() -> None:
     ] == "/home/user/programs/programs.py:50 in mlp_apply"
 
 
-def test_links_in_a_module() -> None:
+def test_module_links_to_sources() -> None:
     module = module_of(SPLIT)
     found = hlo_links(module, 10_000)
     shown = [
@@ -149,7 +149,7 @@ def test_links_in_a_module() -> None:
     assert len(hlo_links(module, 2)) == 6
 
 
-def test_module_with_source_files_and_lines() -> None:
+def test_module_with_source_files_and_lines_has_links() -> None:
     module = module_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt")))
     found = hlo_links(module, 10_000)
     assert len(found) == module.data.count(b'source_file="') > 2

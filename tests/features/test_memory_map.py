@@ -56,7 +56,7 @@ def _table(data: Mapping[str, Any], *rows: int) -> str:
     return "\n".join(found)
 
 
-def test_map_of_a_dump_in_one_file() -> None:
+def test_map_shows_a_dump_in_one_file() -> None:
     data = _data(analysis_of(SEED))
     assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
     (space,) = data["spaces"]
@@ -100,7 +100,7 @@ def test_module_adds_source_lines() -> None:
     ]
 
 
-def test_padding_and_memory_spaces() -> None:
+def test_map_shows_padding_and_memory_spaces() -> None:
     data = _data(analysis_of(TPU), module_of(TPU))
     assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
     assert (

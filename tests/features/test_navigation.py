@@ -81,7 +81,7 @@ def _instruction(name: str, operand: str) -> str:
         "operand in the text of an instruction",
     ],
 )
-def test_targets_of_a_value(marked: str) -> None:
+def test_value_has_a_target_for_each_jump(marked: str) -> None:
     places = {"definition": _HEADER, "declaration": _ROW, "type_definition": _ALLOCATION, "implementation": _ENTRY}
     check(analysis_of(SEED), marked, **places)
 
@@ -180,7 +180,7 @@ def test_other_words_lead_nowhere(marked: str) -> None:
     assert mark(analysis_of(SEED), marked)[1] is None
 
 
-def test_name_in_the_stack_trace() -> None:
+def test_name_in_the_stack_trace_leads_to_its_row() -> None:
     analysis = analysis_of(next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt")))
     marked = """
       └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)
@@ -193,7 +193,7 @@ def test_name_in_the_stack_trace() -> None:
     check(analysis, marked, declaration=row)
 
 
-def test_targets_in_other_files_of_the_set() -> None:
+def test_jumps_lead_to_other_files_of_the_set() -> None:
     analysis = analysis_of(SPLIT)
     for value in range(len(analysis.dump.values)):
         mention = Mention(Value(value), Role.SLICE, 0, 0)

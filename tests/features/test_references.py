@@ -19,7 +19,7 @@ def check(path: Path, marked: str, expected: str) -> None:
     assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
 
 
-def test_references_of_a_value() -> None:
+def test_references_of_a_value_are_all_its_mentions() -> None:
     check(
         SEED,
         "    cublas-gemm.1{}:4-5\n     ^",
@@ -44,7 +44,7 @@ def test_references_of_a_value() -> None:
     )
 
 
-def test_references_of_a_tuple_element() -> None:
+def test_tuple_elements_have_references() -> None:
     found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
     text = lines_with_marks(found)
     assert (
@@ -56,7 +56,7 @@ def test_references_of_a_tuple_element() -> None:
     )
 
 
-def test_references_of_an_allocation() -> None:
+def test_allocations_have_references() -> None:
     path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
     check(
         path,
@@ -74,7 +74,7 @@ allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
     )
 
 
-def test_references_of_a_step() -> None:
+def test_steps_have_references() -> None:
     check(
         SEED,
         "    5:negate.0\n    ^",
@@ -121,7 +121,7 @@ allocation 2: 0x399bf70, size 4096, maybe-live-out:
     ],
     ids=["value", "allocation", "step", "printed peak"],
 )
-def test_references_without_the_declaration(marked: str, left_out: str) -> None:
+def test_references_can_exclude_the_declaration(marked: str, left_out: str) -> None:
     analysis = analysis_of(SEED)
     _, mention = mark(analysis, marked)
     assert mention

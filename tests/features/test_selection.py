@@ -35,7 +35,7 @@ def _shown(text: str) -> str:
     return text if len(text) < 80 else f"{text[:60]} … {text[-12:]}"
 
 
-def test_selection_around_a_value() -> None:
+def test_selection_grows_around_a_value() -> None:
     check(
         SEED,
         " value: <4 cublas",
@@ -64,7 +64,7 @@ BufferAssignment: …  (78 lines)
     check(SEED, "    tuple{}", ":6-7", expected)
 
 
-def test_selection_around_a_shape() -> None:
+def test_selection_grows_around_a_shape() -> None:
     check(
         SEED,
         "(size=8,offset=0): (f32[6",
@@ -83,7 +83,7 @@ BufferAssignment: …  (78 lines)
     )
 
 
-def test_selection_around_an_allocation_header() -> None:
+def test_selection_grows_around_an_allocation_header() -> None:
     check(
         SEED,
         "size 262144, parameter",
@@ -99,7 +99,7 @@ BufferAssignment: …  (78 lines)
     )
 
 
-def test_selection_in_lists_of_a_used_value() -> None:
+def test_selection_grows_in_lists_of_a_used_value() -> None:
     around = """
 <1 param.1 @0> … {devices=[1,4,1]0,1,2,3} (8 lines)
 Used values: … asic.py" source_line=50} (39 lines)
@@ -110,7 +110,7 @@ BufferAssignment: …  (78 lines)
     check(SEED, "  cublas-gemm.1, operand ", "1", row + around)
 
 
-def test_selection_in_an_instruction() -> None:
+def test_selection_grows_in_an_instruction() -> None:
     around = """
 %negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-g … rce_line=53}
 from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,1 … rce_line=53}
@@ -136,7 +136,7 @@ metadata={op_type="neg" op_name="parallelize(func_shard_para … rce_line=53}"""
     check(SEED, '"parallelize(func_shard_parallel)/ne', 'g"', attribute + around)
 
 
-def test_frame_over_two_lines() -> None:
+def test_selection_grows_in_a_frame_over_two_lines() -> None:
     check(
         next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt")),
         "line\ttab/dot",
@@ -153,7 +153,7 @@ HloLiveRange (max 24): …  (81 lines)
     )
 
 
-def test_instruction_over_several_lines() -> None:
+def test_selection_grows_in_an_instruction_over_several_lines() -> None:
     text = PALLAS.with_name(PALLAS.name.replace(".txt", "-values.txt")).read_text()
     before = text[text.index("<10 splash") : text.index('"xprof', text.index("<10 splash")) + 3]
     check(
@@ -178,7 +178,7 @@ Used values: … _operands":{"lists":[]}} (78 lines)
     )
 
 
-def test_header_behind_the_instruction_before() -> None:
+def test_selection_separates_a_header_from_the_instruction_before() -> None:
     check(
         GLUED,
         "<1 Arg",

@@ -19,7 +19,7 @@ def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:
     return "".join(lines)
 
 
-def test_outline_of_one_file() -> None:
+def test_outline_lists_the_parts_of_one_file() -> None:
     analysis = analysis_of(SEED)
     assert (
         _text(document_symbols(analysis.dump, analysis.dump.files[0], 100))

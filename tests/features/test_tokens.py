@@ -57,7 +57,7 @@ def _text(file: DumpFile, found: list[Token]) -> str:
     return "\n".join(" | ".join(line) for line in lines.values())
 
 
-def test_tokens_of_allocations() -> None:
+def test_allocations_have_tokens() -> None:
     check(
         analysis_of(SEED),
         "BufferAssignment:",
@@ -85,7 +85,7 @@ KEYWORD value | NUMBER 17 | VALUE* copy-start{2} | NUMBER 2 | PROPERTY size | NU
     )
 
 
-def test_tokens_of_used_values() -> None:
+def test_used_values_have_tokens() -> None:
     check(
         analysis_of(SEED),
         "Total bytes used:",
@@ -112,7 +112,7 @@ NUMBER 2
     )
 
 
-def test_tokens_of_an_instruction() -> None:
+def test_instructions_have_tokens() -> None:
     check(
         analysis_of(SEED),
         " from instruction:%cublas",
@@ -124,7 +124,7 @@ NUMBER 5
     )
 
 
-def test_tokens_of_live_ranges() -> None:
+def test_live_ranges_have_tokens() -> None:
     check(
         analysis_of(SEED),
         "HloLiveRange",
@@ -158,7 +158,7 @@ VALUE negate.0 | NUMBER 4096
     )
 
 
-def test_tokens_of_the_stack_trace() -> None:
+def test_stack_traces_have_tokens() -> None:
     """A name over two lines is a token in each; a frame without an op_name has the name of a value."""
     check(
         analysis_of(PEAK_NAMES),
@@ -179,7 +179,7 @@ VALUE tuple.1 | NUMBER 0.3 | PROPERTY total | NUMBER 88 | PROPERTY bytes | PROPE
     )
 
 
-def test_tokens_of_reports() -> None:
+def test_reports_have_tokens() -> None:
     report = analysis_of(next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt")))
     check(
         report,

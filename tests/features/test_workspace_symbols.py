@@ -120,7 +120,7 @@ def test_truncation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert search((cut,), parse_query("negate"), 10) == Found((), is_truncated=True)
 
 
-def test_container_of_a_symbol() -> None:
+def test_symbols_have_a_container() -> None:
     found = search(_summaries(), parse_query("module:roundtrip >1MiB"), 9).symbols
     assert [f"{symbol.name}: {container_text(symbol)}" for symbol in found] == [
         "jit_roundtrip: buffer-assignment · peak 12.00 MiB",
@@ -136,7 +136,7 @@ def test_container_of_a_symbol() -> None:
     assert [symbol.live_range for symbol in found[5:]] == [None, (0, 9), (2, 4), (3, 6)]
 
 
-def test_place_of_a_symbol() -> None:
+def test_symbols_lead_to_their_place() -> None:
     (symbol,) = search(_summaries(), parse_query("negate.0"), 10).symbols
     assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SEED), 6, 11, 19)
     (symbol,) = search(_summaries(), parse_query("jit_train"), 10).symbols
@@ -199,7 +199,7 @@ def test_matches_agree_with_a_naive_search(
     assert search(_all_summaries(), query, 7).symbols == everything.symbols[:7]
 
 
-def test_size_bounds_of_any_magnitude() -> None:
+def test_size_bounds_may_have_any_magnitude() -> None:
     entries = _summaries()[0].entries
     assert entries.size_bytes.dtype == np.int32
     for query in (">9999999999EiB", "<9999999999EiB kind:v", "space:999999999"):

@@ -384,7 +384,7 @@ async def test_bad_header_ends_the_connection(server: Process, length: int) -> N
     assert set(codes) == {_PARSE_ERROR}
 
 
-async def test_message_that_arrives_byte_by_byte(server: Process) -> None:
+async def test_message_may_arrive_byte_by_byte(server: Process) -> None:
     await server.initialize()
     _open(server)
     server.expect("hover", "textDocument/hover")
@@ -397,7 +397,7 @@ async def test_message_that_arrives_byte_by_byte(server: Process) -> None:
     await _is_well(server)
 
 
-async def test_many_messages_that_arrive_at_once(server: Process) -> None:
+async def test_many_messages_may_arrive_at_once(server: Process) -> None:
     await server.initialize()
     _open(server)
     data = b""

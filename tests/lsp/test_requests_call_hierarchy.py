@@ -28,7 +28,7 @@ async def _flow(reader: Reader, item: Any, way: str) -> list[tuple[str, str, lis
 
 
 @in_all_encodings
-async def test_data_flow_of_a_value(reader: Reader, tmp_path: Path) -> None:
+async def test_value_has_producers_and_consumers(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
     item = await _item(reader, uri, "    36:ynn_füs🚀n.1\n            ^")
@@ -51,7 +51,7 @@ async def test_data_flow_of_a_value(reader: Reader, tmp_path: Path) -> None:
     assert reads[2] == ["multiply_subtract_fusion.4, operand 1"]
 
 
-async def test_data_flow_through_tuples_and_aliases(reader: Reader) -> None:
+async def test_data_flow_passes_through_tuples_and_aliases(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     item = await _item(reader, uri, "    8:fusion.2\n       ^")

@@ -35,7 +35,7 @@ async def test_commands_return_what_the_command_line_prints(reader: Reader, caps
     assert (await reader.run("explain", {"code": "peak-understated"})).strip() == out.strip()
 
 
-async def test_options_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_report_command_takes_options(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     await reader.start()
     uri = reader.open(SPLIT)
     given = {"parts": ["totals", "live"], "top": 3, "atStep": 30, "budget": "2MiB"}
@@ -55,7 +55,7 @@ async def test_explain_returns_the_page_of_every_code(reader: Reader) -> None:
         assert path_of(shown["params"]["uri"]).read_text() == text
 
 
-async def test_show_live_set_at_a_position(reader: Reader) -> None:
+async def test_show_live_set_finds_the_step_at_a_position(reader: Reader) -> None:
     """The step is the one at the position, or the first step of the value there."""
     await reader.start()
     uri = reader.open(SEED)
@@ -71,7 +71,7 @@ async def test_show_live_set_at_a_position(reader: Reader) -> None:
         assert found["text"].startswith(f"Live at step {step}\n")
 
 
-async def test_show_live_set_at_a_position_of_a_module_or_a_page(reader: Reader) -> None:
+async def test_show_live_set_works_in_modules_and_pages(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(find_set(SPLIT).paths[FileKind.HLO])
     row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))

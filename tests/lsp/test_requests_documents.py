@@ -29,7 +29,7 @@ async def _outline_of(reader: Reader, uri: str) -> list[str]:
 
 
 @in_all_encodings
-async def test_outline_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_dump_in_one_file_has_an_outline(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     outline = await _outline_of(reader, uri)
@@ -109,7 +109,7 @@ async def _hints(reader: Reader, uri: str, range_: Any = None) -> list[str]:
 
 
 @in_all_encodings
-async def test_hints_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_dump_in_one_file_has_hints(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _hints(reader, uri)
@@ -120,7 +120,7 @@ async def test_hints_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> No
     assert await _hints(reader, uri, rows(62, 63)) == ["    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]"]
 
 
-async def test_hints_of_several_memory_spaces(reader: Reader) -> None:
+async def test_hints_show_several_memory_spaces(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     found = await _hints(reader, uri)
@@ -159,7 +159,7 @@ async def _links(reader: Reader, uri: str) -> list[tuple[str, str, str]]:
 
 
 @in_all_encodings
-async def test_links_to_the_other_files(reader: Reader, tmp_path: Path) -> None:
+async def test_parts_link_to_the_other_files(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     files = {kind: sibling(path, kind).as_uri() for kind in ("live-range", "memory-usage-report")}

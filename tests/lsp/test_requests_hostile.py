@@ -194,7 +194,7 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
 
 @in_all_encodings
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-async def test_windows_line_ends(reader: Reader, tmp_path: Path, end: str) -> None:
+async def test_positions_are_right_with_both_line_ends(reader: Reader, tmp_path: Path, end: str) -> None:
     await reader.start()
     assignment = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
     for kind in ("buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"):
@@ -219,7 +219,7 @@ async def test_windows_line_ends(reader: Reader, tmp_path: Path, end: str) -> No
 
 
 @in_all_encodings
-async def test_raw_newlines_and_tabs_in_stack_traces(reader: Reader) -> None:
+async def test_positions_are_right_after_raw_newlines_and_tabs(reader: Reader) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(sibling(PEAK_NAMES, "live-range"))
     text = lines(reader.text(uri))

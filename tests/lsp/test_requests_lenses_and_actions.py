@@ -41,7 +41,7 @@ async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> lis
 
 
 @in_all_encodings
-async def test_lenses_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_dump_in_one_file_has_lenses(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     assert [(line[:21], title) for line, title, _ in await _lenses(reader, uri)] == [
@@ -64,7 +64,7 @@ async def test_lenses_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> N
     ]
 
 
-async def test_lenses_of_several_memory_spaces(reader: Reader) -> None:
+async def test_lenses_show_several_memory_spaces(reader: Reader) -> None:
     await reader.start()
     spaces = (
         "HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · "
@@ -181,7 +181,7 @@ async def test_every_file_of_the_collection_has_lenses(reader: Reader) -> None:
 # ---------------------------------------------------------------- actions
 
 
-async def test_actions_of_a_finding(reader: Reader) -> None:
+async def test_finding_has_actions(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     marked = "  Live ranges at 5 (peak):\n     ^"

@@ -27,7 +27,7 @@ async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
 
 
 @in_all_encodings
-async def test_links_of_a_module_to_sources(reader: Reader, tmp_path: Path) -> None:
+async def test_module_links_to_sources(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(SPLIT, tmp_path, "mlp_apply", "mlp_äpply🚀")))
     found = await _links(reader, uri)
@@ -147,7 +147,7 @@ async def test_actions_of_a_module_lead_to_sources(reader: Reader) -> None:
 
 
 @in_all_encodings
-async def test_hints_of_scheduled_instructions(reader: Reader, tmp_path: Path) -> None:
+async def test_scheduled_instructions_have_hints(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_module(copied(SPLIT, tmp_path, "ynn_fusion.1", "ynn_füsion🚀")))
     (row,) = (row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_füsion🚀 = "))

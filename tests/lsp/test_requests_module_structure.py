@@ -34,7 +34,7 @@ def _outline(symbols: list[Any], indent: str = "") -> list[str]:
 
 
 @in_all_encodings
-async def test_outline_of_a_module(reader: Reader, tmp_path: Path) -> None:
+async def test_module_has_an_outline(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     symbols = await reader.ask("documentSymbol", uri)
@@ -65,7 +65,7 @@ async def test_truncated_flat_outline_is_logged(reader: Reader, monkeypatch: pyt
     assert logged["params"]["message"].startswith(f"textDocument/documentSymbol, {uri}: only the ")
 
 
-async def test_folding_ranges_of_a_module(reader: Reader) -> None:
+async def test_module_has_folding_ranges(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     found = [(fold["startLine"] + 1, fold["endLine"] + 1) for fold in await reader.ask("foldingRange", uri)]
@@ -108,7 +108,7 @@ async def test_selection_ranges_widen_to_the_whole_file(reader: Reader, tmp_path
 
 
 @in_all_encodings
-async def test_highlights_of_a_module(reader: Reader, tmp_path: Path) -> None:
+async def test_names_in_a_module_are_highlighted(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     (line,) = (line for line in reader.text(uri).split("\n") if "%copy.4 = " in line)
@@ -141,7 +141,7 @@ async def _tokens(reader: Reader, uri: str, legend: Any, first: int, last: int) 
 
 
 @in_all_encodings
-async def test_semantic_tokens_of_a_module(reader: Reader, tmp_path: Path) -> None:
+async def test_module_has_semantic_tokens(reader: Reader, tmp_path: Path) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(_copied_module(tmp_path, "arg_tuple.1", "ärg_tuple🚀"))
     assert await _tokens(reader, uri, legend, 46, 47) == [
@@ -193,7 +193,7 @@ async def _calls(reader: Reader, item: Any, way: str) -> list[tuple[str, str, li
 
 
 @in_all_encodings
-async def test_callers_and_callees_of_computations(reader: Reader) -> None:
+async def test_computations_have_callers_and_callees(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%while.6_computation (")
@@ -203,7 +203,7 @@ async def test_callers_and_callees_of_computations(reader: Reader) -> None:
     assert [call[0] for call in await _calls(reader, item, "outgoing")] == ["region_1.2", "region_0.1"]
 
 
-async def test_data_flow_of_a_value(reader: Reader) -> None:
+async def test_value_has_producers_and_consumers(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(MODULE)
     item = await _item(reader, uri, "%copy.9 = ")

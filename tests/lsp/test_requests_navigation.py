@@ -34,7 +34,7 @@ async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, 
 
 
 @in_all_encodings
-async def test_jumps_from_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
+async def test_jumps_work_from_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     quote = next(line for line in lines(reader.text(uri)) if line.startswith(" from instruction:%negate.0 "))
@@ -73,7 +73,7 @@ async def test_jumps_from_a_value_in_one_file(reader: Reader, tmp_path: Path) ->
 
 
 @in_all_encodings
-async def test_jumps_from_a_step_after_a_wide_name(reader: Reader, tmp_path: Path) -> None:
+async def test_jumps_work_from_a_step_after_a_wide_name(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     marked = "    cüb🚀las-gemm.1{}:4-5\n                        ^"
@@ -92,7 +92,7 @@ async def test_jumps_from_a_step_after_a_wide_name(reader: Reader, tmp_path: Pat
 
 
 @in_all_encodings
-async def test_jumps_from_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
+async def test_jumps_work_from_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
     """One file is open, the others are read from disk."""
     await reader.start()
     uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
@@ -120,14 +120,14 @@ async def test_jumps_from_a_value_in_three_files(reader: Reader, tmp_path: Path)
     ]
 
 
-async def test_references_without_the_declaration(reader: Reader) -> None:
+async def test_references_can_exclude_the_declaration(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     found = await reader.ask_at("references", uri, "    cublas-gemm.1{}:4-5\n       ^", **_OTHERS)
     assert [place.split(":")[1] for place in reader.shown(found)] == ["45", "47", "71", "77", "63", "37"]
 
 
-async def test_jumps_from_an_allocation(reader: Reader) -> None:
+async def test_jumps_work_from_an_allocation(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(TPU)
     marked = "allocation 4: size 8, color 2, page 0, preallocated-temp:\n           ^"
@@ -140,7 +140,7 @@ async def test_jumps_from_an_allocation(reader: Reader) -> None:
     assert found["implementation"] == []
 
 
-async def test_jumps_from_a_row_of_the_memory_usage_report(reader: Reader) -> None:
+async def test_jumps_work_from_a_row_of_the_memory_usage_report(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "memory-usage-report"))
     line = next(line for line in lines(reader.text(uri)) if "        16384;" in line)
@@ -149,7 +149,7 @@ async def test_jumps_from_a_row_of_the_memory_usage_report(reader: Reader) -> No
     assert found["typeDefinition"] == ["buffer-assignment:6: allocation 2: size 4243456, page 0, preallocated-temp:"]
 
 
-async def test_jumps_from_an_alias(reader: Reader) -> None:
+async def test_jumps_work_from_an_alias(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     marked = "    6:copy-done.1\n        ^"

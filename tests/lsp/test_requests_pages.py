@@ -18,7 +18,7 @@ _PAGES: list[tuple[str, dict[str, int]]] = [
 ]
 
 
-async def test_live_set_page(reader: Reader) -> None:
+async def test_live_set_page_lists_live_values(reader: Reader) -> None:
     await reader.start()
     uri = await show_page(reader, "showLiveSet", uri=reader.open(SEED), step=5)
     assert uri.endswith("/001_491faa5ce21a17c6.txt/live-set-at-5.txt")
@@ -42,7 +42,7 @@ Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
     )
 
 
-async def test_summary_report_and_allocation_pages(reader: Reader) -> None:
+async def test_summary_report_and_history_pages_are_shown(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(sibling(TPU, "live-range"))
     text = reader.text(await show_page(reader, "showSummary", uri=dump))
@@ -193,7 +193,7 @@ async def test_links_follow_edits(reader: Reader, loads: Loads) -> None:
     assert reader.shown(found) == ["001_491faa5ce21a17c6:66: negate.0"]
 
 
-async def test_page_of_an_untitled_document(reader: Reader) -> None:
+async def test_untitled_document_has_pages(reader: Reader) -> None:
     await reader.start()
     for dump in ("untitled:Untitled-1", "vscode-remote://ssh-remote%2Bbox/tmp/a%20(b)-buffer-assignment.txt"):
         reader.open_uri(dump, SEED.read_text())
@@ -201,7 +201,7 @@ async def test_page_of_an_untitled_document(reader: Reader) -> None:
         assert {link["target"].split("#")[0] for link in await reader.ask("documentLink", uri)} == {dump}
 
 
-async def test_page_with_another_spelling_of_its_uri(reader: Reader, tmp_path: Path) -> None:
+async def test_page_uri_may_be_spelled_differently(reader: Reader, tmp_path: Path) -> None:
     folder = tmp_path / "a (b)+é=1"
     folder.mkdir()
     await reader.start()

@@ -71,7 +71,7 @@ async def test_settings_refresh_only_past_requests(reader: Reader) -> None:
     assert not reader.editor.received("workspace/codeLens/refresh")
 
 
-async def test_limit_of_references(reader: Reader) -> None:
+async def test_number_of_references_can_be_limited(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert await _references(reader, uri) == 8

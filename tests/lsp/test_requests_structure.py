@@ -23,7 +23,7 @@ async def _folds(reader: Reader, uri: str) -> list[tuple[int, int, str]]:
     return [(fold["startLine"] + 1, fold["endLine"] + 1, text[fold["startLine"]]) for fold in found]
 
 
-async def test_folding_ranges_of_a_dump(reader: Reader) -> None:
+async def test_dump_has_folding_ranges(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
     assert [(first, last, line[:22]) for first, last, line in await _folds(reader, uri)] == [
@@ -155,7 +155,7 @@ async def _legend(reader: Reader) -> Any:
 
 
 @in_all_encodings
-async def test_semantic_tokens_of_a_dump(reader: Reader, tmp_path: Path) -> None:
+async def test_dump_has_semantic_tokens(reader: Reader, tmp_path: Path) -> None:
     legend = await _legend(reader)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _tokens(reader, uri, legend)
@@ -185,7 +185,7 @@ async def test_semantic_tokens_of_a_dump(reader: Reader, tmp_path: Path) -> None
     assert "%cüb🚀las-gemm.1:variable+liveAtPeak" in found[37]
 
 
-async def test_semantic_tokens_of_some_lines(reader: Reader) -> None:
+async def test_tokens_of_a_range_are_those_of_its_lines(reader: Reader) -> None:
     legend = await _legend(reader)
     uri = reader.open(SEED)
     whole = await _tokens(reader, uri, legend)

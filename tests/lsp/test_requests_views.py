@@ -47,7 +47,7 @@ async def test_memory_map_equals_that_of_the_command_line(reader: Reader, path: 
     assert found == expected
 
 
-async def test_memory_map_of_a_set_without_a_schedule(reader: Reader, tmp_path: Path) -> None:
+async def test_set_without_a_schedule_has_a_memory_map(reader: Reader, tmp_path: Path) -> None:
     path = _without_schedule(tmp_path)
     await reader.start()
     found = await reader.run("memoryMap", {"uri": path.as_uri()})
@@ -65,7 +65,7 @@ async def test_memory_map_of_a_set_without_a_schedule(reader: Reader, tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["", "BufferAssignment:\n", "BufferAssignment:\nallocation 0: size\n?!\n"])
-async def test_memory_map_of_an_empty_dump(reader: Reader, tmp_path: Path, text: str) -> None:
+async def test_empty_dump_has_a_memory_map(reader: Reader, tmp_path: Path, text: str) -> None:
     await reader.start()
     path = tmp_path / "module_0001.f.cpu_after_optimizations-buffer-assignment.txt"
     path.write_text(text)

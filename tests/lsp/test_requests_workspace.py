@@ -202,7 +202,7 @@ async def test_open_sets_outside_the_folders_are_found(reader: Reader) -> None:
     assert await _find(reader, "") == []
 
 
-async def test_symbols_of_an_untitled_document(reader: Reader) -> None:
+async def test_untitled_document_has_symbols(reader: Reader) -> None:
     await reader.start()
     uri = reader.open_uri("untitled:Untitled-1", SEED.read_text())
     (symbol,) = await _find(reader, "cublas")

@@ -85,7 +85,7 @@ def _position_params(uri: str, position: lsp.Position) -> tuple[lsp.TextDocument
     return lsp.TextDocumentIdentifier(uri), position
 
 
-async def test_dump_in_one_file(client: LanguageClient) -> None:
+async def test_dump_in_one_file_has_all_features(client: LanguageClient) -> None:
     text = SEED.read_text()
     uri = _open(client, SEED)
     place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
@@ -151,7 +151,7 @@ async def test_jumps_across_the_files_of_a_set(client: LanguageClient) -> None:
     assert len({location.uri for location in found or []}) == 3
 
 
-async def test_hints_and_outline(client: LanguageClient) -> None:
+async def test_hints_and_outline_are_shown(client: LanguageClient) -> None:
     uri = _open(client, SEED)
     document = lsp.TextDocumentIdentifier(uri)
     lines = SEED.read_text().split("\n")
@@ -216,7 +216,7 @@ async def test_positions_behind_wide_characters(client: LanguageClient) -> None:
     assert found.end == lsp.Position(row, end)
 
 
-async def test_untitled_and_deleted_documents(client: LanguageClient, tmp_path: Path) -> None:
+async def test_untitled_and_deleted_documents_have_hovers(client: LanguageClient, tmp_path: Path) -> None:
     for uri in ((tmp_path / "gone-buffer-assignment.txt").as_uri(), "untitled:Untitled-1"):
         client.text_document_did_open(
             lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "xla-dump", 1, SEED.read_text()))
@@ -245,7 +245,7 @@ async def test_unsaved_changes_take_precedence_over_the_file(client: LanguageCli
     "client", [_CLIENTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in _CLIENTS[1:])], indirect=True
 )
 @pytest.mark.parametrize("text", ["", "\0", "\n", "x" * 100_000, "\ud800", "HloModule jit_f\n", "a\r\nb\rc"])
-async def test_documents_that_are_not_dumps(client: LanguageClient, tmp_path: Path, text: str) -> None:
+async def test_documents_that_are_not_dumps_have_no_results(client: LanguageClient, tmp_path: Path, text: str) -> None:
     uri = _open(client, tmp_path / "a-buffer-assignment.txt", text.encode("utf-8", "replace").decode())
     await _until(client, uri, ["syntax"])
     place = _position_params(uri, lsp.Position(0, 0))
@@ -254,7 +254,7 @@ async def test_documents_that_are_not_dumps(client: LanguageClient, tmp_path: Pa
     assert not await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0]))
 
 
-async def test_crlf_line_ends(client: LanguageClient, tmp_path: Path) -> None:
+async def test_positions_are_right_with_crlf_line_ends(client: LanguageClient, tmp_path: Path) -> None:
     text = SEED.read_text()
     uri = _open(client, tmp_path / "crlf-buffer-assignment.txt", text.replace("\n", "\r\n"))
     place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
@@ -308,7 +308,7 @@ async def test_documents_can_be_closed_and_changed_during_loads(client: Language
 
 @pytest.mark.parametrize("client", ["visual_studio_code"], indirect=True)
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU, _NAMES], ids=lambda path: path.name[:40])
-async def test_every_request_at_every_line(client: LanguageClient, path: Path) -> None:
+async def test_every_request_succeeds_at_every_line(client: LanguageClient, path: Path) -> None:
     text = path.read_text()
     uri = _open(client, path)
     for row, line in enumerate(text.split("\n")):
@@ -321,7 +321,7 @@ async def test_every_request_at_every_line(client: LanguageClient, path: Path) -
             )
 
 
-async def test_two_spellings_of_one_uri(client: LanguageClient) -> None:
+async def test_two_spellings_of_a_uri_name_one_document(client: LanguageClient) -> None:
     text = SEED.read_text()
     uri = _open(client, SEED)
     other = uri.replace("_", "%5F")

@@ -1,7 +1,7 @@
 /**
- * Rasterizes rectangles. Each pixel belongs to one value, which also serves to find the value under the pointer. A rectangle smaller
- * than a pixel still gets one, above larger rectangles; among several in one pixel, the largest wins. There is no spatial
- * index: skipping 40,000 rectangles out of view takes less than a millisecond.
+ * Rasterizes rectangles. Each pixel belongs to one value, so the pixels also locate the value under the pointer. A rectangle
+ * smaller than a pixel still gets one, above larger rectangles; among several in one pixel, the largest wins. There is no
+ * spatial index: skipping 40,000 rectangles out of view takes less than a millisecond.
  */
 
 import type { Boxes } from "./layout";

@@ -38,7 +38,7 @@ def _text(module: HloModule, found: list[Token]) -> str:
     return "\n".join(" | ".join(line) for line in lines.values())
 
 
-def test_tokens_of_a_computation() -> None:
+def test_computations_have_tokens() -> None:
     check(
         WHILE,
         "%region_0.1 (",
