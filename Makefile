@@ -40,7 +40,7 @@ extension: $(EXTENSION)/node_modules/installed
 	npm --prefix $(EXTENSION) run check
 	npm --prefix $(EXTENSION) test
 
-# The plus sign lets the progress of the tests through as it comes.
+# With the plus sign, the progress of the tests is shown while they run.
 quick: $(VENV)/installed
 	+$(PYTEST) -m 'not slow'
 

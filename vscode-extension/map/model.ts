@@ -32,7 +32,7 @@ export function modelOf(map: MemoryMap): Model {
   const color = allocation.map((row) => allocations.color[row] ?? NONE);
   let last = map.steps.length - 1;
   for (const step of end) last = Math.max(last, step);
-  // The last change follows the last step: nothing is live any more.
+  // The last change follows the last step: nothing is live.
   for (const { curveStep, peakStep } of map.spaces) last = Math.max(last, (curveStep.at(-1) ?? 0) - 1, peakStep);
   const isPlaced = Uint8Array.from(size, (bytes, value) =>
     Number(allocation[value]! >= 0 && bytes > 0 && start[value]! >= 0 && start[value]! <= end[value]!),

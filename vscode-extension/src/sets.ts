@@ -21,7 +21,7 @@ export class Sets implements vscode.Disposable {
 
   /** Fires when cached overviews became stale. */
   readonly onDidChange = this.changed.event;
-  /** Fires when another set comes into view, or none is in view any more. */
+  /** Fires when another set comes into view, or no set is in view any longer. */
   readonly onDidView = this.viewed.event;
 
   constructor(private readonly server: Server) {

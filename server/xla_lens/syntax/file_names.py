@@ -13,7 +13,9 @@ from typing import Final
 
 
 class FileKind(StrEnum):
-    """What a file of a dump set contains. Before 2026 the buffer assignment contained values and live ranges, too."""
+    """What a file of a dump set contains. Before jaxlib 0.9.2 (2026), the buffer assignment contained values and live
+    ranges, too.
+    """
 
     BUFFER_ASSIGNMENT = "buffer-assignment"
     VALUES = "values"

@@ -36,7 +36,7 @@ class BudgetPlan:
 
     `values` are sorted by size, the biggest first. They are empty if the peak is within the budget already, and if the
     budget cannot be reached even without all candidates (`is_reached` is false). Without `values` the peak is
-    `peak_bytes`, first at `peak_step`, None if nothing is live any more. Fewer than `at_least` values cannot suffice.
+    `peak_bytes`, first at `peak_step`, None if nothing is live then. Fewer than `at_least` values cannot suffice.
     """
 
     color: int

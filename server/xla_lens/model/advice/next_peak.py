@@ -18,8 +18,8 @@ from xla_lens.syntax.columns import NONE, Column
 @dataclass(frozen=True, slots=True, eq=False)
 class NextPeaks:
     """One row for each value. Without the value the peak is `next_peak_bytes`, first at `next_peak_step`, NONE if
-    nothing is live any more. `freed_bytes` are the bytes at the peak step that only this value covers. The peak can
-    drop by less, because another step becomes the peak.
+    nothing is live then. `freed_bytes` are the bytes at the peak step that only this value covers. The peak can drop by
+    less, because another step becomes the peak.
     """
 
     value: Column

@@ -67,8 +67,8 @@ class DumpSet:
 
     @property
     def missing(self) -> tuple[FileKind, ...]:
-        """The kinds of files that the set lacks. Until 2025 one file held all parts; dumps of 2020 have no live
-        ranges.
+        """The kinds of files that the set lacks. Before jaxlib 0.9.2, one file held all parts. The oldest dumps have no
+        live ranges.
         """
         kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
         parts = (self.assignment, self.used, self.live)
