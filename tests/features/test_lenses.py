@@ -176,7 +176,7 @@ def test_incomplete_sets_have_lenses() -> None:
 
 def test_lenses_of_removed_subjects_have_no_facts() -> None:
     analysis = analysis_of(SEED)
-    for kind in (LensKind.FILL, LensKind.USES, LensKind.SHARE, LensKind.PEAK, LensKind.TRUE_PEAK):
+    for kind in (LensKind.FILL, LensKind.USES, LensKind.SHARE, LensKind.PEAK, LensKind.REAL_PEAK):
         for number in (-1, 99, 10**30):
             assert lens_facts(analysis, Lens(0, kind, number)) is None
 

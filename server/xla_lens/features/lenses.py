@@ -48,7 +48,7 @@ class LensKind(StrEnum):
     """The real peak of memory spaces; its step."""
     PRINTED_PEAK = "printed-peak"
     """The live bytes at the printed peak; its step."""
-    TRUE_PEAK = "true-peak"
+    REAL_PEAK = "real-peak"
     """On the printed peak: the real peak of memory space 0; the color."""
 
 
@@ -140,7 +140,7 @@ class PeakLens:
 
 
 @dataclass(frozen=True, slots=True)
-class TruePeakLens:
+class RealPeakLens:
     """A memory space peaks at another step than the printed one."""
 
     space: SpaceId
@@ -149,7 +149,7 @@ class TruePeakLens:
     click: Click
 
 
-LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens | LiveLens | PeakLens | TruePeakLens
+LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens | LiveLens | PeakLens | RealPeakLens
 
 
 def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[Lens]:
@@ -189,8 +189,8 @@ def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
         case LensKind.PRINTED_PEAK:
             live = ((space.id, space.live.at(number)) for space in analysis.memory.spaces)
             return LiveLens(tuple((space, size) for space, size in live if size), click=LiveSetPage(number))
-        case LensKind.TRUE_PEAK:
-            return _true_peak(analysis, number)
+        case LensKind.REAL_PEAK:
+            return _real_peak(analysis, number)
 
 
 # ---------------------------------------------------------------- lines
@@ -241,7 +241,7 @@ def _on_steps(analysis: Analysis) -> Iterator[Lens]:
     default = analysis.memory.space(DEFAULT_COLOR)
     if default and default.peak_step is not None:
         peaks = peaks[default.live.at_each(dump.peaks.step) < default.peak_live_bytes]
-        yield from _lenses(dump.live, LensKind.TRUE_PEAK, dump.peaks, peaks, np.full(len(peaks), default.color))
+        yield from _lenses(dump.live, LensKind.REAL_PEAK, dump.peaks, peaks, np.full(len(peaks), default.color))
 
 
 def _lenses(file: DumpFile, kind: LensKind, table: Table, rows: Column, numbers: Column) -> Iterator[Lens]:
@@ -308,9 +308,9 @@ def _peak(analysis: Analysis, step: int) -> PeakLens | None:
     return PeakLens(live, LiveSetPage(step)) if live else None
 
 
-def _true_peak(analysis: Analysis, color: int) -> TruePeakLens | None:
+def _real_peak(analysis: Analysis, color: int) -> RealPeakLens | None:
     space = analysis.memory.space(color)
     if space is None or space.peak_step is None:
         return None
     place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
-    return TruePeakLens(space.id, space.peak_step, space.peak_live_bytes, place)
+    return RealPeakLens(space.id, space.peak_step, space.peak_live_bytes, place)

@@ -9,10 +9,10 @@ from xla_lens.features.lenses import (
     LimitLens,
     LiveLens,
     PeakLens,
+    RealPeakLens,
     ShareLens,
     SpacePeak,
     SummaryLens,
-    TruePeakLens,
     UsesLens,
 )
 from xla_lens.model.tables.backend import SpaceId
@@ -40,7 +40,7 @@ def lens_title(facts: LensFacts) -> str:
             return f"show values live at the peak: {_sizes(live)}"
         case LiveLens(live):
             return f"show values live here: {_sizes(live)}"
-        case TruePeakLens(space, step, live):
+        case RealPeakLens(space, step, live):
             return f"real {space_name(space)} peak: {human(live)} at step {step}"
 
 

@@ -10,7 +10,7 @@ from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import Browser, OpenWindow
 from samples import SPLIT, TPU
 
-_TRUE_PEAK_BYTES = 4419632
+_REAL_PEAK_BYTES = 4419632
 
 
 def _space(map: Map) -> str:
@@ -86,7 +86,7 @@ def test_map_is_saved_as_html_and_another_file_opened(
             window.status, lambda texts: any(f"Saved the memory map to {saved.name}" in text for text in texts), SECONDS
         )
         with Map.of_file(browser, saved) as map:
-            map.wait_for("map.liveBytes", _TRUE_PEAK_BYTES)
+            map.wait_for("map.liveBytes", _REAL_PEAK_BYTES)
         # The HTML page is no file of the dump.
         window.ask("XLA Lens: Open Another File of This Dump...")
         labels = ".quick-input-list .monaco-list-row .label-name"

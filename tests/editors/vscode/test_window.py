@@ -29,7 +29,7 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "ynn_fusion.1" in text, text
 
 
-def test_problem_leads_to_the_true_peak(open_window: OpenWindow, workspace: Path) -> None:
+def test_problem_leads_to_the_real_peak(open_window: OpenWindow, workspace: Path) -> None:
     file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
