@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fuzzing.params import Maker
 from fuzzing.positions import Text
-from lsp.wire import RICH, Editor, Process, Refused
+from lsp.wire import FULL, Editor, Process, RequestFailed
 from samples import DUMPS
 from xla_lens.files import find_sets
 from xla_lens.lsp.methods import METHODS
@@ -70,7 +70,7 @@ async def _ask(editor: Editor, maker: Maker) -> None:
             editor.cancel(number)
         try:
             await editor.answer(number)
-        except Refused as refused:
+        except RequestFailed as refused:
             if refused.code != -32800:
                 raise
 
@@ -101,7 +101,7 @@ async def _run(options: argparse.Namespace) -> None:
     sets, started = dump_sets(options.dumps, options.longest), time.monotonic()
     server = await Process.start()
     folders: Any = [{"uri": options.dumps.absolute().as_uri(), "name": "dumps"}]
-    await server.initialize(RICH, workspaceFolders=folders)
+    await server.initialize(FULL, workspaceFolders=folders)
     sizes = await soak(server, sets, options.rounds, _EVERY)
     print(f"{options.rounds:,} rounds with {len(sets)} sets in {time.monotonic() - started:,.0f} s; resident MB:")
     print(*(f"{size / 1e6:.0f}" for size in sizes))

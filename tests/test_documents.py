@@ -17,7 +17,7 @@ from xla_lens.syntax.file_names import SUFFIXES
 @pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
 def test_examples_are_up_to_date(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert updated(text) == text, "run `make docs` and read what changes"
+    assert updated(text) == text, "run `make docs` and review the changes"
 
 
 def test_every_part_of_a_report_is_explained() -> None:

@@ -103,7 +103,7 @@ def span(node: Node | None) -> tuple[int, int]:
 
 def _here(cursor: TreeCursor) -> Node:
     node = cursor.node
-    assert node is not None, "a cursor always stands at a node"
+    assert node is not None, "a cursor is always at a node"
     return node
 
 

@@ -19,7 +19,7 @@ from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.metamodel import Violation
-from lsp.wire import BARE, PULLING, RICH, Inside, Refused
+from lsp.wire import BARE, FULL, PULLING, InProcess, RequestFailed
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.methods import METHODS, Command
 from xla_lens.lsp.uris import path_of
@@ -50,7 +50,12 @@ class Player:
     """
 
     def __init__(
-        self, editor: Inside, chance: random.Random, folder: Path, encoding: str, dumps: Sequence[Mapping[str, bytes]]
+        self,
+        editor: InProcess,
+        chance: random.Random,
+        folder: Path,
+        encoding: str,
+        dumps: Sequence[Mapping[str, bytes]],
     ) -> None:
         self.editor = editor
         self.chance = chance
@@ -155,7 +160,7 @@ class Player:
         params = self.maker.params(method)
         try:
             result = await self.editor.request(method, params)
-        except Refused as refused:
+        except RequestFailed as refused:
             if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code != _WRONG_ARGUMENTS:
                 failure = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
                 raise AssertionError(failure) from None
@@ -208,9 +213,9 @@ async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[s
     log = Log()
     logging.getLogger().addHandler(log)
     try:
-        editor, encoding = Inside(), chance.choice(ENCODINGS)
+        editor, encoding = InProcess(), chance.choice(ENCODINGS)
         editor.settings = chance.choice(_SETTINGS)
-        capabilities = {**chance.choice((BARE, RICH, RICH, PULLING)), "general": {"positionEncodings": [encoding]}}
+        capabilities = {**chance.choice((BARE, FULL, FULL, PULLING)), "general": {"positionEncodings": [encoding]}}
         folders = [{"uri": folder.as_uri(), "name": "dumps"}]
         await editor.initialize(capabilities, workspaceFolders=folders)
         yield Player(editor, chance, folder, encoding, dumps)
@@ -319,7 +324,7 @@ async def play_chaos(player: Player, steps: int) -> int:
     for number in asked:
         try:
             await editor.answer(number)
-        except Refused as refused:
+        except RequestFailed as refused:
             if refused.code != _WRONG_ARGUMENTS and (refused.code != _CANCELLED or number not in cancelled):
                 raise
     for _ in range(2):

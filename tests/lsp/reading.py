@@ -11,7 +11,7 @@ from urllib.request import url2pathname
 
 import pytest
 
-from lsp.wire import RICH, Inside
+from lsp.wire import FULL, InProcess
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import split_name
 
@@ -30,12 +30,12 @@ class Reader:
     """An editor with open documents and the server in the same process. `texts` are the open documents by URI."""
 
     def __init__(self, encoding: str = "utf-16") -> None:
-        self.editor = Inside()
+        self.editor = InProcess()
         self.encoding = encoding
         self.texts: dict[str, str] = {}
         self._versions: dict[str, int] = {}
 
-    async def start(self, capabilities: Mapping[str, Any] = RICH, *folders: Path, **params: Any) -> Any:
+    async def start(self, capabilities: Mapping[str, Any] = FULL, *folders: Path, **params: Any) -> Any:
         """Initialize the server with some workspace folders. Return the result of `initialize`."""
         if folders:
             params["workspaceFolders"] = [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]

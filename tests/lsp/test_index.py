@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lsp.wire import RICH, Inside
+from lsp.wire import FULL, InProcess
 from xla_lens.files import SetFiles
 from xla_lens.model.summary import SetSummary
 from xla_lens.workspace import Indexed
@@ -36,8 +36,8 @@ async def test_sets_can_be_listed_while_they_are_read(monkeypatch: pytest.Monkey
             yield Indexed(SetFiles(tmp_path / f"{number}", {}), {}, summary, {})
 
     monkeypatch.setattr("xla_lens.lsp.index.index", read_many)
-    editor = Inside()
-    await editor.initialize(RICH, workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "dumps"}])
+    editor = InProcess()
+    await editor.initialize(FULL, workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "dumps"}])
     index = editor.server.state.index
     await index.update()
     index.invalidate()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lsp.wire import RICH, Process, Refused, framed
+from lsp.wire import FULL, Process, RequestFailed, framed
 from samples import SEED, slow_text
 from xla_lens.lsp.transport import BadHeader, read_body
 
@@ -37,8 +37,8 @@ async def _is_well(server: Process) -> None:
 
 async def _code(server: Process, message: dict[str, Any]) -> int:
     """Send a request, which may be invalid, and return the code of the error."""
-    server.throw({"jsonrpc": "2.0", **message})
-    with pytest.raises(Refused) as refused:
+    server.send_unchecked({"jsonrpc": "2.0", **message})
+    with pytest.raises(RequestFailed) as refused:
         await server.answer(message["id"])
     return refused.value.code
 
@@ -52,9 +52,9 @@ async def _codes_of_nothing(server: Process, count: int) -> list[int]:
 async def test_requests_before_initialize_are_rejected(server: Process) -> None:
     for number, method in enumerate(["textDocument/hover", "shutdown", "workspace/nothing", "$/nothing", "exit"]):
         assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _NOT_INITIALIZED
-    server.throw({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}})
-    server.throw({"jsonrpc": "2.0", "method": "initialized", "params": {}})
-    server.throw({"jsonrpc": "2.0", "method": "shutdown"})
+    server.send_unchecked({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}})
+    server.send_unchecked({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+    server.send_unchecked({"jsonrpc": "2.0", "method": "shutdown"})
     wrong = {"id": "wrong", "method": "initialize", "params": {"processId": "x", "capabilities": 5}}
     assert await _code(server, wrong) == _INVALID_PARAMS
     await server.initialize()
@@ -68,7 +68,7 @@ async def test_requests_after_shutdown_are_rejected(server: Process) -> None:
     for number, method in enumerate(["textDocument/hover", "shutdown", "initialize", "workspace/nothing"]):
         assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _INVALID_REQUEST
     server.notify("textDocument/didClose", {"textDocument": {"uri": _URI}})
-    server.throw({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}})
+    server.send_unchecked({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}})
     server.notify("exit")
     assert await server.ended() == (0, "")
     server.finish()
@@ -87,7 +87,7 @@ async def test_capabilities_of_later_protocol_versions_are_ignored(server: Proce
         "workspace": {"symbol": {"symbolKind": {"valueSet": [1, 99]}}, "workspaceEdit": {"failureHandling": "hope"}},
     }
     params = {**_INITIALIZE, "capabilities": capabilities, "trace": "compact", "later": None}
-    server.throw({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params})
+    server.send_unchecked({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params})
     result = await server.answer("first")
     assert result["capabilities"]["positionEncoding"] == "utf-8"
     _open(server)
@@ -162,7 +162,7 @@ async def test_unknown_methods_are_rejected(server: Process) -> None:
 
 
 async def test_notifications_are_never_answered(server: Process) -> None:
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     for method, params in (
         ("$/nothing", {}),
         ("nothing", None),
@@ -183,7 +183,7 @@ async def test_notifications_are_never_answered(server: Process) -> None:
         ("workspace/didChangeConfiguration", {"settings": [1, {"xla-lens": 5}]}),
         ("workspace/didChangeWatchedFiles", {"changes": [{"uri": "nothing", "type": 1}]}),
     ):
-        server.throw({"jsonrpc": "2.0", "method": method, "params": params})
+        server.send_unchecked({"jsonrpc": "2.0", "method": method, "params": params})
     await _is_well(server)
     assert not server.answers(None)
 
@@ -198,7 +198,7 @@ async def test_invalid_notifications_are_logged(server: Process) -> None:
         ("$/cancelRequest", {}),
         ("$/cancelRequest", {"id": [1]}),
     ):
-        server.throw({"jsonrpc": "2.0", "method": method, "params": params})
+        server.send_unchecked({"jsonrpc": "2.0", "method": method, "params": params})
     _open(server)
     assert await server.request("textDocument/hover", _PLACE)
     await server.request("shutdown")
@@ -229,11 +229,11 @@ async def test_json_that_is_not_a_message_is_rejected(server: Process) -> None:
         {"method": None, "jsonrpc": "2.0"},
         {"jsonrpc": "2.0"},
     ):
-        server.throw(message)
+        server.send_unchecked(message)
     assert await _codes_of_nothing(server, 14) == [_INVALID_REQUEST] * 14
     for number, message in enumerate(({"method": "shutdown"}, {"jsonrpc": "1.0", "method": "shutdown"})):
-        server.throw({"id": number - 9, **message})
-        with pytest.raises(Refused, match=str(_INVALID_REQUEST)):
+        server.send_unchecked({"id": number - 9, **message})
+        with pytest.raises(RequestFailed, match=str(_INVALID_REQUEST)):
             await server.answer(number - 9)
     await _is_well(server)
 
@@ -252,7 +252,7 @@ async def test_unexpected_responses_are_ignored(server: Process) -> None:
         {"id": number, "error": 5},
         {"result": 5},
     ):
-        server.throw({"jsonrpc": "2.0", **answer})
+        server.send_unchecked({"jsonrpc": "2.0", **answer})
     assert await server.answer(number)
     await _is_well(server)
 
@@ -313,7 +313,9 @@ async def test_deeply_nested_json_is_accepted(server: Process) -> None:
         for _ in range(depth):
             nested = [nested] if depth % 2 else {"xla-lens": nested}
         server.notify("workspace/didChangeConfiguration", {"settings": nested})
-        server.throw({"jsonrpc": "2.0", "id": depth, "method": "textDocument/hover", "params": {**_PLACE, "x": nested}})
+        server.send_unchecked(
+            {"jsonrpc": "2.0", "id": depth, "method": "textDocument/hover", "params": {**_PLACE, "x": nested}}
+        )
         assert await server.answer(depth)
     await _is_well(server)
 
@@ -421,7 +423,7 @@ def _slow_dump(folder: Path) -> Path:
 
 
 async def test_cancelled_requests_get_one_response(server: Process, tmp_path: Path) -> None:
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     here = _open(server, _slow_dump(tmp_path))
     place = {**here, "position": {"line": 1, "character": 3}}
     numbers = [server.ask("textDocument/hover", place) for _ in range(5)]
@@ -429,7 +431,7 @@ async def test_cancelled_requests_get_one_response(server: Process, tmp_path: Pa
         server.cancel(number)
     server.cancel(numbers[0])
     for number in numbers[:4]:
-        with pytest.raises(Refused, match=str(_CANCELLED)):
+        with pytest.raises(RequestFailed, match=str(_CANCELLED)):
             await server.answer(number)
     # The other request is answered, and cancelling answered requests has no effect.
     assert await server.answer(numbers[4])
@@ -440,7 +442,7 @@ async def test_cancelled_requests_get_one_response(server: Process, tmp_path: Pa
 
 
 async def test_closing_a_document_answers_its_requests(server: Process, tmp_path: Path) -> None:
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     here = _open(server, _slow_dump(tmp_path))
     numbers = [
         server.ask("textDocument/hover", {**here, "position": {"line": 1, "character": 3}}),

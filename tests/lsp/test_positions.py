@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from fuzzing.params import Maker
 from fuzzing.positions import ENCODINGS, Text, tokens_in
 from lsp.metamodel import fields_of
-from lsp.wire import RICH, Inside
+from lsp.wire import FULL, InProcess
 from samples import DUMPS
 from xla_lens.lsp.methods import METHODS
 
@@ -54,8 +54,8 @@ def _methods() -> list[str]:
 
 async def _answers(folder: Path, encoding: str, line_end: str) -> list[Any]:
     """Return the answers to the same requests, with positions as lines and characters."""
-    editor, texts = Inside(), {}
-    await editor.initialize({**RICH, "general": {"positionEncodings": [encoding]}})
+    editor, texts = InProcess(), {}
+    await editor.initialize({**FULL, "general": {"positionEncodings": [encoding]}})
     for path, text in _files(folder).items():
         texts[path.as_uri()] = _Lines(text.replace("\n", line_end), encoding)
         document = {"uri": path.as_uri(), "languageId": "x", "version": 1, "text": texts[path.as_uri()].text}

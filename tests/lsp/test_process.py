@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp.wire import RICH, Process, Refused, framed
+from lsp.wire import FULL, Process, RequestFailed, framed
 from samples import SEED, slow_text
 
 _URI = SEED.as_uri()
@@ -52,7 +52,7 @@ async def test_server_uses_the_first_encoding_of_the_client(server: Process, enc
 @pytest.mark.parametrize("is_initialized", [True, False])
 async def test_server_exits_at_the_end_of_input(server: Process, is_initialized: bool) -> None:
     if is_initialized:
-        await server.initialize(RICH)
+        await server.initialize(FULL)
         server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     server.hang_up()
     assert await server.ended() == (1, "")
@@ -127,7 +127,7 @@ async def _open_slow(server: Process, folder: Path) -> None:
     """Open a dump that takes many seconds to load."""
     path = folder / "slow-buffer-assignment.txt"
     path.write_text(slow_text(20_000))
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     server.notify("textDocument/didOpen", {"textDocument": {**_OPEN, "uri": path.as_uri(), "text": path.read_text()}})
     await server.until(lambda: "begin" in str(server.received("$/progress")))
 
@@ -159,7 +159,7 @@ async def test_output_for_an_editor_that_does_not_read_is_bounded(server: Proces
     count = 200
     for number in range(count):
         # The error repeats the method, so it is as long.
-        server.throw({"jsonrpc": "2.0", "id": f"a{number}", "method": "x" * _MEGABYTE})
+        server.send_unchecked({"jsonrpc": "2.0", "id": f"a{number}", "method": "x" * _MEGABYTE})
     sizes = []
     for _ in range(20):
         await asyncio.sleep(0.1)
@@ -168,7 +168,7 @@ async def test_output_for_an_editor_that_does_not_read_is_bounded(server: Proces
     assert sizes[-1] == sizes[-5]
     server.resume_reading()
     for number in range(count):
-        with pytest.raises(Refused, match="no such method"):
+        with pytest.raises(RequestFailed, match="no such method"):
             await server.answer(f"a{number}")
     await server.stop()
 

@@ -12,7 +12,7 @@ import pytest
 from cli.test_cli import run
 from lsp.conftest import Loads
 from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show_page, sibling
-from lsp.wire import PATIENCE, RICH, Refused
+from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
 from xla_lens.model.checks.codes import Code
@@ -178,7 +178,7 @@ async def test_invalid_arguments_are_rejected(reader: Reader, command: str, argu
             return value.format(**names) if value.startswith("{") else value
         return {name: filled(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await reader.run(command, *map(filled, arguments))
     assert refused.value.code == -32602
     error = str(refused.value).partition(": ")[2]
@@ -198,7 +198,7 @@ async def test_pages_of_unknown_steps_and_allocations_say_so(reader: Reader) -> 
 async def test_commands_work_on_files_that_are_not_open(reader: Reader, tmp_path: Path) -> None:
     """Editors do not open files that are too large for them."""
     path = copied(SPLIT, tmp_path)
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     values = sibling(path, "buffer-assignment-values").as_uri()
     assert (await reader.run("report", {"uri": values})).startswith("## `jit_train_step`\n")
     uri = await show_page(reader, "showLiveSet", uri=values, step=5)
@@ -216,7 +216,7 @@ async def test_pages_cannot_follow_links_out_of_the_workspace(reader: Reader, tm
     link = inside / "x-buffer-assignment.txt"
     os.symlink(target, link)
     (inside / "folder").symlink_to(outside)
-    await reader.start(RICH, inside)
+    await reader.start(FULL, inside)
     for path in (link, inside / "folder" / target.name, inside / ".." / "outside" / target.name, target):
         page = f"xla-lens:{str(path).removesuffix('-buffer-assignment.txt')}/summary.txt"
         assert await read_page(reader, page) == NO_PAGE
@@ -228,7 +228,7 @@ async def test_pages_cannot_follow_links_out_of_the_workspace(reader: Reader, tm
 async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     """Without a workspace, and with a file too large to open."""
     path = copied(SPLIT, tmp_path)
-    await reader.start(RICH)
+    await reader.start(FULL)
     for file in find_set(path).paths.values():
         assert (await reader.run("report", {"uri": file.as_uri()})).startswith("## `jit_train_step`\n")
     await show_page(reader, "showLiveSet", uri=path.as_uri(), step=5)
@@ -236,13 +236,13 @@ async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, load
     for name in ("README.md", "no-buffer-assignment.txt"):
         (tmp_path / name).write_text("# no dump\n")
     for name in ("README.md", ".", "none", "x-live-range.txt"):
-        with pytest.raises(Refused, match=_NO_DUMP):
+        with pytest.raises(RequestFailed, match=_NO_DUMP):
             await reader.run("report", {"uri": (tmp_path / name).as_uri()})
 
 
 async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     loads.hold()
     request = {"command": "xla-lens.showSummary", "arguments": [{"uri": path.as_uri()}], "workDoneToken": "bar"}
     number = reader.editor.ask("workspace/executeCommand", request)
@@ -259,13 +259,13 @@ async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_pat
 
 async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     loads.hold()
     request = {"command": "xla-lens.report", "arguments": [{"uri": path.as_uri()}]}
     number = reader.editor.ask("workspace/executeCommand", request)
     await asyncio.sleep(0)
     reader.editor.cancel(number)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await reader.editor.answer(number)
     assert refused.value.code == -32800
     loads.resume()
@@ -275,7 +275,7 @@ async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path:
 async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Path) -> None:
     path = tmp_path / "slow-buffer-assignment.txt"
     path.write_text(slow_text(300))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = reader.open(path)
     number = reader.editor.ask(
         "workspace/executeCommand", {"command": "xla-lens.report", "arguments": [{"uri": uri, "format": "json"}]}

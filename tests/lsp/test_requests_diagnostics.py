@@ -8,7 +8,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, sibling
-from lsp.wire import PULLING, RICH
+from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT
 from xla_lens.lsp import diagnostics as limits
 
@@ -16,7 +16,7 @@ _REFRESH = "workspace/diagnostic/refresh"
 
 _NO_REFRESH: Mapping[str, Any] = {
     **PULLING,
-    "workspace": {name: value for name, value in RICH["workspace"].items() if name != "diagnostics"},
+    "workspace": {name: value for name, value in FULL["workspace"].items() if name != "diagnostics"},
 }
 """An editor, such as Neovim, that pulls diagnostics and supports no refresh requests."""
 
@@ -337,7 +337,7 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     # Before the start: the index must not see half of a set.
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
     seed = copied(SEED, tmp_path / "seed")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
     await _until(reader, values, ["unassigned-value"])
     await _until(reader, seed.as_uri(), ["peak-understated"])

@@ -8,7 +8,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import SEED, SPLIT, TPU
 from xla_lens.lsp.requests import inlay_hint, links, structure
 
@@ -177,7 +177,7 @@ async def test_parts_link_to_the_other_files(reader: Reader, tmp_path: Path) -> 
 
 
 async def test_links_to_sources_are_resolved(reader: Reader, tmp_path: Path) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     assert all("target" not in link for link in await reader.ask("documentLink", uri))
     source = (tmp_path / "test_auto_sharding_basic.py").as_uri()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
-from lsp.wire import RICH, Process
+from lsp.wire import FULL, Process
 from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
 
@@ -116,7 +116,7 @@ async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -
     ids=lambda value: value[:20],
 )
 async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: Path, path: str, target: str) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = reader.open(_with_metadata(path, tmp_path, "source_file"))
     links = await reader.ask("documentLink", uri)
     (link,) = (link for link in links if '" source_line=53' in reader.text_at(uri, link["range"]))
@@ -130,7 +130,7 @@ async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: P
     "data", [None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}]
 )
 async def test_forged_link_resolves_to_a_file_or_nothing(reader: Reader, tmp_path: Path, data: Any) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     link = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "data": data}
     found = await reader.editor.request("documentLink/resolve", link)
     assert "#" not in found.get("target", "")
@@ -167,7 +167,7 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     server = Process(process, process.stdout or asyncio.StreamReader(), process.stdin)
     folder = {"uri": inside.as_uri(), "name": "inside"}
-    await server.initialize(RICH, workspaceFolders=[folder])
+    await server.initialize(FULL, workspaceFolders=[folder])
     document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": path.read_text()}
     server.notify("textDocument/didOpen", {"textDocument": document})
     here = {"textDocument": {"uri": path.as_uri()}}

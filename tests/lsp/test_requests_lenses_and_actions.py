@@ -7,7 +7,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU
 from xla_lens.lsp.requests import code_lens
 
@@ -222,7 +222,7 @@ async def test_actions_go_to_related_places(reader: Reader) -> None:
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
 async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path) -> None:
-    await reader.start(RICH, path.parent)
+    await reader.start(FULL, path.parent)
     uri = reader.open(path)
     text = lines(reader.text(uri))
     seen = set()
@@ -259,7 +259,7 @@ async def test_actions_are_filtered_by_kind(reader: Reader, only: list[str], kin
 
 
 async def test_editors_without_action_literals_get_commands(reader: Reader) -> None:
-    await reader.start({**RICH, "textDocument": {}})
+    await reader.start({**FULL, "textDocument": {}})
     uri = reader.open(SEED)
     found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^")
     assert [command["command"] for command in found] == [

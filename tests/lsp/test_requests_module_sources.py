@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import SPLIT
 
 _PROGRAM = "/home/user/programs/programs.py"
@@ -60,7 +60,7 @@ async def test_breakdown_of_the_peak_links_to_sources(reader: Reader) -> None:
 
 async def _program(reader: Reader, folder: Path, **settings: Any) -> str:
     """Return the target of the first link to a source file."""
-    await reader.start(RICH, folder)
+    await reader.start(FULL, folder)
     if settings:
         await reader.set(**settings)
     uri = reader.open(_module(SPLIT))
@@ -121,7 +121,7 @@ async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
 
 async def test_actions_of_the_schedule_lead_to_sources(reader: Reader, tmp_path: Path) -> None:
     (tmp_path / "programs.py").write_text("")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = reader.open(sibling(SPLIT, "live-range"))
     # The module is loaded after the dump.
     await reader.ask("documentLink", uri)

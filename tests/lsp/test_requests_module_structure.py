@@ -7,7 +7,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, rows
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import WHILE
 from xla_lens.lsp.requests import call_hierarchy, structure
 
@@ -53,7 +53,7 @@ async def test_module_has_an_outline(reader: Reader, tmp_path: Path) -> None:
 
 async def test_truncated_flat_outline_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
-    await reader.start({**RICH, "textDocument": {}})
+    await reader.start({**FULL, "textDocument": {}})
     uri = reader.open(MODULE)
     symbols = await reader.ask("documentSymbol", uri)
     assert [(symbol["name"], symbol["containerName"]) for symbol in symbols][1:4] == [
@@ -74,7 +74,7 @@ async def test_module_has_folding_ranges(reader: Reader) -> None:
 
 
 async def test_editors_with_a_limit_get_the_biggest_folding_ranges(reader: Reader) -> None:
-    await reader.start({**RICH, "textDocument": {"foldingRange": {"rangeLimit": 2}}})
+    await reader.start({**FULL, "textDocument": {"foldingRange": {"rangeLimit": 2}}})
     uri = reader.open(MODULE)
     assert [fold["startLine"] + 1 for fold in await reader.ask("foldingRange", uri)] == [44, 72]
     (logged,) = reader.editor.received("window/logMessage")

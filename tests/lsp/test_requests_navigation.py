@@ -8,7 +8,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import GLUED, PALLAS, SEED, SPLIT, TPU
 from xla_lens.lsp.requests import navigation
 
@@ -172,7 +172,7 @@ async def test_editors_without_markdown_get_plain_text_hovers(reader: Reader) ->
 
 async def test_editors_with_link_support_get_links(reader: Reader) -> None:
     """The origin is the whole name, the target the whole line."""
-    await reader.start({**RICH, "textDocument": {"definition": {"linkSupport": True}}})
+    await reader.start({**FULL, "textDocument": {"definition": {"linkSupport": True}}})
     uri = reader.open(sibling(TPU, "live-range"))
     marked = "    copy-start.1{0}:5-8\n       ^"
     (link,) = await reader.ask_at("definition", uri, marked)

@@ -8,7 +8,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, lines, path_of, read_page, show_page, sibling
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import GLUED, SEED, SPLIT, TPU
 
 _PAGES: list[tuple[str, dict[str, int]]] = [
@@ -161,7 +161,7 @@ async def test_change_of_a_set_refreshes_its_pages(reader: Reader) -> None:
 
 async def test_change_of_a_closed_set_refreshes_its_pages(reader: Reader, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = await show_page(reader, "showLiveSet", uri=path.as_uri(), step=5)
     path.write_text(path.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-4"))
     for _ in range(2):
@@ -171,8 +171,8 @@ async def test_change_of_a_closed_set_refreshes_its_pages(reader: Reader, tmp_pa
 
 
 async def test_editors_without_page_support_get_no_refreshes(reader: Reader) -> None:
-    workspace = {name: value for name, value in RICH["workspace"].items() if name != "textDocumentContent"}
-    await reader.start({**RICH, "workspace": workspace})
+    workspace = {name: value for name, value in FULL["workspace"].items() if name != "textDocumentContent"}
+    await reader.start({**FULL, "workspace": workspace})
     dump = reader.open(SEED)
     uri = await show_page(reader, "showLiveSet", uri=dump, step=5)
     reader.replace(dump, "    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-4")
@@ -236,7 +236,7 @@ async def test_page_of_a_set_outside_the_workspace_is_refused(reader: Reader, tm
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     copied(SPLIT, outside)
     path = copied(SPLIT, inside)
-    await reader.start(RICH, inside)
+    await reader.start(FULL, inside)
     uri = await show_page(reader, "showSummary", uri=path.as_uri())
     assert (await read_page(reader, uri)).startswith("jit_train_step\n")
     for other in ("/outside/", "/inside/../outside/"):

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from lsp.reading import Reader, copied, sibling
-from lsp.wire import PULLING, RICH
+from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT
 
 _WHOLE: Mapping[str, Any] = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}}
 _MARKED = "    cublas-gemm.1{}:4-5\n       ^"
 
 _PUSHED: Mapping[str, Any] = {
-    **RICH,
-    "workspace": {name: value for name, value in RICH["workspace"].items() if name != "configuration"},
+    **FULL,
+    "workspace": {name: value for name, value in FULL["workspace"].items() if name != "configuration"},
 }
 """An editor that pushes settings and supports no `workspace/configuration`."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, rows
-from lsp.wire import RICH
+from lsp.wire import FULL
 from samples import SEED
 from xla_lens.lsp.requests import structure
 
@@ -51,7 +51,7 @@ async def test_dump_has_folding_ranges(reader: Reader) -> None:
 
 
 async def test_editors_with_a_limit_get_the_biggest_folding_ranges(reader: Reader) -> None:
-    await reader.start({**RICH, "textDocument": {"foldingRange": {"rangeLimit": 4}}})
+    await reader.start({**FULL, "textDocument": {"foldingRange": {"rangeLimit": 4}}})
     uri = reader.open(SEED)
     assert [fold[:2] for fold in await _folds(reader, uri)] == [(1, 12), (16, 54), (57, 77), (58, 65)]
     (logged,) = reader.editor.received("window/logMessage")

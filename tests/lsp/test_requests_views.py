@@ -13,7 +13,7 @@ import pytest
 from cli.test_cli import run
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, path_of, read_page, show_page, sibling
-from lsp.wire import RICH, Refused
+from lsp.wire import FULL, RequestFailed
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
 from xla_lens.features.memory_map import memory_map
@@ -195,7 +195,7 @@ async def _modules(reader: Reader) -> list[Any]:
 async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> None:
     for number, path in enumerate((SEED, SPLIT, TPU, WHILE)):
         copied(path, tmp_path / str(number))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     found = await _modules(reader)
     assert [one["module"] for one in found] == [
         "jit_roundtrip",
@@ -216,7 +216,7 @@ async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> Non
 async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     """The command waits neither for the workspace nor for open sets."""
     copied(SPLIT, tmp_path / "one")
-    await reader.start(RICH, tmp_path / "one")
+    await reader.start(FULL, tmp_path / "one")
     loads.hold()
     uri = reader.open(copied(TPU, tmp_path / "two"))
     found = await reader.run("modules", {})
@@ -229,7 +229,7 @@ async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Lo
 
 
 async def test_workspace_without_dumps_has_no_modules(reader: Reader, tmp_path: Path) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     assert await _modules(reader) == []
 
 
@@ -323,7 +323,7 @@ async def test_page_uri_stands_for_its_set(reader: Reader) -> None:
     page = await show_page(reader, "showLiveSet", uri=dump, step=5)
     for command, more in (("memoryMap", {}), ("overview", {}), ("describe", {"step": 5}), ("report", {})):
         assert await reader.run(command, {"uri": page, **more}) == await reader.run(command, {"uri": dump, **more})
-    with pytest.raises(Refused, match="neither open nor a dump"):
+    with pytest.raises(RequestFailed, match="neither open nor a dump"):
         await reader.run("overview", {"uri": "xla-lens:/no/such/set/summary.txt"})
 
 
@@ -341,7 +341,7 @@ async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path) -
         assert found["markdown"] == hover["contents"]["value"]
         at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
         assert at["value"] == value
-    with pytest.raises(Refused, match=f"there is no value {count}"):
+    with pytest.raises(RequestFailed, match=f"there is no value {count}"):
         await reader.run("describe", {"uri": uri, "value": count})
 
 
@@ -400,7 +400,7 @@ async def test_invalid_arguments_are_rejected(
 ) -> None:
     await reader.start()
     uri = reader.open(SEED)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await reader.run(command, {name: uri if value == "{uri}" else value for name, value in given.items()})
     assert refused.value.code == -32602
     assert str(refused.value).partition(": ")[2].startswith(message)
@@ -424,7 +424,7 @@ async def test_did_load_is_sent_after_loads(reader: Reader, tmp_path: Path) -> N
     await reader.start()
     uri = reader.open(path)
     await reader.editor.until(lambda: len(_load_events(reader)) == 2)
-    assert _load_events(reader) == [(names - {module}, True), (names, True)], "the module comes later"
+    assert _load_events(reader) == [(names - {module}, True), (names, True)], "the module is loaded later"
     reader.replace(uri, "allocation 0: size 1605632", "allocation 0: size 1605633")
     await reader.editor.until(lambda: len(_load_events(reader)) == 3)
     other = reader.open(sibling(path, "live-range"))
@@ -469,7 +469,7 @@ async def test_old_sets_are_evicted_from_the_cache(
     await reader.start()
     for path in (*paths, paths[-1], paths[-2]):
         await reader.run("overview", {"uri": path.as_uri()})
-    assert loads.count == 4, "the last two are kept"
+    assert loads.count == 4, "the last two sets stay in the cache"
     state = reader.editor.server.state
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
@@ -480,10 +480,10 @@ async def test_old_sets_are_evicted_from_the_cache(
     await state.sets.poll()
     assert state.sets.recent == []
     gc.collect()
-    assert [one() for one in kept] == [None, None], "nothing holds them"
+    assert [one() for one in kept] == [None, None], "no reference to the evicted sets remains"
     assert not state.pages.pages
     monkeypatch.undo()
-    assert (await read_page(reader, page)).startswith("jit_train_step\n"), "it can be read again"
+    assert (await read_page(reader, page)).startswith("jit_train_step\n"), "evicted sets can be read again"
 
 
 async def test_opening_a_cached_set_does_not_load_it_again(reader: Reader, loads: Loads, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, path_of, read_page, short_name, sibling
-from lsp.wire import RICH, Refused
+from lsp.wire import FULL, RequestFailed
 from samples import DUMPS, SEED, SPLIT, TPU
 from xla_lens import workspace
 from xla_lens.files import find_sets, load_files
@@ -88,12 +88,12 @@ async def _names(reader: Reader, query: str) -> list[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_query_finds_symbols(reader: Reader, query: str, expected: list[str]) -> None:
-    await reader.start(RICH, SPLIT.parent)
+    await reader.start(FULL, SPLIT.parent)
     assert _symbol_texts(reader, await _find(reader, query)) == expected
 
 
 async def test_memory_space_can_be_named_or_numbered(reader: Reader) -> None:
-    await reader.start(RICH, TPU.parent)
+    await reader.start(FULL, TPU.parent)
     vmem = _symbol_texts(reader, await _find(reader, "vmem:"))
     assert vmem == _symbol_texts(reader, await _find(reader, "space:1"))
     assert vmem == [
@@ -108,7 +108,7 @@ async def test_memory_space_can_be_named_or_numbered(reader: Reader) -> None:
     "query", ["", "  ", ">", "<=x", ":", "peak:x", "space:", "kind:x", "\0", "a" * 9999, "é🚀", "{", "\n"]
 )
 async def test_every_query_is_answered(reader: Reader, query: str) -> None:
-    await reader.start(RICH, SPLIT.parent)
+    await reader.start(FULL, SPLIT.parent)
     found = await _find(reader, query)
     # An empty query finds modules and allocations.
     assert (len(found) == 31) == (not query.strip())
@@ -120,7 +120,7 @@ async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> 
     sibling(path, "buffer-assignment-values").write_text(
         sibling(path, "buffer-assignment-values").read_text().replace("\n", "\r\n")
     )
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     assert _symbol_texts(reader, await _find(reader, "füs🚀n.1"))[0] == (
         "ynn_füs🚀n.1 | jit_train_step · buffer-assignment · 2.0 KiB · temp · live at the peak | buffer-assignment:85"
     )
@@ -132,7 +132,7 @@ async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> 
 
 async def test_all_sets_below_a_folder_are_found(reader: Reader) -> None:
     """Files with unknown names are recognized by their content."""
-    await reader.start(RICH, DUMPS)
+    await reader.start(FULL, DUMPS)
     found = await _find(reader, "kind:module")
     files = [set(files.paths.values()) for files in find_sets(DUMPS)]
     assert len(found) == len(files) > 30
@@ -143,7 +143,7 @@ async def test_all_sets_below_a_folder_are_found(reader: Reader) -> None:
 
 async def test_truncated_symbols_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 3)
-    await reader.start(RICH, SPLIT.parent)
+    await reader.start(FULL, SPLIT.parent)
     assert [name for _ in range(2) for name in await _names(reader, "temp:")] == ["allocation 29", "dot", "copy.2"] * 2
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"] == "workspace/symbol: only the best 3 matches are shown"
@@ -153,7 +153,7 @@ async def test_truncated_index_is_logged(reader: Reader, monkeypatch: pytest.Mon
     monkeypatch.setattr(workspace, "SET_LIMIT", 2)
     for number in range(3):
         copied(SEED, tmp_path / str(number))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     assert len(await _find(reader, "kind:module")) == 2
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"].startswith("workspace: ")
@@ -164,7 +164,7 @@ async def test_truncated_index_is_logged(reader: Reader, monkeypatch: pytest.Mon
 
 async def test_open_documents_take_precedence_over_the_disk(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     assert await _names(reader, "zebra") == []
     uri = reader.open(path, path.read_text().replace("copy.2 @0", "zebra @0"))
     (symbol,) = await _find(reader, "zebra")
@@ -179,7 +179,7 @@ async def test_open_documents_take_precedence_over_the_disk(reader: Reader, tmp_
 async def test_open_sets_are_not_read_again(reader: Reader, reading: "_Reading", tmp_path: Path) -> None:
     copied(SEED, tmp_path / "other")
     path = copied(SPLIT, tmp_path / "open")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     uri = reader.open(path)
     reading.resume(9)
     assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
@@ -217,7 +217,7 @@ async def test_nested_folders_are_read_once(reader: Reader, tmp_path: Path) -> N
     """A folder inside another is not read twice."""
     copied(SPLIT, tmp_path / "one")
     copied(TPU, tmp_path / "two")
-    await reader.start(RICH, tmp_path / "one", tmp_path / "two", tmp_path)
+    await reader.start(FULL, tmp_path / "one", tmp_path / "two", tmp_path)
     assert sorted(await _names(reader, "kind:module")) == ["jit_roundtrip", "jit_train_step"]
 
 
@@ -225,7 +225,7 @@ async def test_folders_can_be_added_and_removed(reader: Reader, tmp_path: Path) 
     copied(SPLIT, tmp_path / "one")
     copied(TPU, tmp_path / "two")
     one, two = ({"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two"))
-    await reader.start(RICH, tmp_path / "one", rootUri=(tmp_path / "one").as_uri())
+    await reader.start(FULL, tmp_path / "one", rootUri=(tmp_path / "one").as_uri())
     assert await _names(reader, "kind:module") == ["jit_train_step"]
     change = "workspace/didChangeWorkspaceFolders"
     reader.editor.notify(change, {"event": {"added": [two], "removed": []}})
@@ -249,7 +249,7 @@ async def test_missing_folders_are_ignored(reader: Reader, tmp_path: Path) -> No
         {"uri": uri, "name": "x"}
         for uri in ((tmp_path / "gone").as_uri(), "untitled:x", "vscode-vfs://github/a/b", "file:///a%00b", "")
     ]
-    await reader.start(RICH, workspaceFolders=folders)
+    await reader.start(FULL, workspaceFolders=folders)
     assert await _find(reader, "") == []
 
 
@@ -267,7 +267,7 @@ async def test_other_files_in_the_folders_are_ignored(reader: Reader, tmp_path: 
     (tmp_path / "outside.txt").symlink_to(tmp_path.parent / f"{tmp_path.name}-outside" / SEED.name)
     (tmp_path / "dangling-buffer-assignment.txt").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe-buffer-assignment.txt")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     assert sorted(await _names(reader, "kind:module")) == ["binary", "empty", "jit_train_step"]
 
 
@@ -277,7 +277,7 @@ async def test_other_files_in_the_folders_are_ignored(reader: Reader, tmp_path: 
 async def test_changes_on_disk_are_noticed_after_some_seconds(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     path = copied(SEED, tmp_path)
     assert await _names(reader, "cublas") == ["cublas-gemm.1"]
     path.write_text(path.read_text().replace("cublas", "zebra"))
@@ -291,7 +291,7 @@ async def test_changes_on_disk_are_noticed_after_some_seconds(
 
 
 async def test_changes_reported_by_the_editor_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     path = copied(SEED, tmp_path)
     assert await _names(reader, "cublas") == ["cublas-gemm.1"]
     path.write_text(path.read_text().replace("cublas", "zebra"))
@@ -343,7 +343,7 @@ def _values(reader: Reader, token: str) -> list[Any]:
 async def test_symbols_are_sent_while_sets_are_read(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(4):
         copied(SEED, tmp_path / str(number), "cublas", f"zebra{number}")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "zebra", "partialResultToken": "parts"})
     reading.resume(2)
     await reader.editor.until(lambda: len([s for part in _values(reader, "parts") for s in part]) == 2)
@@ -360,7 +360,7 @@ async def test_partial_results_leave_room_for_later_sets(
     monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 8)
     copied(SEED, tmp_path / "small")
     copied(SPLIT, tmp_path / "big")
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "kind:value", "partialResultToken": "parts"})
     reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))
@@ -372,7 +372,7 @@ async def test_partial_results_leave_room_for_later_sets(
 async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(4):
         copied(SEED, tmp_path / str(number))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "cublas", "workDoneToken": "own"})
     reading.resume(2)
     await reader.editor.until(lambda: bool(reader.editor.received("window/workDoneProgress/create")))
@@ -391,13 +391,13 @@ async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_pat
 async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(3):
         copied(SEED, tmp_path / str(number))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     first = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
     second = reader.editor.ask("workspace/symbol", {"query": "cublas"})
     reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))
     reader.editor.cancel(first)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await reader.editor.answer(first)
     assert refused.value.code == -32800
     parts = len(_values(reader, "parts"))
@@ -410,7 +410,7 @@ async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, readi
 async def test_exit_stops_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
     for number in range(5):
         copied(SEED, tmp_path / str(number))
-    await reader.start(RICH, tmp_path)
+    await reader.start(FULL, tmp_path)
     number = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
     reading.resume(1)
     await reader.editor.until(lambda: bool(_values(reader, "parts")))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fuzzing.positions import Text
-from lsp.wire import RICH, Inside, Process
+from lsp.wire import FULL, InProcess, Process
 from samples import DUMPS, SEED
 from soak import close_all, dump_sets, round_of, soak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -25,7 +25,7 @@ _LONGEST = 10**6
 @pytest.mark.slow
 async def test_memory_is_freed_after_many_sets(server: Process) -> None:
     """All sets are opened several times before the first measurement."""
-    await server.initialize(RICH, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
+    await server.initialize(FULL, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
     sizes = await soak(server, dump_sets(DUMPS, _LONGEST), rounds=120, every=40)
     assert sizes[-1] - sizes[0] < 10 * _MEGABYTE, [size // _MEGABYTE for size in sizes]
     await server.stop()
@@ -33,9 +33,9 @@ async def test_memory_is_freed_after_many_sets(server: Process) -> None:
 
 
 async def test_closing_everything_frees_everything() -> None:
-    editor, chance, opened = Inside(), random.Random(0), list[str]()
+    editor, chance, opened = InProcess(), random.Random(0), list[str]()
     sets = dump_sets(DUMPS, _LONGEST)
-    await editor.initialize(RICH)
+    await editor.initialize(FULL)
     for _ in range(30):
         await round_of(editor, chance, sets, opened)
     await close_all(editor, opened)
@@ -56,8 +56,8 @@ async def test_closing_everything_frees_everything() -> None:
 
 
 async def test_many_documents_can_be_open() -> None:
-    editor = Inside()
-    await editor.initialize(RICH)
+    editor = InProcess()
+    await editor.initialize(FULL)
     uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(300)]
     for uri in uris:
         document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
@@ -81,7 +81,7 @@ _BIG = 100 * _MEGABYTE
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["document", "file"])
 async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, where: str) -> None:
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     big, live = (tmp_path / f"x-{kind}.txt" for kind in ("buffer-assignment", "live-range"))
     text = "BufferAssignment: allocation 0: size 4, " + "x" * _BIG
     path = big if where == "document" else live
@@ -121,7 +121,7 @@ async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, wher
 @pytest.mark.slow
 async def test_replace_all_does_not_block_the_event_loop(server: Process) -> None:
     """Some editors send a "replace all" as many separate changes. Other requests must not wait long for it."""
-    await server.initialize(RICH)
+    await server.initialize(FULL)
     text = "".join(f"    {number}:name.{number}\n" for number in range(200_000))
     document = {"uri": "untitled:x", "languageId": "xla-dump", "version": 1, "text": text}
     server.notify("textDocument/didOpen", {"textDocument": document})

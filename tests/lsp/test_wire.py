@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from lsp.metamodel import Violation
-from lsp.wire import BARE, RICH, Editor, Refused, read_body, replay
+from lsp.wire import BARE, FULL, Editor, RequestFailed, read_body, replay
 
 _HOVER = {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}}
 
 
-async def _editor(capabilities: Mapping[str, Any] = RICH) -> Editor:
+async def _editor(capabilities: Mapping[str, Any] = FULL) -> Editor:
     editor = Editor(lambda _: None)
     editor.capabilities = capabilities
     editor.ask("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities})
@@ -36,7 +36,7 @@ async def test_results_and_errors_are_delivered() -> None:
     editor.receive({"jsonrpc": "2.0", "id": numbers[1], "error": {"code": -32800, "message": "m"}})
     editor.receive({"jsonrpc": "2.0", "id": numbers[0], "result": None})
     assert await editor.answer(numbers[0]) is None
-    with pytest.raises(Refused, match="-32800"):
+    with pytest.raises(RequestFailed, match="-32800"):
         await editor.answer(numbers[1])
     editor.finish()
 
@@ -44,7 +44,7 @@ async def test_results_and_errors_are_delivered() -> None:
 async def test_missing_response_is_found() -> None:
     editor = await _editor()
     editor.ask("textDocument/hover", _HOVER)
-    with pytest.raises(Violation, match="no answers to"):
+    with pytest.raises(Violation, match="requests without a response"):
         editor.finish()
 
 
@@ -54,20 +54,20 @@ _CREATE = _call("window/workDoneProgress/create", {"token": "t"}, "x")
 @pytest.mark.parametrize(
     ("messages", "reason"),
     [
-        ([{"jsonrpc": "2.0", "id": 2, "result": None}] * 2, "a second answer"),
-        ([{"jsonrpc": "2.0", "id": 99, "result": None}], "one to nothing"),
-        ([{"jsonrpc": "2.0", "id": None, "result": None}], "one to nothing"),
+        ([{"jsonrpc": "2.0", "id": 2, "result": None}] * 2, "no pending request"),
+        ([{"jsonrpc": "2.0", "id": 99, "result": None}], "no pending request"),
+        ([{"jsonrpc": "2.0", "id": None, "result": None}], "no pending request"),
         ([{"jsonrpc": "2.0", "id": 2, "result": [1]}], "instead of"),
         ([{"jsonrpc": "2.0", "id": 2}], "needs 'result'"),
         ([_call("textDocument/hover", _HOVER, "x")], "the server does not send"),
         ([_call("window/shout", {})], "there is no method"),
         ([_call("workspace/inlayHint/refresh", {}, "x")], "instead of"),
-        ([_call("workspace/applyEdit", {"edit": {}}, "x")], "a dump is not edited"),
-        ([_progress("begin", title="t")], "begin of 't', which is None"),
-        ([_CREATE, _progress("report")], "report of 't', which is offered"),
-        ([_CREATE, _progress("begin", title="t"), _progress("end"), _progress("end")], "end of 't', which is end"),
+        ([_call("workspace/applyEdit", {"edit": {}}, "x")], "must not edit dumps"),
+        ([_progress("begin", title="t")], "'begin' after None for 't'"),
+        ([_CREATE, _progress("report")], "'report' after 'created' for 't'"),
+        ([_CREATE, _progress("begin", title="t"), _progress("end"), _progress("end")], "'end' after 'end' for 't'"),
         ([_CREATE, _progress("begin")], "needs 'title'"),
-        ([_CREATE, {**_CREATE, "id": "y"}], "a second bar"),
+        ([_CREATE, {**_CREATE, "id": "y"}], "created twice"),
     ],
 )
 async def test_violations_of_the_server_are_found(messages: list[Any], reason: str) -> None:
@@ -82,14 +82,14 @@ async def test_violations_of_the_server_are_found(messages: list[Any], reason: s
 async def test_unsupported_requests_of_the_server_are_found() -> None:
     editor = await _editor(BARE)
     editor.receive(_call("workspace/configuration", {"items": []}, "x"))
-    with pytest.raises(Violation, match="which the editor does not take"):
+    with pytest.raises(Violation, match="which the editor does not support"):
         editor.raise_failure()
 
 
 async def test_notification_before_initialize_is_found() -> None:
     editor = Editor(lambda _: None)
     editor.receive(_call("textDocument/publishDiagnostics", {"uri": "a:b", "diagnostics": []}))
-    with pytest.raises(Violation, match="before the answer to initialize"):
+    with pytest.raises(Violation, match="before the response to initialize"):
         editor.raise_failure()
 
 
@@ -106,7 +106,7 @@ async def test_violation_is_raised_where_a_test_waits() -> None:
 async def test_editor_responds_to_requests() -> None:
     sent: list[Any] = []
     editor = Editor(sent.append)
-    editor.capabilities, editor.settings = RICH, {"a": 1}
+    editor.capabilities, editor.settings = FULL, {"a": 1}
     editor._is_initialized = True
     editor.receive(_call("workspace/configuration", {"items": [{}, {}]}, "x"))
     editor.receive(_call("window/showDocument", {"uri": "a:b"}, "y"))
@@ -123,7 +123,7 @@ async def test_editor_refuses_to_send_invalid_messages() -> None:
 
 
 async def test_recorded_session_is_checked() -> None:
-    initialize = _call("initialize", {"processId": None, "rootUri": None, "capabilities": RICH}, 1)
+    initialize = _call("initialize", {"processId": None, "rootUri": None, "capabilities": FULL}, 1)
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {}}}
     await replay([initialize], [answer, _CREATE])
     with pytest.raises(Violation):

@@ -30,7 +30,7 @@ BARE: Mapping[str, Any] = {}
 _LINKS = {"linkSupport": True}
 _REFRESH = {"refreshSupport": True}
 
-RICH: Mapping[str, Any] = {
+FULL: Mapping[str, Any] = {
     "general": {"positionEncodings": ["utf-8", "utf-16", "utf-32"]},
     "textDocument": {
         "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor"]}}},
@@ -60,7 +60,7 @@ RICH: Mapping[str, Any] = {
 }
 """The capabilities of an editor that supports everything except pull diagnostics."""
 
-PULLING: Mapping[str, Any] = {**RICH, "textDocument": {**RICH["textDocument"], "diagnostic": {}}}
+PULLING: Mapping[str, Any] = {**FULL, "textDocument": {**FULL["textDocument"], "diagnostic": {}}}
 """The capabilities of an editor that pulls diagnostics."""
 
 _NEEDED = {
@@ -83,7 +83,7 @@ _BEFORE_INITIALIZED = {"window/logMessage", "window/showMessage", "window/showMe
 """What a server may send before its response to `initialize`."""
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """The response to a request is an error."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
@@ -108,10 +108,10 @@ class Editor:
         self._number = 0
         self._methods: dict[int | str, list[str]] = {}
         self._waiting: dict[int | str, asyncio.Future[Any]] = {}
-        self._parts: dict[int | str, str] = {}
-        self._bars: dict[int | str, str] = {}
+        self._partial_methods: dict[int | str, str] = {}
+        self._progress_states: dict[int | str, str] = {}
         self._failure: BaseException | None = None
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._is_initialized = False
         self._has_ended = False
 
@@ -127,7 +127,7 @@ class Editor:
         return result
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Send a request and return its result. Raises `Refused` if the response is an error."""
+        """Send a request and return its result. Raises `RequestFailed` if the response is an error."""
         return await self.answer(self.ask(method, params))
 
     def ask(self, method: str, params: Any = None) -> int:
@@ -148,18 +148,18 @@ class Editor:
         """Send a valid message."""
         message = {"jsonrpc": JSONRPC, **message}
         self.check(message)
-        self.throw(message)
+        self.send_unchecked(message)
 
-    def throw(self, message: Any) -> None:
+    def send_unchecked(self, message: Any) -> None:
         """Send a message that may be invalid. With an id and a method it is a request that must get a response."""
         self.messages.append(("client", message))
         if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
             params = message.get("params")
             self.expect(message["id"], message["method"])
             if isinstance(params, dict) and _is_id(params.get("partialResultToken")):
-                self._parts[params["partialResultToken"]] = message["method"]
+                self._partial_methods[params["partialResultToken"]] = message["method"]
             if isinstance(params, dict) and _is_id(params.get("workDoneToken")):
-                self._bars[params["workDoneToken"]] = "offered"
+                self._progress_states[params["workDoneToken"]] = "created"
         self._post(message)
 
     def expect(self, number: int | str, method: str) -> None:
@@ -170,11 +170,11 @@ class Editor:
     # ---------------------------------------------------------------- what the editor waits for
 
     async def answer(self, number: int | str) -> Any:
-        """Wait for the result of a request. Raises `Refused` if the response is an error."""
+        """Wait for the result of a request. Raises `RequestFailed` if the response is an error."""
         message = await asyncio.wait_for(self._waiting[number], PATIENCE)
         del self._waiting[number]
         if "error" in message:
-            raise Refused(message["error"])
+            raise RequestFailed(message["error"])
         return message["result"]
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -183,8 +183,8 @@ class Editor:
             self.raise_failure()
             if self._has_ended:
                 raise EOFError("the server has ended")
-            self._news.clear()
-            await asyncio.wait_for(self._news.wait(), PATIENCE)
+            self._changed.clear()
+            await asyncio.wait_for(self._changed.wait(), PATIENCE)
         self.raise_failure()
 
     def received(self, method: str) -> list[Any]:
@@ -200,7 +200,7 @@ class Editor:
         """Raise the first failure, or a violation if requests have no response."""
         self.raise_failure()
         if self._methods:
-            raise Violation(f"no answers to {self._methods}")
+            raise Violation(f"requests without a response: {self._methods}")
 
     def raise_failure(self) -> None:
         """Raise the first failure of the server."""
@@ -214,12 +214,12 @@ class Editor:
         self.messages.append(("server", message))
         try:
             if "method" in message:
-                self._take_call(message)
+                self._handle_call(message)
             else:
-                self._take_answer(message)
+                self._handle_response(message)
         except BaseException as failure:
             self.fail(failure)
-        self._news.set()
+        self._changed.set()
 
     def fail(self, failure: BaseException) -> None:
         """Record a failure and end all waiting."""
@@ -227,14 +227,14 @@ class Editor:
         self.end(failure)
 
     def end(self, reason: BaseException) -> None:
-        """End all waiting: the server sends nothing more."""
+        """End all waiting, because the server sends nothing more."""
         self._has_ended = True
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(reason)
                 # Marks the exception as retrieved: a test that does not wait for it should not warn.
                 waiting.exception()
-        self._news.set()
+        self._changed.set()
 
     def check(self, message: Mapping[str, Any]) -> None:
         """Check a message of the editor."""
@@ -247,63 +247,63 @@ class Editor:
         else:
             check_call(message, "server")
 
-    def _take_call(self, message: Mapping[str, Any]) -> None:
+    def _handle_call(self, message: Mapping[str, Any]) -> None:
         self.check_received(message, None)
         method: str = message["method"]
         params: Any = message.get("params")
         if not self._is_initialized and method not in _BEFORE_INITIALIZED:
-            raise Violation(f"{method} before the answer to initialize")
+            raise Violation(f"{method} before the response to initialize")
         if method in _NEEDED and not all(_has(self.capabilities, name) for name in _NEEDED[method]):
-            raise Violation(f"{method}, which the editor does not take")
+            raise Violation(f"{method}, which the editor does not support")
         if method == "$/progress":
-            self._take_progress(params["token"], params["value"])
+            self._handle_progress(params["token"], params["value"])
         elif method == "textDocument/publishDiagnostics":
             self.diagnostics[params["uri"]] = params["diagnostics"]
         elif is_request(method):
-            self._answer(message["id"], method, params)
+            self._respond(message["id"], method, params)
 
-    def _take_progress(self, token: int | str, value: Any) -> None:
-        if token in self._parts:
-            check_part(value, self._parts[token])
+    def _handle_progress(self, token: int | str, value: Any) -> None:
+        if token in self._partial_methods:
+            check_part(value, self._partial_methods[token])
             return
         check_progress(value)
-        if self._bars.get(token) not in {"begin": ("offered",)}.get(value["kind"], ("begin", "report")):
-            raise Violation(f"{value['kind']} of {token!r}, which is {self._bars.get(token)}")
-        self._bars[token] = value["kind"]
+        if self._progress_states.get(token) not in {"begin": ("created",)}.get(value["kind"], ("begin", "report")):
+            raise Violation(f"progress {value['kind']!r} after {self._progress_states.get(token)!r} for {token!r}")
+        self._progress_states[token] = value["kind"]
 
-    def _answer(self, number: int | str, method: str, params: Any) -> None:
+    def _respond(self, number: int | str, method: str, params: Any) -> None:
         result: Any = None
         match method:
             case "workspace/configuration":
                 result = [self.settings for _ in params["items"]]
             case "window/workDoneProgress/create":
-                if params["token"] in self._bars:
-                    raise Violation(f"a second bar {params['token']!r}")
-                self._bars[params["token"]] = "offered"
+                if params["token"] in self._progress_states:
+                    raise Violation(f"progress token {params['token']!r} is created twice")
+                self._progress_states[params["token"]] = "created"
             case "window/showDocument":
                 result = {"success": True}
             case "workspace/applyEdit":
-                raise Violation("a dump is not edited")
+                raise Violation("the server must not edit dumps")
         message = {"jsonrpc": JSONRPC, "id": number, "result": result}
         check_answer(message, method)
-        self.throw(message)
+        self.send_unchecked(message)
 
-    def _take_answer(self, message: Mapping[str, Any]) -> None:
+    def _handle_response(self, message: Mapping[str, Any]) -> None:
         number = message.get("id")
         if number is None and "error" in message:
-            # The message that it responds to was not a request.
+            # A response without an id answers a message that was not a request.
             self.check_received(message, "nothing")
             return
         if number not in self._methods:
-            raise Violation(f"a second answer, or one to nothing: {str(message)[:200]}")
+            raise Violation(f"a response to no pending request: {str(message)[:200]}")
         method = self._methods[number].pop(0)
         if not self._methods[number]:
             del self._methods[number]
         self.check_received(message, method)
         if method == "initialize":
             self._is_initialized |= "result" in message
-        for token in [token for token, wanted in self._parts.items() if wanted == method]:
-            del self._parts[token]
+        for token in [token for token, wanted in self._partial_methods.items() if wanted == method]:
+            del self._partial_methods[token]
         if not self._waiting[number].done():
             self._waiting[number].set_result(message)
 
@@ -416,7 +416,7 @@ class Process(Editor):
             self.end(EOFError("the server has ended"))
 
 
-class Inside(Editor):
+class InProcess(Editor):
     """An editor with the server in the same process, which is fast."""
 
     def __init__(self) -> None:
@@ -449,7 +449,7 @@ async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:
     for message in sent:
         if message.get("method") == "initialize":
             editor.capabilities = message["params"]["capabilities"]
-        editor.throw(message)
+        editor.send_unchecked(message)
     for message in received:
         editor.receive(message)
     editor.raise_failure()
@@ -470,7 +470,7 @@ async def read_body(source: asyncio.StreamReader) -> bytes | None:
             return await source.readexactly(int(header[b"Content-Length"]))
         name, value = line.removesuffix(b"\r\n").split(b": ")
         header[name] = value
-    assert not header, "the server has ended in a header"
+    assert not header, "the output of the server ends within a header"
     return None
 
 

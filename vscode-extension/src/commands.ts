@@ -54,7 +54,7 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     }
     // The cursor refers to no step, or the file is too large to have a document.
     const step = await vscode.window.showInputBox({
-      prompt: "Step of the schedule whose live values to show",
+      prompt: "Enter a step of the schedule to list its live values",
       value: `${Math.max(0, worstSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,
       validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "Expected a whole number, 0 or greater"),
     });

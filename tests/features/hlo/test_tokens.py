@@ -99,7 +99,7 @@ def test_long_instruction_has_tokens_in_its_first_part() -> None:
     found = tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
-    assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line behind it has tokens"
+    assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line after it has tokens"
 
 
 def test_strings_in_backend_configurations_have_no_tokens() -> None:
