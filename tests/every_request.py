@@ -91,8 +91,8 @@ class _Check:
             return self._outcome
         files = [*snapshot.analysis.dump.files, *([snapshot.module.file] if snapshot.module else [])]
         self._documents = {Path(file.label).as_uri(): file.document for file in files}
-        await self._about_the_file(snapshot)
-        await self._about_the_workspace(snapshot)
+        await self._ask_about_file(snapshot)
+        await self._ask_about_workspace(snapshot)
         file = snapshot.file
         size = len(file.document.data)
         starts = [token.start for token in tokens(snapshot.analysis, file, 0, size, size + 1)]
@@ -101,7 +101,7 @@ class _Check:
         if sample is not None and sample < len(starts):
             starts = sorted(random.Random(0).sample(starts, sample))
         for start in starts:
-            await self._at(
+            await self._ask_at(
                 snapshot, lsp.Position(*to_position(file.document, start, self._server.client.capabilities.encoding))
             )
         self._outcome.words = len(starts)
@@ -116,7 +116,7 @@ class _Check:
 
     # ---------------------------------------------------------------- requests
 
-    async def _about_the_file(self, snapshot: Snapshot) -> None:
+    async def _ask_about_file(self, snapshot: Snapshot) -> None:
         document, last = lsp.TextDocumentIdentifier(self._uri), snapshot.file.document.line_count
         await self._ask(snapshot, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lsp.DocumentSymbolParams(document))
         await self._ask(snapshot, lsp.TEXT_DOCUMENT_FOLDING_RANGE, lsp.FoldingRangeParams(document))
@@ -131,7 +131,7 @@ class _Check:
             words = lsp.SemanticTokensRangeParams(document, lines)
             await self._ask(snapshot, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, words)
 
-    async def _about_the_workspace(self, snapshot: Snapshot) -> None:
+    async def _ask_about_workspace(self, snapshot: Snapshot) -> None:
         document = lsp.TextDocumentIdentifier(self._uri)
         await self._ask(snapshot, lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DocumentDiagnosticParams(document))
         await self._ask(snapshot, lsp.WORKSPACE_DIAGNOSTIC, lsp.WorkspaceDiagnosticParams([]))
@@ -149,7 +149,7 @@ class _Check:
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
             await self._ask(snapshot, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
 
-    async def _at(self, snapshot: Snapshot, position: lsp.Position) -> None:
+    async def _ask_at(self, snapshot: Snapshot, position: lsp.Position) -> None:
         document, here = lsp.TextDocumentIdentifier(self._uri), lsp.Range(position, position)
         for method, params in (
             (lsp.TEXT_DOCUMENT_HOVER, lsp.HoverParams(document, position)),

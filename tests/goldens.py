@@ -76,7 +76,7 @@ def files_of(path: Path) -> dict[FileKind, DumpFile]:
 
 
 def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
-    """Analyse a dump set after replacing texts, each of which occurs exactly once."""
+    """Analyze a dump set after replacing texts, each of which occurs exactly once."""
     files = {kind: file.document.data for kind, file in files_of(path).items()}
     for before, after in edits:
         counts = {kind: text.count(before.encode()) for kind, text in files.items()}

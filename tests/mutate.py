@@ -101,7 +101,7 @@ def load(paths: Mapping[str, Path]) -> Dump:
 
 
 def _identity(finding: Finding) -> tuple[str, str, bytes]:
-    """The code, file and line of a finding, to recognise findings that the dump had before the edit."""
+    """The code, file and line of a finding, to recognize findings that the dump had before the edit."""
     document = finding.place.file.document
     start, end = document.line_span(document.row(finding.place.start))
     return finding.code, finding.place.file.kind, document.data[start:end]

@@ -86,11 +86,11 @@ class Ours:
         return dict(zip(map(str, values.id.tolist()), steps, strict=True))
 
     def values_in(self, row: int) -> list[int]:
-        """Return the rows of the values in an allocation."""
+        """The rows of the values in an allocation."""
         return [value for value, place in enumerate(self.dump.values.allocation.tolist()) if place == row]
 
     def rows(self, color: int, kinds: Kind) -> list[int]:
-        """The allocations of a memory space that have one of `kinds`. With no kinds, those of no kind."""
+        """The allocations of a memory space with one of `kinds`, or without any kind if `kinds` is empty."""
         table = self.dump.allocations
         kinds_of = table.kind & int(_SPECIAL)
         is_wanted = (kinds_of & int(kinds)) != 0 if kinds else kinds_of == 0

@@ -17,7 +17,7 @@ SMALL_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our number or numbers, computed by the rules of a peer, and those of the peer."""
+    """One or more numbers, as we compute them by the rules of a peer and as the peer reports them."""
 
     what: str
     by_rules: Any

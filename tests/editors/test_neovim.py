@@ -34,7 +34,7 @@ def test_columns_are_counted_in_bytes(neovim: Neovim, split: Dump) -> None:
     [SEED, SPLIT, WHILE.with_name(WHILE.name.split("-buffer")[0] + ".txt")],
     ids=["one-file", "three-files", "module"],
 )
-def test_dump_is_recognised_by_its_content(neovim: Neovim, tmp_path: Path, path: Path) -> None:
+def test_dump_is_recognized_by_its_content(neovim: Neovim, tmp_path: Path, path: Path) -> None:
     copy = tmp_path / "notes.log"
     shutil.copy(path, copy)
     neovim.lua(f"vim.cmd.edit({json.dumps(str(copy))}) return true")

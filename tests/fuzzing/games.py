@@ -187,7 +187,7 @@ class Player:
     # ---------------------------------------------------------------- the state of the server
 
     async def compare(self) -> None:
-        """Check that texts, tables and findings equal those of a server that has opened the current texts."""
+        """Check that texts, tables and findings equal those of a new server with the same texts."""
         fresh = DumpSets()
         for uri, text in self.texts.items():
             fresh.open_document(uri, path_of(uri), 1, Document(text.data))

@@ -30,7 +30,7 @@ _STRINGS = (
     "xla-lens",
     "quickfix",
 )
-_ADDRESSES = (
+_ODD_URIS = (
     "x:",
     "x:y",
     "file:///",

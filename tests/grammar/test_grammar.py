@@ -91,7 +91,7 @@ def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_broken_line_does_not_affect_its_neighbours(path: Path) -> None:
+def test_broken_line_does_not_affect_its_neighbors(path: Path) -> None:
     text = path.read_bytes()
     rows = _rows(tree_columns(text), text)
     lines = text.splitlines(keepends=True)

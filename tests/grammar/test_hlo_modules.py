@@ -68,7 +68,7 @@ def test_every_instruction_and_computation_of_the_collection_is_found() -> None:
 
 
 @_MODULES
-def test_broken_line_does_not_affect_its_neighbours(path: Path) -> None:
+def test_broken_line_does_not_affect_its_neighbors(path: Path) -> None:
     text = path.read_bytes()
     whole = set(_names(text))
     lines = text.splitlines(keepends=True)
@@ -129,9 +129,9 @@ def test_tags_name_definitions_and_calls(path: Path) -> None:
 def test_highlights_cover_every_leaf(path: Path) -> None:
     root = _root(path.read_bytes())
     captures = QueryCursor(_QUERIES["highlights"]).captures(root).values()
-    coloured = {(node.start_byte, node.end_byte) for nodes in captures for node in nodes}
+    highlighted = {(node.start_byte, node.end_byte) for nodes in captures for node in nodes}
     leaves = [node for node in _leaves(root) if node.is_named and node.type != "tuple_shape"]
-    assert not {node.type for node in leaves if (node.start_byte, node.end_byte) not in coloured}
+    assert not {node.type for node in leaves if (node.start_byte, node.end_byte) not in highlighted}
 
 
 def _names(text: bytes) -> list[bytes]:

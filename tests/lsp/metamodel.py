@@ -311,7 +311,7 @@ def _tokens(value: Any) -> str | None:
 
 
 def _location(name: str) -> Callable[[Any], str | None]:
-    return lambda value: None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value[name]) else "an address without a scheme"
+    return lambda value: None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value[name]) else "a URI without a scheme"
 
 
 def _all(*rules: Callable[[Any], str | None]) -> Callable[[Any], str | None]:

@@ -188,9 +188,9 @@ def lines(text: str) -> list[str]:
 
 def path_of(uri: str) -> Path:
     """Return the path of a file URI."""
-    address = urlsplit(uri)
-    assert address.scheme == "file", uri
-    return Path(url2pathname(address.path))
+    parts = urlsplit(uri)
+    assert parts.scheme == "file", uri
+    return Path(url2pathname(parts.path))
 
 
 def short_name(uri: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands: those of the command line, and those that lenses and actions run."""
+"""Commands that match the command line, and commands that lenses and actions run."""
 
 import asyncio
 import json

@@ -76,10 +76,10 @@ async def test_each_link_of_a_page_leads_to_its_line(reader: Reader, tmp_path: P
         uri = await show_page(reader, command, uri=dump, **arguments)
         for link in await reader.ask("documentLink", uri):
             name = reader.text_at(uri, link["range"])
-            address, row = link["target"].split("#L")
-            line = lines(reader.text(address))[int(row) - 1]
+            target_uri, row = link["target"].split("#L")
+            line = lines(reader.text(target_uri))[int(row) - 1]
             (place,) = await reader.ask("definition", uri, position=link["range"]["start"])
-            assert (place["uri"], place["range"]["start"]["line"]) == (address, int(row) - 1)
+            assert (place["uri"], place["range"]["start"]["line"]) == (target_uri, int(row) - 1)
             assert reader.text_at(place["uri"], place["range"]) in line
             if name.startswith("XLA prints"):
                 assert line.strip().startswith("Live ranges at ")

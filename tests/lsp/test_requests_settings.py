@@ -154,7 +154,7 @@ async def test_settings_of_the_wrong_type_are_reported(reader: Reader, sent: Any
 
 
 async def test_invalid_setting_is_reported_once(reader: Reader) -> None:
-    """Valid settings beside it take effect."""
+    """The valid settings sent along with it take effect."""
     wrong = {"inlayHints": {"enable": "no"}, "references": {"limit": 3}}
     reader.editor.settings = wrong
     await reader.start()

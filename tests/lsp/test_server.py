@@ -328,7 +328,7 @@ async def test_two_spellings_of_a_uri_name_one_document(client: LanguageClient) 
     assert other != uri
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(other, "xla-dump", 1, text)))
     position = _at(client, text, "    cublas-gemm.1{}:4-5", "gemm")
-    for address in (uri, other):
-        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(address, position)))
+    for spelling in (uri, other):
+        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(spelling, position)))
     client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(other)))
     assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position)))

@@ -12,7 +12,7 @@ from xla_lens.model.checks.codes import Code
 
 
 def _steps(analysis: Analysis) -> int:
-    """The number of calls and lines that Python runs to analyse the files of a dump."""
+    """The number of calls and lines that Python runs to analyze the files of a dump."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Any edit of a dump can be analysed, and all findings have messages and places."""
+"""Any edit of a dump can be analyzed, and all findings have messages and places."""
 
 import random
 import re
