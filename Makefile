@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+# With it, every server that a test starts would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 # One worker for each core. Tests of one group run on the same worker and share the dumps that it has loaded.
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 # jax and xprof, which are too big to install for every test.

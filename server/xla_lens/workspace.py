@@ -126,7 +126,7 @@ def _load(
         raise Cancelled
     try:
         dump_files = [file.dump_file for file in load_files(files, {}, {}, is_cancelled).values()]
-        return index_set(files, stamp, analyse(dump_files), encoding, convert) if dump_files else None
+        return index_set(files, stamp, analyse(dump_files, is_cancelled), encoding, convert) if dump_files else None
     except Cancelled:
         raise
     except Exception:

@@ -14,7 +14,11 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from samples import DUMPS, SEED, SPLIT, TPU
 
-_CLIENTS = ["visual_studio_code", "neovim", "emacs"]
+_CLIENTS = [
+    "visual_studio_code",
+    pytest.param("neovim", marks=pytest.mark.slow),
+    pytest.param("emacs", marks=pytest.mark.slow),
+]
 _NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
 
 
@@ -241,9 +245,6 @@ async def test_unsaved_changes_take_precedence_over_the_file(client: LanguageCli
     await _until(client, values.as_uri(), [])
 
 
-@pytest.mark.parametrize(
-    "client", [_CLIENTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in _CLIENTS[1:])], indirect=True
-)
 @pytest.mark.parametrize("text", ["", "\0", "\n", "x" * 100_000, "\ud800", "HloModule jit_f\n", "a\r\nb\rc"])
 async def test_documents_that_are_not_dumps_have_no_results(client: LanguageClient, tmp_path: Path, text: str) -> None:
     uri = _open(client, tmp_path / "a-buffer-assignment.txt", text.encode("utf-8", "replace").decode())

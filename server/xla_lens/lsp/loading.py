@@ -46,7 +46,7 @@ def load_set(
     `Cancelled`.
     """
     loaded = load_files(set_files(path, texts), texts, known, is_cancelled)
-    return loaded, analyse(file.dump_file for file in loaded.values())
+    return loaded, analyse((file.dump_file for file in loaded.values()), is_cancelled)
 
 
 def load_module_of(

@@ -1,6 +1,6 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xla_lens.model.checks import check, may_overlap
@@ -20,9 +20,9 @@ class Analysis:
     findings: tuple[Finding, ...]
 
 
-def analyse(files: Iterable[DumpFile]) -> Analysis:
-    """Analyse the files of one dump set. Never raises: missing and broken parts become findings."""
+def analyse(files: Iterable[DumpFile], is_cancelled: Callable[[], bool] = lambda: False) -> Analysis:
+    """Analyse the files of one dump set. Missing and broken parts become findings. Raises nothing but `Cancelled`."""
     dump = join(files)
     dump.prepare()
     memory = measure(dump, lambda value: may_overlap(dump, value))
-    return Analysis(dump, memory, tuple(check(dump, memory)))
+    return Analysis(dump, memory, tuple(check(dump, memory, is_cancelled)))

@@ -44,6 +44,7 @@ from xla_lens.model.checks.values import (
 )
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.tree import Cancelled
 
 __all__ = ["check", "may_overlap"]
 
@@ -78,8 +79,8 @@ _CHECKS: Final[tuple[_Check, ...]] = (
 """All checks, causes before consequences: each skips rows that an earlier one has tainted."""
 
 
-def check(dump: DumpSet, memory: Memory) -> list[Finding]:
-    """All findings of a dump set, in the order of the files and of their text."""
+def check(dump: DumpSet, memory: Memory, is_cancelled: Callable[[], bool] = lambda: False) -> list[Finding]:
+    """All findings of a dump set, in the order of the files and of their text. Raises `Cancelled`."""
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump))
     order = {id(file): number for number, file in enumerate(dump.files)}
@@ -91,11 +92,19 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
     for one in _CHECKS:
-        findings += one(dump, tainted)
-    findings += printed_peak_matches_live_ranges(dump, memory, tainted)
-    findings += live_values_do_not_overlap(dump, memory, tainted)
-    findings += report_matches_allocations(dump, tainted)
+        findings += _unless_cancelled(one(dump, tainted), is_cancelled)
+    findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
+    findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
+    findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
     return _sorted(findings, order)
+
+
+def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bool]) -> Iterator[Finding]:
+    """Pass findings on. A damaged dump can have hundreds of thousands, so stop between two of them if cancelled."""
+    for number, finding in enumerate(findings):
+        if number % 256 == 0 and is_cancelled():
+            raise Cancelled
+        yield finding
 
 
 def _breaks_file(finding: Finding) -> bool:
