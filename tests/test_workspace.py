@@ -302,10 +302,10 @@ def test_a_set_that_fails_does_not_stop_the_others(
 
     real = vars(workspace)["analyse"]
 
-    def analyse(files: list[object]) -> object:
+    def analyse(files: list[object], is_cancelled: object) -> object:
         if len(files) == 1:
             raise ZeroDivisionError
-        return real(files)
+        return real(files, is_cancelled)
 
     monkeypatch.setattr(workspace, "analyse", analyse)
     (indexed,) = _index(tmp_path)
