@@ -313,7 +313,7 @@ def test_every_command_has_help() -> None:
         assert shown.startswith("usage: xla-lens")
 
 
-def test_a_closed_pipe_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m xla_lens report {DUMPS} | head -1"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,12 +15,12 @@ def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
     return status, capsys.readouterr().out.splitlines()
 
 
-def test_a_peak_at_the_limit_is_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_at_the_limit_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--select", "max-peak,max-reserved", "--max-peak", 593920)
     assert (status, lines) == (0, ["1 dump checked, no findings"])
 
 
-def test_a_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
     assert status == 1
     assert lines == [

@@ -28,7 +28,7 @@ def _cases_in_files() -> int:
 
 
 @pytest.mark.parametrize(("language", "source", "expected"), _cases())
-def test_corpus_case(language: Language, source: str, expected: str) -> None:
+def test_corpus_case_parses_as_expected(language: Language, source: str, expected: str) -> None:
     root = Parser(language).parse(source.encode()).root_node
     assert str(root) == re.sub(r"\s+", " ", expected)
 

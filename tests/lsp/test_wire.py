@@ -93,7 +93,7 @@ async def test_notification_before_initialize_is_found() -> None:
         editor.raise_failure()
 
 
-async def test_violation_is_raised_where_a_test_waits() -> None:
+async def test_violation_is_raised_at_the_next_wait() -> None:
     editor = await _editor()
     number = editor.ask("textDocument/hover", _HOVER)
     editor.receive(_call("window/shout", {}))
