@@ -134,7 +134,7 @@ def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     emacs.go_to("    dot{}:35-37", "37")
     emacs.type("\033d47")
     (found,) = wait_for(lambda: _findings(emacs), lambda found: found and before not in found)
-    assert re.match(r"67: .*dot\{\} is live from step 35 to 47, but the steps are 0 to 40\.", found)
+    assert re.match(r"67: .*`dot\{\}` is live at steps 35–47, but the schedule has steps 0–40\.", found)
     # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])
@@ -145,7 +145,7 @@ def test_edit_of_a_single_file_is_checked(emacs: Emacs, single: Dump) -> None:
     emacs.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
     emacs.type("64")
     # 640 bytes beyond the end of the allocation.
-    found = wait_for(lambda: _findings(emacs), lambda found: any(" bytes 640 to " in each for each in found))
+    found = wait_for(lambda: _findings(emacs), lambda found: any(" ends at byte 262,784," in each for each in found))
     assert [each.partition(":")[0] for each in found] == ["12"]
 
 

@@ -165,10 +165,10 @@ def test_edit_is_checked(neovim: Neovim, split: Dump) -> None:
     neovim.go_to("    dot{}:35-37", "37")
     neovim.keys("cw47<Esc>")
     after = wait_for(lambda: _findings(neovim), lambda found: found != before)
-    assert after == ["67:5 invalid-live-range: dot{} is live from step 35 to 47, but the steps are 0 to 40."]
+    assert after == ["67:5 invalid-live-range: `dot{}` is live at steps 35–47, but the schedule has steps 0–40."]
     neovim.go_to("    dot{}:35-47", "dot")
     neovim.keys("<C-w>d")
-    assert "is live from step 35 to 47" in neovim.float()[1]
+    assert "is live at steps 35–47" in neovim.float()[1]
     assert wait_for(neovim.screen, lambda rows: any(row.startswith("E     dot{}:35-47") for row in rows))
     neovim.keys("u")
     wait_for(lambda: _findings(neovim), lambda found: found == before)
@@ -179,7 +179,7 @@ def test_edit_of_a_single_file_is_checked(neovim: Neovim, single: Dump) -> None:
     neovim.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
     neovim.keys("s64<Esc>")
     found = wait_for(lambda: _findings(neovim), lambda found: any("slice-out-of-bounds" in each for each in found))
-    assert [each[:48] for each in found] == ["12:2 slice-out-of-bounds: fusion takes bytes 64 "]
+    assert [each[:62] for each in found] == ["12:2 slice-out-of-bounds: `fusion` ends at byte 262,208, but a"]
 
 
 def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:

@@ -108,7 +108,7 @@ def test_pages_are_shown(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     neovim.lua("""
-        local function shows_what_is_live(action) return vim.startswith(action.title, "Show what is live") end
+        local function shows_what_is_live(action) return vim.startswith(action.title, "Show values live at step") end
         vim.lsp.buf.code_action({ apply = true, filter = shows_what_is_live }) return true""")
     wait_for(neovim.lines, lambda lines: lines[0] == "Live at step 37")
     assert neovim.lua("return { vim.bo.modifiable, vim.bo.modified }") == [False, False]
