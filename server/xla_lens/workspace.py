@@ -27,7 +27,7 @@ FINDING_LIMIT: Final = 1_000
 logger = logging.getLogger(__name__)
 
 Converted = TypeVar("Converted")
-"""What a finding is converted to at once, because a finding keeps the texts of its set in memory."""
+"""The converted form of a finding. Findings are converted at once: each keeps the texts of its set in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

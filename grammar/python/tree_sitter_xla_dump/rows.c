@@ -790,6 +790,11 @@ static bool is_ascii(const uint8_t *at, const uint8_t *end) {
   return true;
 }
 
+static Text without_trailing_blanks(Text text) {
+  while (text.end > text.at && (text.end[-1] == '\r' || text.end[-1] == ' ')) text.end--;
+  return text;
+}
+
 // Reads the next line, or several if a row spans them. Returns false at the end of the file.
 static bool read_next(Reader *reader) {
   Lexer *lexer = &reader->lexer;
@@ -814,7 +819,7 @@ static bool read_next(Reader *reader) {
       return true;
     }
   } else if (is_ascii(at, line_end) && line_end - at <= MAX_LINE) {
-    while (text.end > text.at && (text.end[-1] == '\r' || text.end[-1] == ' ')) text.end--;
+    text = without_trailing_blanks(text);
     kind = line_kind(text, indent);
     if (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text)) kind = STACK_TRACE_ROOT;
   } else {
@@ -832,7 +837,7 @@ static bool read_next(Reader *reader) {
       return true;
     }
     text = (Text){at, line_end};
-    while (text.end > text.at && (text.end[-1] == '\r' || text.end[-1] == ' ')) text.end--;
+    text = without_trailing_blanks(text);
   }
   reader->scanner.is_first = false;
   close_parts(reader, kind);
