@@ -23,7 +23,12 @@ test("three files: all have the language of dumps, and the module has that of HL
 });
 
 test("three files: hover", async () => {
-  const lines = await ask.hover(await place());
+  // The stack frames are in the HLO module, which is read after the first answers.
+  const from = await place();
+  const lines = await eventually(
+    () => ask.hover(from),
+    (found) => found.includes("- source, the innermost call first:"),
+  );
   assert.deepEqual(lines.slice(0, 3), [
     "**`dot`** · 1.53 MiB · 36.3 % of the host memory peak",
     "",
