@@ -26,7 +26,8 @@ from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.serve import SWITCH_SECONDS
 from xla_lens.model.analysis import analyse
-from xla_lens.model.checks import check, may_overlap
+from xla_lens.model.checks.check import check
+from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.memory.over_time import measure
 from xla_lens.model.tables.joining import join
 from xla_lens.render.memory_map.data import memory_map_data

@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from samples import ROOT
-from xla_lens.files import explanation_path
 from xla_lens.model.checks.codes import Code
+from xla_lens.package_files import explanation_path
 
 PAGE: Final = ROOT / "docs" / "findings.md"
 

@@ -8,7 +8,7 @@ import pytest
 import xla_lens
 import xla_lens.api
 from documents import DOCS, documents, updated
-from xla_lens.features.report import Part
+from xla_lens.features.report.options import Part
 from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.file_names import SUFFIXES

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.columns import FileColumns
@@ -99,18 +98,6 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
         if not is_walked:
             yield from _sets_in(folder, names, is_there, is_cancelled)
-
-
-def explanation_path(code: Code) -> Path:
-    """Return the Markdown file that explains the findings of a code."""
-    return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
-
-
-def page_sources() -> tuple[str, str]:
-    """Return the script and the style sheet of the memory map."""
-    folder = Path(__file__).parent / "render" / "memory_map"
-    script, style = ((folder / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
-    return script, style
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import pytest
 
 from samples import DUMPS, SEED, SPLIT, TPU, assignments
 from xla_lens.cli.main import main
-from xla_lens.features.report import Part
+from xla_lens.features.report.options import Part
 
 
 def _text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from samples import DUMPS, ROOT, SEED, analysis_of, assignments, damaged, dump_file, on_all_dumps
 from xla_lens.cli.main import main
-from xla_lens.features.report import Part, ReportOptions, report
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.report.data import report_data

@@ -25,7 +25,8 @@ from samples import (
     on_all_dumps,
 )
 from xla_lens.features.memory_map import STEP_LIMIT, memory_map
-from xla_lens.features.report import Part, ReportOptions, report
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse

@@ -8,8 +8,8 @@ import findings_docs
 from findings_docs import summary
 from samples import ROOT
 from xla_lens.cli.main import main
-from xla_lens.files import explanation_path
 from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.package_files import explanation_path
 
 _FOLDER = explanation_path(Code.SYNTAX).parent
 

@@ -7,7 +7,8 @@ import pytest
 
 from samples import SEED, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.cli.main import main
-from xla_lens.features.report import DEFAULT_PARTS, Part, Report, ReportOptions, report
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
 from xla_lens.render.report import report_markdown

@@ -13,9 +13,9 @@ import pytest
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, analysis_of_text, module_of
 from xla_lens.features.memory_map import memory_map
-from xla_lens.files import page_sources
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import memory_map_page
 

@@ -4,9 +4,8 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-from xla_lens.cli.sets import load_sets, names_in, paragraphs, size_argument
+from xla_lens.cli.sets import load_sets
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -16,31 +15,6 @@ from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import counted
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
-
-
-def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "check",
-        help="verify dumps",
-        description=paragraphs(
-            "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.",
-            "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
-        ),
-        epilog=paragraphs(f"codes: {', '.join(Code)}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder of dumps")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
-    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
-    limits = {
-        "peak": "report an error if the peak of HBM (on CPU: host memory) exceeds this size, such as 16GiB",
-        "reserved": "report an error if more HBM (on CPU: host memory) than this size is reserved, such as 16GiB",
-    }
-    for name, words in limits.items():
-        parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
-    parser.set_defaults(run=run_check)
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -61,15 +35,6 @@ def run_check(options: argparse.Namespace) -> int:
     else:
         print(_summary(findings, sets))
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
-
-
-def _codes(text: str) -> frozenset[Code]:
-    names = names_in(text)
-    unknown = [name for name in names if name not in set(Code)]
-    if unknown or not names:
-        problem = f"unknown code {', '.join(map(repr, unknown))}" if unknown else "no code given"
-        raise argparse.ArgumentTypeError(f"{problem}; `xla-lens check --help` lists all codes")
-    return frozenset(map(Code, names))
 
 
 def _text(finding: Finding) -> Iterator[str]:

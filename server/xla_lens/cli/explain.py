@@ -3,22 +3,8 @@
 import argparse
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.sets import paragraphs
-from xla_lens.files import explanation_path
 from xla_lens.model.checks.codes import Code
-
-
-def add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "explain",
-        help="explain a finding",
-        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check.",
-        epilog=paragraphs(f"codes: {', '.join(Code)}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("code", metavar="CODE", help="the code of the finding, such as overlapping-slices")
-    parser.set_defaults(run=run_explain)
+from xla_lens.package_files import explanation_path
 
 
 def run_explain(options: argparse.Namespace) -> int:

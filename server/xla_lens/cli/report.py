@@ -9,68 +9,22 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.sets import LoadedSet, load_sets, names_in, number_argument, sets_at, size_argument
-from xla_lens.features.report import (
+from xla_lens.cli.sets import LoadedSet, load_sets, sets_at
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import (
     DEFAULT_PARTS,
-    DEFAULT_TOP,
-    LONG_PARTS,
     Part,
-    Report,
     ReportOptions,
-    parts_of,
-    report,
     report_options,
 )
-from xla_lens.files import load_module, page_sources
+from xla_lens.files import load_module
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.report import FORMATS, report_markdown, report_text
+from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 
 _WIDTH_OF_FILES: Final = 200
-
-
-def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "report",
-        help="show where the memory goes",
-        description="Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is "
-        "live there, which source lines it comes from, what keeps it alive, and what would lower it.",
-        epilog=f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
-        f"{Part.BUDGET} needs --budget.",
-    )
-    parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
-    parser.add_argument(
-        "--output-format",
-        choices=FORMATS,
-        default="text",
-        help="text (default), markdown, json, or html: the memory map of one dump as a self-contained page",
-    )
-    parser.add_argument("--part", metavar="PARTS", type=_parts, help="show only these parts, separated by commas")
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
-    )
-    parser.add_argument(
-        "--at", metavar="STEP", type=number_argument, help="also show what is live at this step of the schedule"
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="SIZE",
-        type=size_argument,
-        help="also show which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
-    )
-    parser.add_argument(
-        "--stacks",
-        action="store_const",
-        const=frozenset({Part.LINE, Part.STACKS}),
-        default=frozenset(),
-        help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
-    )
-    parser.set_defaults(run=run_report)
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -118,10 +72,3 @@ def _page(path: Path) -> Iterator[str]:
 def _module(loaded: LoadedSet) -> HloModule | None:
     read = load_module(loaded.files, {}, None, lambda: False)
     return read.module if read else None
-
-
-def _parts(text: str) -> frozenset[Part]:
-    try:
-        return parts_of(names_in(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

@@ -1,7 +1,5 @@
 """Arguments that several commands share: dump sets, loaded one after another, lists of names, numbers and sizes."""
 
-import argparse
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 from xla_lens.cli.errors import CannotRun
 from xla_lens.files import NotADump, SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.render.numbers import parse_size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,28 +35,3 @@ def sets_at(paths: list[Path]) -> list[SetFiles]:
         except (OSError, ValueError) as error:
             raise CannotRun(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return list(found.values())
-
-
-def paragraphs(*texts: str) -> str:
-    """Wrap texts for `argparse.RawDescriptionHelpFormatter` without breaking codes at their hyphens."""
-    return "\n\n".join(textwrap.fill(text, 79, break_on_hyphens=False) for text in texts)
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names in a list that is separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def number_argument(text: str) -> int:
-    """Return a number from 0 on."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number; expected 0, 1, 2, ...")
-    return int(text)
-
-
-def size_argument(text: str) -> int:
-    """Return a size such as ``15.9GiB`` in bytes."""
-    size_bytes = parse_size(text)
-    if size_bytes is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected bytes or a size such as 16GiB or 512MiB")
-    return size_bytes

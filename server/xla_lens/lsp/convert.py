@@ -9,7 +9,6 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
-from xla_lens.files import explanation_path
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.raw_json import Json, RawJson
 from xla_lens.lsp.uris import uri_of
@@ -18,6 +17,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.package_files import explanation_path
 from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail

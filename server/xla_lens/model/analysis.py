@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from xla_lens.model.checks import check, may_overlap
+from xla_lens.model.checks.check import check
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.memory.over_time import Memory, measure
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from xla_lens.features.report import Report, SpaceReport
+from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.features.report.pages import (
     HistoryFacts,
     LiveSetFacts,

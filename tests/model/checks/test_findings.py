@@ -11,8 +11,8 @@ import pytest
 from goldens import findings_text
 from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_text, dump_file, facts, on_all_dumps
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks import may_overlap
 from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Problem, SliceIdMismatch, UndefinedValue
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind

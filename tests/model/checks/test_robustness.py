@@ -9,7 +9,8 @@ import pytest
 from goldens import files_of
 from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, dump_file, facts
 from xla_lens.features.memory_map import memory_map
-from xla_lens.features.report import Part, ReportOptions, report
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.findings import MAXIMUM_RELATED
 from xla_lens.render.messages import message, related_message

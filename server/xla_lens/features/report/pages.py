@@ -5,7 +5,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.features.report import DEFAULT_TOP, Report, ReportOptions, report
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history

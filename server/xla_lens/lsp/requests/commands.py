@@ -11,8 +11,8 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.features.references import references
-from xla_lens.features.report import Part, parts_of, report, report_options
-from xla_lens.files import explanation_path, page_sources
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import FORMATS, Part, parts_of, report_options
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.loading import set_files
@@ -30,10 +30,11 @@ from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
+from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import parse_size, shortened
-from xla_lens.render.report import FORMATS, report_markdown, report_text
+from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind

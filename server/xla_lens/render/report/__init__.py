@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from xla_lens.features.report import Report, SpaceReport
+from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
@@ -21,9 +21,6 @@ from xla_lens.render.report.peak import (
 from xla_lens.render.report.sources import line_sections, source_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import steps_text
-
-FORMATS: Final = ("text", "markdown", "json", "html")
-"""The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
 
 _REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
 

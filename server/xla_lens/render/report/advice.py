@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.report import PeakWithout, Report, SpaceReport
+from xla_lens.features.report.facts import PeakWithout, Report, SpaceReport
 from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.report import ArenaReport, Report, SpaceReport
+from xla_lens.features.report.facts import ArenaReport, Report, SpaceReport
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import counted, human

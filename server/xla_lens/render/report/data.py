@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from xla_lens.features.report import ArenaReport, LiveSet, Part, PeakWithout, Report, SpaceReport
+from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
+from xla_lens.features.report.options import Part
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.budget import BudgetPlan
 from xla_lens.model.advice.donation import Donation, Fit

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.features.report import LiveSet, Part, Report, SpaceReport
+from xla_lens.features.report.facts import LiveSet, Report, SpaceReport
+from xla_lens.features.report.options import Part
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.features.report import Part, Report, SpaceReport
+from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.features.report.options import Part
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xla_lens.features.report import Report, SpaceReport
+from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet

@@ -1,0 +1,186 @@
+"""What the commands accept. Imports nothing that reads or analyses dumps, so that help and errors come at once."""
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from xla_lens import __version__
+from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part, parts_of
+from xla_lens.model.checks.codes import Code
+from xla_lens.render.numbers import parse_size
+
+_DESCRIPTION: Final = """\
+See where the memory goes in the buffer assignment dumps of the XLA compiler.
+
+XLA writes dumps with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
+module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, or a folder of dumps."""
+
+_EXAMPLES: Final = """\
+examples:
+  xla-lens report dumps/                        where the memory of each module goes
+  xla-lens report FILE --top 50                 the 50 largest buffers at the peak
+  xla-lens report FILE --at 120                 what is live at step 120
+  xla-lens report FILE --budget 16GiB           which buffers to remove to fit into 16 GiB
+  xla-lens report FILE --output-format json     the report for other programs
+  xla-lens report FILE --output-format html     the memory map, for a browser
+  xla-lens check dumps/                         verify all dumps in a folder
+  xla-lens explain overlapping-slices           what a finding means
+  xla-lens server                               the language server, on standard input and output"""
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="xla-lens",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    _add_report(commands)
+    _add_check(commands)
+    _add_explain(commands)
+    _add_server(commands)
+    return parser.parse_args(arguments)
+
+
+def _add_report(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="show where the memory goes",
+        description="Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is "
+        "live there, which source lines it comes from, what keeps it alive, and what would lower it.",
+        epilog=f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
+        f"{Part.BUDGET} needs --budget.",
+    )
+    parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
+    parser.add_argument(
+        "--output-format",
+        choices=FORMATS,
+        default="text",
+        help="text (default), markdown, json, or html: the memory map of one dump as a self-contained page",
+    )
+    parser.add_argument("--part", metavar="PARTS", type=_parts, help="show only these parts, separated by commas")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number_argument,
+        help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
+    )
+    parser.add_argument(
+        "--at", metavar="STEP", type=number_argument, help="also show what is live at this step of the schedule"
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="SIZE",
+        type=size_argument,
+        help="also show which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
+    )
+    parser.add_argument(
+        "--stacks",
+        action="store_const",
+        const=frozenset({Part.LINE, Part.STACKS}),
+        default=frozenset(),
+        help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
+    )
+
+
+def _add_check(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="verify dumps",
+        description=paragraphs(
+            "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.",
+            "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
+        ),
+        epilog=paragraphs(f"codes: {', '.join(Code)}"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder of dumps")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
+    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
+    limits = {
+        "peak": "report an error if the peak of HBM (on CPU: host memory) exceeds this size, such as 16GiB",
+        "reserved": "report an error if more HBM (on CPU: host memory) than this size is reserved, such as 16GiB",
+    }
+    for name, words in limits.items():
+        parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
+
+
+def _add_explain(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="explain a finding",
+        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check.",
+        epilog=paragraphs(f"codes: {', '.join(Code)}"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("code", metavar="CODE", help="the code of the finding, such as overlapping-slices")
+
+
+def _add_server(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "server",
+        help="run the language server",
+        description="Run the language server. Editors start it and talk to it over standard input and output.",
+    )
+    parser.add_argument(
+        "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
+    )
+
+
+# ---------------------------------------------------------------- types
+
+
+def paragraphs(*texts: str) -> str:
+    """Wrap texts for `argparse.RawDescriptionHelpFormatter` without breaking codes at their hyphens."""
+    return "\n\n".join(textwrap.fill(text, 79, break_on_hyphens=False) for text in texts)
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names in a list that is separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def number_argument(text: str) -> int:
+    """Return a number from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; expected 0, 1, 2, ...")
+    return int(text)
+
+
+def size_argument(text: str) -> int:
+    """Return a size such as ``15.9GiB`` in bytes."""
+    size_bytes = parse_size(text)
+    if size_bytes is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected bytes or a size such as 16GiB or 512MiB")
+    return size_bytes
+
+
+def _parts(text: str) -> frozenset[Part]:
+    try:
+        return parts_of(names_in(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _codes(text: str) -> frozenset[Code]:
+    names = names_in(text)
+    unknown = [name for name in names if name not in set(Code)]
+    if unknown or not names:
+        problem = f"unknown code {', '.join(map(repr, unknown))}" if unknown else "no code given"
+        raise argparse.ArgumentTypeError(f"{problem}; `xla-lens check --help` lists all codes")
+    return frozenset(map(Code, names))
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; expected for example 127.0.0.1:2087")
+    return host, int(port)

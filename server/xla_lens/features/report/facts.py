@@ -1,0 +1,285 @@
+"""Where the memory of a dump set goes: the facts of `xla-lens report` and of the pages that editors show.
+
+A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
+JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
+`render/report`, list them in `render/report/__init__.py`, and add its JSON to `render/report/data.py` and
+`docs/report.schema.json`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.model.advice.alive import Ending, last_uses
+from xla_lens.model.advice.budget import BudgetPlan, smallest_set
+from xla_lens.model.advice.donation import Donation, find_donation
+from xla_lens.model.advice.next_peak import next_peaks
+from xla_lens.model.advice.padding import PaddingAtStep, padding_at
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.bytes_by_line import LineBytes, bytes_by_line
+from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
+from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.file_names import FileKind, module_name
+
+# ---------------------------------------------------------------- facts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveSet:
+    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`."""
+
+    step: int
+    live_bytes: int
+    values: Column
+
+
+@dataclass(frozen=True, slots=True)
+class LineReport:
+    """The bytes at the peak by source line.
+
+    `lines` are at most `top` lines, most bytes first, and then the bytes without a source. `count` is the number of all
+    lines, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack frame that only
+    the HLO module could resolve, but it is missing or lacks the frame.
+    """
+
+    size_bytes: int
+    count: int
+    lines: tuple[LineBytes, ...]
+    rest_bytes: int
+    unresolved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeakWithout:
+    """The peak of a memory space if one value were gone.
+
+    `value` is a row of `DumpSet.values`. At the peak step `freed_bytes` would be free. The peak would be
+    `next_peak_bytes`, first at `next_peak_step`, None if nothing else is ever live. `ending` is what frees the value.
+    """
+
+    value: int
+    freed_bytes: int
+    next_peak_bytes: int
+    next_peak_step: int | None
+    ending: Ending | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddingReport:
+    """The padding among the bytes at the peak. `biggest` are rows of `at_peak`, at most `top`, most padding first."""
+
+    at_peak: PaddingAtStep
+    biggest: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArenaReport:
+    """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
+
+    arena: Arena
+    history: AllocationHistory
+    history_rows: Column | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpaceReport:
+    """One memory space.
+
+    `peak` is None if nothing is ever live in it, `live_at_printed_peak` if the dump prints no peak, `at_step` if no
+    step was requested or the dump does not have it. Parts that were not requested, and parts about the peak where
+    there is none, are None or empty. `budget` is about the default memory space only.
+    """
+
+    space: MemorySpace
+    peak: LiveSet | None
+    live_at_printed_peak: int | None
+    at_step: LiveSet | None
+    lines: LineReport | None
+    sources: BytesByOp | None
+    alive: tuple[PeakWithout, ...]
+    padding: PaddingReport | None
+    arenas: tuple[ArenaReport, ...]
+    budget: BudgetPlan | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """One dump set. `files` maps what each file holds to its label.
+
+    `printed_peak` and `donation` are None if they were not requested or the dump does not have the facts.
+    """
+
+    analysis: Analysis
+    files: Mapping[FileKind, str]
+    options: ReportOptions
+    printed_peak: PrintedPeak | None
+    donation: Donation | None
+    spaces: tuple[SpaceReport, ...]
+
+    @property
+    def dump(self) -> DumpSet:
+        """The tables of the dump set."""
+        return self.analysis.dump
+
+    @property
+    def module(self) -> str | None:
+        """The name of the HLO module from the names of the files, None if they do not contain it."""
+        return next((name for label in self.files.values() if (name := module_name(label))), None)
+
+    @property
+    def instruction_count(self) -> int | None:
+        """The length of the schedule, None if no file has a schedule."""
+        dump = self.dump
+        # Dumps before XLA printed live ranges are one file without a schedule. They are complete: the length is 0.
+        is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
+        return len(dump.schedule) if is_scheduled else None
+
+    @property
+    def value_count(self) -> int | None:
+        """The number of values, None if no file lists values."""
+        return len(self.dump.values) if self.dump.assignment or self.dump.used else None
+
+    @property
+    def allocation_count(self) -> int | None:
+        """The number of allocations, None without a buffer assignment."""
+        return len(self.dump.allocations) if self.dump.assignment else None
+
+    @property
+    def reserved_bytes(self) -> int | None:
+        """The bytes of all allocations in all memory spaces, None without a buffer assignment."""
+        return sum(one.space.reserved_bytes for one in self.spaces) if self.dump.assignment else None
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The total that the dump prints, None if it prints none."""
+        return int(self.dump.totals.size_bytes[0]) if len(self.dump.totals) else None
+
+    @property
+    def printed(self) -> tuple[int, int] | None:
+        """The step and the bytes of the peak that the dump prints, None if it prints none."""
+        dump = self.dump
+        return (int(dump.peaks.step[0]), sum(dump.peak_buffers.size_bytes.tolist())) if len(dump.peaks) else None
+
+    @property
+    def has_live_ranges(self) -> bool:
+        """Whether the dump has live ranges; without them there is no peak."""
+        return len(self.dump.live_ranges) > 0
+
+    @property
+    def end_step(self) -> int | None:
+        """The step after the last instruction, where the program ends. None without a schedule."""
+        last = self.dump.last_step
+        return last + 1 if last is not None else None
+
+    @property
+    def finding_count(self) -> int:
+        """The number of errors and warnings that `xla-lens check` reports."""
+        return sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.analysis.findings)
+
+
+# ---------------------------------------------------------------- how they are found
+
+
+def report(
+    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: HloModule | None = None
+) -> Report:
+    """Return the report of a dump set whose files have the labels `files`.
+
+    Only `Part.LINE` uses the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without it most bytes
+    have no source.
+    """
+    one = Report(
+        analysis=analysis,
+        files=files,
+        options=options,
+        printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if Part.PEAK in options.parts else None,
+        donation=_donation(analysis.dump) if Part.DONATION in options.parts else None,
+        spaces=(),
+    )
+    is_step = options.at_step is not None and one.end_step is not None and 0 <= options.at_step <= one.end_step
+    at_step = options.at_step if is_step else None
+    return replace(one, spaces=tuple(_space(one, module, space, at_step) for space in analysis.memory.spaces))
+
+
+def _space(one: Report, module: HloModule | None, space: MemorySpace, at_step: int | None) -> SpaceReport:
+    analysis, dump, options = one.analysis, one.dump, one.options
+    step = space.peak_step
+    at_peak = options.parts if step is not None else frozenset[Part]()
+    step = step or 0
+    return SpaceReport(
+        space=space,
+        peak=live_set(dump, space, step) if space.peak_step is not None else None,
+        live_at_printed_peak=space.live.at(one.printed[0]) if one.printed else None,
+        at_step=live_set(dump, space, at_step) if at_step is not None else None,
+        lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
+        sources=bytes_by_op(dump, step, space.color) if Part.SOURCE in at_peak else None,
+        alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
+        padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
+        arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & options.parts else (),
+        budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in options.parts else None,
+    )
+
+
+def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
+    """Return the values that take bytes of a memory space at a step."""
+    return LiveSet(step, space.live.at(step), live_in_space(dump, step, space.color))
+
+
+def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
+    found = bytes_by_line(dump, module, step, space.color)
+    lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
+    return LineReport(
+        size_bytes=sum(line.size_bytes for line in found.lines),
+        count=len(found.lines),
+        lines=(*lines[:top], *unknown),
+        rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
+        unresolved_bytes=found.unresolved_bytes,
+    )
+
+
+def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
+    """Values live at the peak; those that would lower it most come first."""
+    peaks = next_peaks(analysis.dump, analysis.memory, space.color)
+    order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
+    columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
+    return tuple(
+        PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(analysis.dump, value))
+        for value, freed, next_bytes, step in zip(*(column[order].tolist() for column in columns), strict=True)
+    )
+
+
+def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> PaddingReport:
+    values, owned = owned_bytes(dump, step, space.color)
+    padding = padding_at(dump, values, owned)
+    order = np.lexsort((values, -padding.padding_bytes))
+    return PaddingReport(padding, tuple(order[padding.padding_bytes[order] > 0][:top].tolist()))
+
+
+def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
+    found: list[ArenaReport] = []
+    for arena in arenas(analysis.dump, analysis.memory):
+        if arena.color == space.color:
+            history = allocation_history(analysis.dump, analysis.memory, arena.allocation)
+            rows = np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None
+            found.append(ArenaReport(arena, history, rows))
+    return tuple(found)
+
+
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetPlan | None:
+    if budget_bytes is None or space.color != DEFAULT_COLOR:
+        return None
+    return smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes)
+
+
+def _donation(dump: DumpSet) -> Donation | None:
+    donation = find_donation(dump)
+    return donation if donation.is_known else None

@@ -1,0 +1,77 @@
+"""What a report contains, as the command line and the server understand it. Imports nothing of the model."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Part(StrEnum):
+    """A part of a report, as `--part` names it."""
+
+    TOTALS = "totals"
+    PEAK = "peak"
+    CURVE = "curve"
+    LIVE = "live"
+    LINE = "line"
+    STACKS = "stacks"
+    SOURCE = "source"
+    ALIVE = "alive"
+    PADDING = "padding"
+    ARENAS = "arenas"
+    HISTORY = "history"
+    DONATION = "donation"
+    BUDGET = "budget"
+
+
+LONG_PARTS: Final = (Part.CURVE, Part.STACKS, Part.HISTORY)
+"""Parts that are shown only on request: one row for each step, call stack or value."""
+
+DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
+
+DEFAULT_TOP: Final = 20
+"""Rows of each list in a report for people. JSON has all rows unless a limit is given."""
+
+FORMATS: Final = ("text", "markdown", "json", "html")
+"""The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report contains.
+
+    `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
+    the size that the default memory space should fit into; it comes with `Part.BUDGET`.
+    """
+
+    top: int | None = None
+    at_step: int | None = None
+    parts: frozenset[Part] = DEFAULT_PARTS
+    budget_bytes: int | None = None
+
+
+def report_options(
+    parts: Collection[Part], *, top: int | None, at_step: int | None, budget_bytes: int | None, is_json: bool
+) -> ReportOptions:
+    """Return the options of a report as the command line and the server understand them.
+
+    Empty `parts` mean the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is given.
+    A budget selects its part, and the part needs a budget.
+    """
+    wanted = frozenset(parts) or DEFAULT_PARTS
+    return ReportOptions(
+        top=DEFAULT_TOP if top is None and not is_json else top,
+        at_step=at_step,
+        parts=wanted - {Part.BUDGET} if budget_bytes is None else wanted | {Part.BUDGET},
+        budget_bytes=budget_bytes,
+    )
+
+
+def parts_of(names: Iterable[str]) -> frozenset[Part]:
+    """Return the parts with some names. Raises `ValueError` for a name that no part has, and if there are no names."""
+    names = list(names)
+    unknown = [name for name in names if name not in set(Part)]
+    if unknown or not names:
+        problem = f"unknown part {', '.join(map(repr, unknown))}" if unknown else "no part given"
+        raise ValueError(f"{problem}; the parts are {', '.join(Part)}")
+    return frozenset(map(Part, names))

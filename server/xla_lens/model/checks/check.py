@@ -1,0 +1,116 @@
+"""The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from xla_lens.model.checks.allocations import (
+    allocation_kinds_agree,
+    allocation_numbers_ascend,
+    slices_fit_allocations,
+    total_is_sum_of_allocations,
+)
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.headers import allocations_hold_their_parameters, header_shapes_match_values
+from xla_lens.model.checks.instructions import (
+    quotes_of_an_instruction_agree,
+    shapes_match_instructions,
+    sizes_hold_shapes,
+    uses_match_operands,
+)
+from xla_lens.model.checks.live_ranges import (
+    live_ranges_lie_in_schedule,
+    live_ranges_match_schedule_and_uses,
+    values_have_one_live_range,
+)
+from xla_lens.model.checks.overlaps import live_values_do_not_overlap
+from xla_lens.model.checks.peak import printed_peak_matches_live_ranges
+from xla_lens.model.checks.problems import UnknownLinePart
+from xla_lens.model.checks.reports import report_matches_allocations
+from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
+from xla_lens.model.checks.spaces import memory_spaces_agree
+from xla_lens.model.checks.structure import files_are_well_formed, used_values_before_gaps
+from xla_lens.model.checks.tainted import Tainted, nothing_tainted
+from xla_lens.model.checks.values import (
+    files_are_of_one_dump,
+    first_positions_define_values,
+    positions_are_unique,
+    uses_are_unique,
+    value_ids_are_unique,
+    value_ids_ascend,
+    value_names_agree,
+    values_are_in_both_lists,
+    values_quote_their_instruction,
+)
+from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.tree import Cancelled
+
+_Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
+
+_CHECKS: Final[tuple[_Check, ...]] = (
+    allocation_numbers_ascend,
+    value_ids_are_unique,
+    value_names_agree,
+    values_are_in_both_lists,
+    value_ids_ascend,
+    allocation_kinds_agree,
+    memory_spaces_agree,
+    total_is_sum_of_allocations,
+    slices_fit_allocations,
+    steps_ascend,
+    mentioned_instructions_are_scheduled,
+    first_positions_define_values,
+    values_quote_their_instruction,
+    positions_are_unique,
+    uses_are_unique,
+    quotes_of_an_instruction_agree,
+    shapes_match_instructions,
+    sizes_hold_shapes,
+    uses_match_operands,
+    allocations_hold_their_parameters,
+    header_shapes_match_values,
+    live_ranges_lie_in_schedule,
+    values_have_one_live_range,
+    live_ranges_match_schedule_and_uses,
+)
+"""All checks, causes before consequences: each skips rows that an earlier one has tainted."""
+
+
+def check(dump: DumpSet, memory: Memory, is_cancelled: Callable[[], bool] = lambda: False) -> list[Finding]:
+    """All findings of a dump set, in the order of the files and of their text. Raises `Cancelled`."""
+    tainted = nothing_tainted(dump)
+    findings = list(files_are_well_formed(dump))
+    order = {id(file): number for number, file in enumerate(dump.files)}
+    foreign = list(files_are_of_one_dump(dump))
+    if foreign:
+        return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
+    tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
+    mixed = used_values_before_gaps(dump)
+    tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
+    tainted.taint_values(dump.value_of_used_value[mixed])
+    for one in _CHECKS:
+        findings += _unless_cancelled(one(dump, tainted), is_cancelled)
+    findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
+    findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
+    findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
+    return _sorted(findings, order)
+
+
+def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bool]) -> Iterator[Finding]:
+    """Pass findings on. A damaged dump can have hundreds of thousands, so stop between two of them if cancelled."""
+    for number, finding in enumerate(findings):
+        if number % 256 == 0 and is_cancelled():
+            raise Cancelled
+        yield finding
+
+
+def _breaks_file(finding: Finding) -> bool:
+    """Whether rows may be missing from the file of a finding about its structure."""
+    if isinstance(finding.problem, UnknownLinePart):
+        return not finding.problem.is_row_readable
+    return finding.severity is Severity.ERROR
+
+
+def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: (order[id(finding.place.file)], finding.place.start))

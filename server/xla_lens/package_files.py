@@ -1,0 +1,17 @@
+"""Files that come with XLA Lens: the explanations of findings, and the script and the style of the memory map."""
+
+from pathlib import Path
+
+from xla_lens.model.checks.codes import Code
+
+
+def explanation_path(code: Code) -> Path:
+    """Return the Markdown file that explains the findings of a code."""
+    return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
+
+
+def page_sources() -> tuple[str, str]:
+    """Return the script and the style sheet of the memory map."""
+    folder = Path(__file__).parent / "render" / "memory_map"
+    script, style = ((folder / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    return script, style

@@ -1,0 +1,51 @@
+"""Which modules the commands import: what a command does not need must not delay it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from samples import SPLIT
+
+_EXTERNAL = {"numpy", "tree_sitter", "tree_sitter_xla_dump", "pygls", "lsprotocol", "attrs", "cattrs", "asyncio"}
+
+_ENGINE = {"xla_lens.text.document", "xla_lens.syntax.rows", "xla_lens.model.analysis", "xla_lens.files"}
+
+
+def imported(*arguments: object) -> set[str]:
+    """The modules that a command imports, with the packages they are in. The command reads an empty input."""
+    command = [sys.executable, "-X", "importtime", "-m", "xla_lens", *map(str, arguments)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    modules = re.findall(r"^import time: +\d+ \| +\d+ \| +(\S+)$", done.stderr, re.MULTILINE)
+    assert "xla_lens.cli.main" in modules, done.stderr
+    return {*modules, *(module.split(".")[0] for module in modules)}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--version",),
+        ("--help",),
+        ("report", "--help"),
+        ("check", "--help"),
+        ("explain", "overlapping-slices"),
+        ("report", "--top", "many", "PATH"),
+        ("check", "--select", "no-such-code", "PATH"),
+    ],
+    ids=" ".join,
+)
+def test_help_and_errors_need_neither_numpy_nor_the_engine(arguments: tuple[str, ...]) -> None:
+    assert not imported(*arguments) & {*_EXTERNAL, *_ENGINE, "xla_lens.lsp"}
+
+
+def test_a_report_needs_no_part_of_the_server() -> None:
+    modules = imported("report", SPLIT, "--part", "totals,peak")
+    assert modules >= _ENGINE
+    assert not modules & {"pygls", "lsprotocol", "attrs", "cattrs", "asyncio", "xla_lens.lsp"}
+
+
+def test_the_server_answers_initialize_before_it_imports_the_engine() -> None:
+    modules = imported("server")
+    assert "xla_lens.lsp" in modules
+    assert not modules & {"numpy", "tree_sitter", "tree_sitter_xla_dump", *_ENGINE}
