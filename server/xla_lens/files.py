@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.columns import FileColumns
-from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
+from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
@@ -37,6 +37,10 @@ class NotADump(Exception):
     """Raised for a path that is not part of a dump set. The message is one line."""
 
 
+class DamagedFile(Exception):
+    """Raised for a compressed file that cannot be decompressed. The message is one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class SetFiles:
     """The files of one dump set by kind. `stem` is the common start of their paths, or the path of a file that stands
@@ -49,20 +53,26 @@ class SetFiles:
 
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
     """Find the dump set that a file belongs to. Unsaved changes in the editor (`opened`) take precedence over the file
-    on disk. Unreadable siblings are ignored.
+    on disk. Unreadable siblings are ignored, and so are compressed ones, which no editor shows, unless the file itself
+    is compressed.
 
     Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read.
     """
-    return _set_of(path, opened, lambda sibling: sibling in opened or _is_readable(sibling))
+
+    def is_there(sibling: Path) -> bool:
+        return sibling in opened or (_is_readable(sibling) and (_is_compressed(path) or not _is_compressed(sibling)))
+
+    return _set_of(path, opened, is_there)
 
 
 def find_sets(path: Path) -> list[SetFiles]:
-    """Find the dump set of a file, or all dump sets in a folder and its subfolders.
+    """Find the dump set of a file, or all dump sets in a folder and its subfolders. Any of the files may be compressed
+    with gzip.
 
-    Raises like `find_set`, and `NotADump` for a folder without dump sets.
+    Raises like `find_set`, `NotADump` for a folder without dump sets, and `DamagedFile`.
     """
     if not path.is_dir():
-        return [find_set(path)]
+        return [_set_of(path, {}, _is_readable)]
     found: list[SetFiles] = []
     for folder, folders, names in os.walk(path):
         folders.sort()
@@ -75,9 +85,9 @@ def find_sets(path: Path) -> list[SetFiles]:
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
-    """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders and
-    unreadable files are skipped. Links to folders are not followed; links to files are, if they stay in one of the
-    folders.
+    """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders,
+    unreadable files and compressed files are skipped. Links to folders are not followed; links to files are, if they
+    stay in one of the folders.
 
     Raises `Cancelled`.
     """
@@ -86,6 +96,8 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
     walked: set[str] = set()
 
     def is_there(path: Path) -> bool:
+        if _is_compressed(path):
+            return False
         real = Path(os.path.realpath(path)) if os.path.islink(path) else None
         return (real is None or any(real.is_relative_to(root) for root in roots)) and _is_readable(path)
 
@@ -129,7 +141,7 @@ def load_files(
     """Read and parse the files of a set, except the HLO module. Unreadable files are left out. Files in `known` that
     have not changed are reused.
 
-    Raises `Cancelled`.
+    Raises `Cancelled`, and `DamagedFile` if a file cannot be decompressed.
     """
     kinds = {path: kind for kind, path in files.paths.items() if kind is not FileKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
@@ -166,7 +178,7 @@ def load_module(
 ) -> LoadedModule | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
 
-    Raises `Cancelled`.
+    Raises `Cancelled`, and `DamagedFile` if the module cannot be decompressed.
     """
     path = files.paths.get(FileKind.HLO)
     if path is None:
@@ -192,7 +204,19 @@ def _read(
     stamp = _stamp(path)
     if path in known and known[path].stamp == stamp:
         return known[path].dump_file.document, stamp
-    return document_of_file(path.read_bytes()), stamp
+    return document_of_file(_decompressed(path) if _is_compressed(path) else path.read_bytes()), stamp
+
+
+def _decompressed(path: Path, size: int = -1) -> bytes:
+    """The first `size` bytes in a compressed file, or all of them."""
+    import gzip
+    import zlib
+
+    try:
+        with gzip.open(path) as file:
+            return file.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedFile(f"{path}: cannot be decompressed; it is cut off, damaged or not made by gzip") from error
 
 
 def _parse(kind: FileKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> DumpFile:
@@ -223,12 +247,17 @@ def _sets_in(
     for name in sorted(names):
         if is_cancelled():
             raise Cancelled
-        path, (stem, _) = Path(folder, name), split_name(name)
-        if not name.endswith(SUFFIXES[FileKind.HLO]) or Path(folder, stem) in stems or not is_there(path):
+        path, (stem, kind) = Path(folder, name), split_name(name)
+        is_text = name.removesuffix(COMPRESSED).endswith(SUFFIXES[FileKind.HLO])
+        if not is_text or Path(folder, stem) in stems or not is_there(path):
             continue
         try:
             files = _set_of(path, {}, is_there)
         except (NotADump, OSError):
+            continue
+        except DamagedFile:
+            if kind is not None:
+                raise
             continue
         stems.add(files.stem)
         yield files
@@ -240,7 +269,7 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
     kind = kind or kind_of_content(head)
     if kind is None:
         raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
-    siblings = _siblings(path.parent / stem, opened, is_there)
+    siblings = _siblings(path, path.parent / stem, opened, is_there)
     if path not in siblings.values():
         # A file with an unusual name has no siblings.
         return SetFiles(path, {kind: path})
@@ -249,9 +278,24 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
     return SetFiles(path.parent / stem, siblings)
 
 
-def _siblings(stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> dict[FileKind, Path]:
-    paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in FileKind}
-    return {kind: path for kind, path in paths.items() if is_there(path) and _matches_its_name(kind, path, opened)}
+def _siblings(
+    path: Path, stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]
+) -> dict[FileKind, Path]:
+    """The files of the set of `path`. If a file is there both compressed and uncompressed, the set has the one that is
+    `path`, or else the uncompressed one.
+    """
+    found: dict[FileKind, Path] = {}
+    for kind in FileKind:
+        plain = stem.with_name(stem.name + SUFFIXES[kind])
+        compressed = plain.with_name(plain.name + COMPRESSED)
+        for sibling in (compressed, plain) if path == compressed else (plain, compressed):
+            if kind not in found and is_there(sibling) and _matches_its_name(kind, sibling, opened):
+                found[kind] = sibling
+    return found
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.suffix == COMPRESSED
 
 
 def _is_readable(path: Path) -> bool:
@@ -263,7 +307,7 @@ def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document
     """Whether a file is what its name says. Any text file can have the suffix of an HLO module."""
     try:
         return kind is not FileKind.HLO or kind_of_content(_head(path, opened)) is FileKind.HLO
-    except OSError:
+    except (DamagedFile, OSError):
         return False
 
 
@@ -272,5 +316,7 @@ def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
         return opened[path].data[:_HEAD]
     if not stat.S_ISREG(path.stat().st_mode):
         raise NotADump(f"{path}: not a regular file")
+    if _is_compressed(path):
+        return _decompressed(path, _HEAD)
     with path.open("rb") as file:
         return file.read(_HEAD)

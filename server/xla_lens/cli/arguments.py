@@ -15,7 +15,8 @@ _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.
 
 XLA writes dumps with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
-module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, or a folder of dumps."""
+module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, a folder of dumps, or -
+for standard input."""
 
 _EXAMPLES: Final = """\
 examples:
@@ -58,7 +59,7 @@ def _add_report(commands: _Commands) -> None:
         epilog=f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
         f"{Part.BUDGET} needs --budget.",
     )
-    parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
+    _add_paths(parser)
     parser.add_argument(
         "--output-format",
         choices=FORMATS,
@@ -101,7 +102,7 @@ def _add_check(commands: _Commands) -> None:
         epilog=paragraphs(f"codes: {', '.join(Code)}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder of dumps")
+    _add_paths(parser)
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
@@ -132,6 +133,17 @@ def _add_server(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
+    )
+
+
+def _add_paths(parser: argparse.ArgumentParser) -> None:
+    """The argument PATH...; `cli.sets.load_sets` takes `options.paths`."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip",
     )
 
 

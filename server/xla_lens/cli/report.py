@@ -4,12 +4,12 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.sets import LoadedSet, load_sets, sets_at
+from xla_lens.cli.sets import LoadedSet, find_dumps, load_sets
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
@@ -17,8 +17,6 @@ from xla_lens.features.report.options import (
     ReportOptions,
     report_options,
 )
-from xla_lens.files import load_module
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.report import report_markdown, report_text
@@ -30,7 +28,7 @@ _WIDTH_OF_FILES: Final = 200
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.output_format == "html":
-        print("\n".join(_page(arguments.path)))
+        print("\n".join(_page(arguments.paths)))
         return 0
     is_json = arguments.output_format == "json"
     options = report_options(
@@ -40,7 +38,7 @@ def run_report(arguments: argparse.Namespace) -> int:
         budget_bytes=arguments.budget,
         is_json=is_json,
     )
-    reports = (_report(loaded, options) for loaded in load_sets([arguments.path]))
+    reports = (_report(loaded, options) for loaded in load_sets(arguments.paths))
     if is_json:
         print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
         return 0
@@ -53,22 +51,18 @@ def run_report(arguments: argparse.Namespace) -> int:
 
 def _report(loaded: LoadedSet, options: ReportOptions) -> Report:
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
-    module = _module(loaded) if Part.LINE in options.parts else None
+    module = loaded.module() if Part.LINE in options.parts else None
     return report(loaded.analysis, files, options, module)
 
 
-def _page(path: Path) -> Iterator[str]:
-    """The page of the only dump set at a path."""
-    found = sets_at([path])
-    if len(found) > 1:
-        one = next(iter(found[0].paths.values()))
+def _page(paths: Sequence[Path]) -> Iterator[str]:
+    """The page of the only dump set at some paths."""
+    found = find_dumps(paths)
+    if len(found.files) > 1:
+        one = next(iter(found.files[0].paths.values()))
+        given = f"{paths[0]}: contains" if len(paths) == 1 else "the paths contain"
         raise CannotRun(
-            f"{path}: contains {len(found):,} dumps, but an HTML page shows one. Choose one of them, such as {one}"
+            f"{given} {len(found.files):,} dumps, but an HTML page shows one. Choose one of them, such as {one}"
         )
-    (loaded,) = load_sets([path])
-    return memory_map_page(loaded.analysis, _module(loaded), *page_sources())
-
-
-def _module(loaded: LoadedSet) -> HloModule | None:
-    read = load_module(loaded.files, {}, None, lambda: False)
-    return read.module if read else None
+    (loaded,) = found.load()
+    return memory_map_page(loaded.analysis, loaded.module(), *page_sources())

@@ -34,8 +34,15 @@ SUFFIXES: Final = {
 """The suffixes of the names. The last one fits any text file and identifies nothing by itself."""
 
 
+COMPRESSED: Final = ".gz"
+"""The suffix that `gzip` adds to the name of a file."""
+
+
 def split_name(name: str) -> tuple[str, FileKind | None]:
-    """Return the stem of a file's name and the kind that its suffix implies, None if it implies none."""
+    """Return the stem of a file's name and the kind that its suffix implies, None if it implies none. A compressed file
+    has the stem and the kind of the file in it.
+    """
+    name = name.removesuffix(COMPRESSED)
     for kind, suffix in SUFFIXES.items():
         if kind is not FileKind.HLO and name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix), kind
