@@ -10,7 +10,7 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import found, taken
+from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -56,13 +57,19 @@ class LiveBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemorySpace:
-    """One memory space. `peak_step` is None if nothing is ever live."""
+    """One memory space. `peak_step` is None if nothing is ever live.
+
+    `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
+    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step.
+    """
 
     id: SpaceId
     reserved_bytes: int
     live: LiveBytes
     peak_step: int | None
     peak_live_bytes: int
+    reserved_bound: Bound = Bound.EXACT
+    live_bound: Bound = Bound.EXACT
 
     @property
     def color(self) -> int:
@@ -154,6 +161,15 @@ def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
     changes = coverage(slots)
     spaces = _spaces(dump, changes)
     return Memory(tuple(spaces), tuple(collisions(slots, cache(may_overlap))), changes)
+
+
+def with_bounds(memory: Memory, warrants: Warrants) -> Memory:
+    """Return the memory of a dump set with the bounds of its numbers."""
+    if warrants.is_complete:
+        return memory
+    reserved, live = warrants.of(Quantity.RESERVED).bound, warrants.of(Quantity.LIVE).bound
+    spaces = tuple(replace(space, reserved_bound=reserved, live_bound=live) for space in memory.spaces)
+    return replace(memory, spaces=spaces)
 
 
 def slots_of(dump: DumpSet, values: Column) -> Slots:

@@ -1,0 +1,150 @@
+"""Which numbers of a dump set are exact, by its files and findings."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import (
+    EmptyFile,
+    ForeignLiveRanges,
+    ForeignSlices,
+    ForeignUsedValues,
+    MissingAllocations,
+    NoDumpLines,
+    ReportSpaceTotal,
+    ReportTotal,
+    SecondModule,
+    TotalMismatch,
+    TruncatedFile,
+    UnknownLinePart,
+    UnknownLines,
+)
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
+from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.file_names import FileKind
+
+_MEMORY: Final = (Quantity.RESERVED, Quantity.LIVE)
+
+_OF_SECTION: Final = {
+    Section.BUFFER_ASSIGNMENT: (Quantity.RESERVED, Quantity.LIVE, Quantity.VALUES),
+    Section.USED_VALUES: (Quantity.VALUES, Quantity.SOURCES, Quantity.USES),
+    Section.LIVE_RANGES: (Quantity.SCHEDULE, Quantity.LIVE, Quantity.PRINTED_PEAK),
+    Section.INSTRUCTION_SEQUENCE: (Quantity.SCHEDULE, Quantity.LIVE, Quantity.PRINTED_PEAK),
+    Section.BUFFER_LIVE_RANGES: (Quantity.LIVE, Quantity.PRINTED_PEAK),
+    Section.PEAK: (Quantity.PRINTED_PEAK,),
+    Section.STACK_TRACES: (),
+    Section.REPORT: (),
+}
+"""The quantities that rely on the lines of a section."""
+
+_OF_KIND: Final = {
+    FileKind.BUFFER_ASSIGNMENT: _OF_SECTION[Section.BUFFER_ASSIGNMENT],
+    FileKind.VALUES: (Quantity.TOTAL, *_OF_SECTION[Section.USED_VALUES]),
+    FileKind.LIVE_RANGE: _OF_SECTION[Section.LIVE_RANGES],
+    FileKind.MEMORY_USAGE_REPORT: (),
+    FileKind.HLO: (Quantity.SOURCES,),
+}
+"""The quantities that rely on a file, or on the part of the same name in a file with several parts."""
+
+_OF_CODE: Final[dict[Code, tuple[Bound, tuple[Quantity, ...]]]] = {
+    Code.DUPLICATE_ALLOCATION: (Bound.UNKNOWN, _MEMORY),
+    Code.SLICE_OUT_OF_BOUNDS: (Bound.UNKNOWN, _MEMORY),
+    # Each byte counts once, although two values need it.
+    Code.OVERLAPPING_SLICES: (Bound.AT_LEAST, (Quantity.LIVE,)),
+    Code.MEMORY_SPACE_MISMATCH: (Bound.UNKNOWN, _MEMORY),
+    Code.SIZE_BELOW_SHAPE: (Bound.AT_LEAST, (Quantity.LIVE,)),
+    Code.TOTAL_MISMATCH: (Bound.UNKNOWN, _MEMORY),
+    Code.HUMAN_SIZE_MISMATCH: (Bound.UNKNOWN, (Quantity.TOTAL,)),
+    Code.DUPLICATE_VALUE: (Bound.UNKNOWN, (Quantity.VALUES, Quantity.LIVE)),
+    Code.UNDEFINED_VALUE: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
+    Code.UNASSIGNED_VALUE: (Bound.AT_LEAST, (*_MEMORY, Quantity.VALUES)),
+    Code.DUPLICATE_POSITION: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
+    Code.DUPLICATE_USE: (Bound.UNKNOWN, (Quantity.USES,)),
+    Code.OPERAND_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
+    Code.SHAPE_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES,)),
+    Code.PARAMETER_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
+    Code.SCHEDULE_MISMATCH: (Bound.UNKNOWN, (Quantity.SCHEDULE, Quantity.LIVE)),
+    Code.UNKNOWN_INSTRUCTION: (Bound.UNKNOWN, (Quantity.SCHEDULE,)),
+    Code.INVALID_LIVE_RANGE: (Bound.UNKNOWN, (Quantity.LIVE,)),
+    Code.DUPLICATE_LIVE_RANGE: (Bound.UNKNOWN, (Quantity.LIVE,)),
+    Code.MISSING_LIVE_RANGE: (Bound.AT_LEAST, (Quantity.LIVE,)),
+    Code.LIVE_RANGE_START: (Bound.UNKNOWN, (Quantity.LIVE,)),
+    Code.LIVE_RANGE_END: (Bound.UNKNOWN, (Quantity.LIVE,)),
+    Code.PEAK_STEP_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
+    Code.PEAK_LIST_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
+    Code.CUMULATIVE_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
+}
+"""What a contradiction casts doubt on. Codes that are not listed concern facts from which no number is computed."""
+
+
+def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
+    """Return which numbers of a dump set with some findings are exact."""
+    gaps = [*_missing(dump)]
+    for finding in findings:
+        if finding.severity in (Severity.ERROR, Severity.WARNING):
+            gaps += _gaps(finding)
+    return Warrants().with_gaps(gaps)
+
+
+def _missing(dump: DumpSet) -> Iterator[Gap]:
+    """The gaps because of missing files or parts of files."""
+    for kind in dump.missing:
+        for quantity in _OF_KIND[kind]:
+            is_count = quantity in (Quantity.VALUES, Quantity.SCHEDULE)
+            yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, Cause.MISSING, kind)
+    if dump.used is None and dump.assignment:
+        # Without the total and the list of all values, nothing shows whether the assignment was cut off.
+        for quantity in _MEMORY:
+            yield Gap(quantity, Bound.AT_LEAST, Cause.MISSING, FileKind.VALUES)
+    if dump.live is None and dump.used and dump.used is dump.assignment:
+        # Nothing shows whether the list of values was cut off. The oldest releases of XLA print no live ranges.
+        yield Gap(Quantity.USES, Bound.AT_LEAST, Cause.MISSING, FileKind.LIVE_RANGE)
+
+
+def _gaps(finding: Finding) -> Iterator[Gap]:
+    file, problem = finding.place.file, finding.problem
+    cause, bound, quantities = Cause.CONTRADICTION, Bound.UNKNOWN, tuple[Quantity, ...]()
+    match problem:
+        case ForeignUsedValues() | ForeignLiveRanges() | ForeignSlices():
+            quantities = tuple(Quantity)
+        case TruncatedFile():
+            cause, bound, quantities = Cause.CUT_OFF, Bound.AT_LEAST, _at(file, file.document.content_end)
+        case EmptyFile() | NoDumpLines():
+            # The file counts as missing.
+            return
+        case SecondModule() | UnknownLinePart(True):
+            return
+        case UnknownLines():
+            quantities = _at(file, finding.place.start)
+            is_row_lost = not set(quantities) & {Quantity.RESERVED, Quantity.SOURCES}
+            cause, bound = Cause.UNREADABLE, Bound.AT_LEAST if is_row_lost else Bound.UNKNOWN
+        case MissingAllocations():
+            cause, quantities = Cause.UNREADABLE, (*_MEMORY, Quantity.VALUES)
+        case TotalMismatch(total_bytes, reserved_bytes):
+            bound = Bound.AT_LEAST if reserved_bytes < total_bytes else Bound.UNKNOWN
+            quantities = _MEMORY
+        case ReportTotal(printed_bytes, reserved_bytes):
+            bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
+            quantities = (Quantity.RESERVED,)
+        case ReportSpaceTotal(_, printed_bytes, reserved_bytes):
+            bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
+            quantities = (Quantity.RESERVED,)
+        case _ if problem.code is Code.SYNTAX:
+            cause, quantities = Cause.UNREADABLE, _at(file, finding.place.start)
+        case _ if problem.code in _OF_CODE:
+            bound, quantities = _OF_CODE[problem.code]
+    for quantity in quantities:
+        yield Gap(quantity, bound, cause, file.kind, finding.code)
+
+
+def _at(file: DumpFile, offset: int) -> tuple[Quantity, ...]:
+    """The quantities that rely on the lines around a byte of a file."""
+    sections, totals = file.columns.sections, file.columns.totals
+    row = int(sections.start.searchsorted(offset, "right")) - 1
+    section_start = int(sections.start[row]) if row != NONE else NONE
+    if len(totals) and section_start < totals.start[0] <= offset:
+        return _OF_KIND[FileKind.VALUES]
+    return _OF_KIND[file.kind] if row == NONE else _OF_SECTION[Section(int(sections.section[row]))]
