@@ -1,0 +1,77 @@
+"""Numbers with their warrants: every size that a dump set may not determine is worded here, in every format."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from xla_lens.model.warrants import Bound, Cause, Gap, Warrant, Warrants
+from xla_lens.render.numbers import human, percent
+from xla_lens.syntax.file_names import FileKind
+
+UNKNOWN: Final = "unknown"
+
+_PREFIX: Final = {Bound.EXACT: "", Bound.AT_LEAST: "≥ "}
+
+_FACTS: Final = {
+    FileKind.BUFFER_ASSIGNMENT: "the buffer assignment",
+    FileKind.VALUES: "the list of values",
+    FileKind.LIVE_RANGE: "the live ranges",
+    FileKind.MEMORY_USAGE_REPORT: "the memory usage report",
+    FileKind.HLO: "the HLO module",
+}
+
+_VERBS: Final = {
+    Cause.CUT_OFF: "cut off",
+    Cause.MISSING: "missing",
+    Cause.UNREADABLE: "unreadable in part",
+}
+
+
+def bounded(text: str, bound: Bound) -> str:
+    """A number with its bound: ``3.57 MiB``, ``≥ 3.57 MiB`` or ``unknown``."""
+    return UNKNOWN if bound is Bound.UNKNOWN else _PREFIX[bound] + text
+
+
+def bounded_size(size_bytes: int, bound: Bound) -> str:
+    """A size with its bound: ``3.57 MiB``, ``≥ 3.57 MiB`` or ``unknown``."""
+    return bounded(human(size_bytes), bound)
+
+
+def warranted_size(size_bytes: int, warrant: Warrant) -> str:
+    """A size with its bound and the reason: ``≥ 3.57 MiB, dump is cut off``. For places that show no more."""
+    reason = short_reason(warrant)
+    return bounded_size(size_bytes, warrant.bound) + (f", {reason}" if reason else "")
+
+
+def share(part: int, whole: int, bound: Bound) -> str:
+    """A share of a number, empty if that number is not exact."""
+    return percent(part, whole) if bound is Bound.EXACT else ""
+
+
+def short_reason(warrant: Warrant | Warrants) -> str:
+    """Why a number is not exact, in a few words: ``dump is cut off``. Empty if it is exact."""
+    causes = {gap.cause for gap in warrant.gaps}
+    if Cause.CONTRADICTION in causes:
+        return "dump contradicts itself"
+    if Cause.CUT_OFF in causes:
+        return "dump is cut off"
+    if Cause.UNREADABLE in causes:
+        return "dump has unreadable lines"
+    return "dump is incomplete" if causes else ""
+
+
+def reasons(gaps: Iterable[Gap]) -> tuple[str, ...]:
+    """Why numbers are not exact, one clause for each reason: ``the live ranges are cut off``."""
+    found: dict[str, None] = {}
+    codes: dict[str, None] = {}
+    for gap in gaps:
+        if gap.cause is Cause.CONTRADICTION:
+            codes[gap.code or ""] = None
+        else:
+            found[f"{_FACTS[gap.kind]} {_is(gap.kind)} {_VERBS[gap.cause]}"] = None
+    if codes:
+        found[f"the dump contradicts itself ({', '.join(filter(None, codes))})"] = None
+    return tuple(found)
+
+
+def _is(kind: FileKind) -> str:
+    return "are" if kind is FileKind.LIVE_RANGE else "is"
