@@ -80,7 +80,7 @@ clean:
 	rm -rf $(VENV) $(PEERS) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
 
 # Installs again when the project's metadata or the grammars change.
-$(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.c)
+$(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "XLA Lens needs Python 3.11 or later. Name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -1,5 +1,13 @@
 """The tree-sitter grammars of XLA Lens: `xla_dump` for the memory dumps of XLA, `hlo` for HLO text."""
 
-from tree_sitter_xla_dump._binding import language_hlo, language_xla_dump, read_rows
+from tree_sitter_xla_dump._binding import (
+    Column,
+    language_hlo,
+    language_xla_dump,
+    number_texts,
+    read_quotes,
+    read_rows,
+    same_texts,
+)
 
-__all__ = ["language_hlo", "language_xla_dump", "read_rows"]
+__all__ = ["Column", "language_hlo", "language_xla_dump", "number_texts", "read_quotes", "read_rows", "same_texts"]

@@ -1,7 +1,8 @@
 // The Python binding of both grammars. Each function returns a capsule for `tree_sitter.Language`.
 
 #include <Python.h>
-#include <stdbool.h>
+
+#include "column.h"
 
 typedef struct TSLanguage TSLanguage;
 
@@ -10,7 +11,11 @@ const TSLanguage *tree_sitter_hlo(void);
 
 // rows.c
 PyObject *read_rows(PyObject *self, PyObject *args);
-bool make_column_type(void);
+
+// texts.c
+PyObject *number_texts(PyObject *self, PyObject *args);
+PyObject *same_texts(PyObject *self, PyObject *args);
+PyObject *read_quotes(PyObject *self, PyObject *args);
 
 static PyObject *language_xla_dump(PyObject *self, PyObject *args) {
   (void)self, (void)args;
@@ -26,6 +31,9 @@ static PyMethodDef METHODS[] = {
   {"language_xla_dump", language_xla_dump, METH_NOARGS, "The language of the memory dumps."},
   {"language_hlo", language_hlo, METH_NOARGS, "The language of HLO text."},
   {"read_rows", read_rows, METH_VARARGS, "The rows of a dump file, as columns."},
+  {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
+  {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
+  {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {NULL, NULL, 0, NULL},
 };
 
@@ -36,4 +44,8 @@ static struct PyModuleDef MODULE = {
   .m_methods = METHODS,
 };
 
-PyMODINIT_FUNC PyInit__binding(void) { return make_column_type() ? PyModule_Create(&MODULE) : NULL; }
+PyMODINIT_FUNC PyInit__binding(void) {
+  PyObject *type = column_type(), *module = type ? PyModule_Create(&MODULE) : NULL;
+  if (module && PyModule_AddObjectRef(module, "Column", type) < 0) Py_CLEAR(module);
+  return module;
+}

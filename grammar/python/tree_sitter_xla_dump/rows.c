@@ -13,7 +13,10 @@
 
 #include "scanner.c"
 
-enum { NONE = -1, LINES_BETWEEN_CHECKS = 1 << 14 };
+#include "column.h"
+#include "numbers.h"
+
+enum { LINES_BETWEEN_CHECKS = 1 << 14 };
 
 // ---------------------------------------------------------------- columns
 
@@ -43,14 +46,6 @@ typedef struct {
   int64_t *columns[MAX_WIDTH];
   size_t count, capacity;
 } Rows;
-
-// Distinct texts, numbered in the order in which they were first seen.
-typedef struct {
-  uint32_t *slots; // 1 + number, 0: empty
-  size_t slot_count;
-  Array(Text) texts;
-  uint64_t *hashes;
-} Numbers;
 
 // ---------------------------------------------------------------- sections
 
@@ -137,12 +132,6 @@ typedef struct {
 
 static int64_t offset_of(const Reader *reader, const uint8_t *at) { return at - reader->lexer.start; }
 
-static bool grow(void *pointer, size_t size) {
-  void **block = pointer, *grown = realloc(*block, size);
-  if (grown) *block = grown;
-  return grown;
-}
-
 static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
   Rows *rows = &reader->rows[table];
   int width = WIDTHS[table];
@@ -162,62 +151,9 @@ static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
 
 #define ADD(reader, table, ...) add_row(reader, table, (const int64_t[]){__VA_ARGS__})
 
-static bool rehash(Numbers *numbers, size_t slot_count) {
-  uint32_t *slots = calloc(slot_count, sizeof *slots);
-  if (!slots) return false;
-  for (uint32_t number = 0; number < numbers->texts.size; number++) {
-    size_t slot = numbers->hashes[number] & (slot_count - 1);
-    while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
-    slots[slot] = number + 1;
-  }
-  free(numbers->slots);
-  numbers->slots = slots;
-  numbers->slot_count = slot_count;
-  return true;
-}
-
-static uint64_t hash_of(Text text) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  const uint8_t *at = text.at;
-  for (; text.end - at >= 8; at += 8) {
-    uint64_t word;
-    memcpy(&word, at, 8);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 29;
-  }
-  for (; at < text.end; at++) hash = (hash ^ *at) * UINT64_C(0x100000001b3);
-  return hash ^ hash >> 32;
-}
-
-static int64_t number_of(Reader *reader, Numbers *numbers, Text text) {
-  size_t length = (size_t)(text.end - text.at);
-  uint64_t hash = hash_of(text);
-  if (numbers->texts.size * 2 >= numbers->slot_count) {
-    size_t slot_count = numbers->slot_count ? numbers->slot_count * 2 : 64;
-    if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count * sizeof *numbers->hashes)) {
-      reader->is_out_of_memory = true;
-      return NONE;
-    }
-  }
-  size_t slot = hash & (numbers->slot_count - 1);
-  for (; numbers->slots[slot]; slot = (slot + 1) & (numbers->slot_count - 1)) {
-    uint32_t number = numbers->slots[slot] - 1;
-    Text known = numbers->texts.contents[number];
-    if (numbers->hashes[number] == hash && (size_t)(known.end - known.at) == length &&
-        memcmp(known.at, text.at, length) == 0) {
-      return number;
-    }
-  }
-  uint32_t number = numbers->texts.size;
-  array_push(&numbers->texts, text);
-  numbers->hashes[number] = hash;
-  numbers->slots[slot] = number + 1;
-  return number;
-}
-
-static int64_t name_number(Reader *reader, Text name) { return number_of(reader, &reader->names, name); }
+static int64_t name_number(Reader *reader, Text name) { return number_of(&reader->names, name); }
 static int64_t index_number(Reader *reader, Text index) {
-  return index.at ? number_of(reader, &reader->indices, index) : NONE;
+  return index.at ? number_of(&reader->indices, index) : NONE;
 }
 
 // ---------------------------------------------------------------- the lexer over memory
@@ -866,45 +802,6 @@ static bool read_next(Reader *reader) {
 
 // ---------------------------------------------------------------- Python
 
-// One column: 64-bit integers that numpy reads in place.
-typedef struct {
-  PyObject_HEAD
-  int64_t *cells;
-  Py_ssize_t count;
-} Column;
-
-static int column_buffer(PyObject *self, Py_buffer *view, int flags) {
-  Column *column = (Column *)self;
-  static int64_t nothing;
-  void *cells = column->count ? (void *)column->cells : (void *)&nothing;
-  return PyBuffer_FillInfo(view, self, cells, column->count * (Py_ssize_t)sizeof(int64_t), 1, flags);
-}
-
-static void column_dealloc(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  free(((Column *)self)->cells);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-  Py_DECREF(type);
-}
-
-static PyType_Slot COLUMN_SLOTS[] = {
-  {Py_bf_getbuffer, (void *)column_buffer},
-  {Py_tp_dealloc, (void *)column_dealloc},
-  {0, NULL},
-};
-
-static PyType_Spec COLUMN_SPEC = {
-  "tree_sitter_xla_dump._binding.Column", sizeof(Column), 0, Py_TPFLAGS_DEFAULT, COLUMN_SLOTS,
-};
-
-static PyObject *column_type;
-
-// Creates the type of columns. On failure, sets an exception and returns false.
-bool make_column_type(void) {
-  if (!column_type) column_type = PyType_FromSpec(&COLUMN_SPEC);
-  return column_type;
-}
-
 static PyObject *texts_of(const Numbers *numbers) {
   PyObject *list = PyList_New(numbers->texts.size);
   for (uint32_t i = 0; list && i < numbers->texts.size; i++) {
@@ -921,18 +818,9 @@ static PyObject *tables_of(Reader *reader) {
     Rows *rows = &reader->rows[table];
     PyObject *columns = PyList_New(WIDTHS[table]);
     for (int i = 0; columns && i < WIDTHS[table]; i++) {
-      Column *column = (Column *)PyType_GenericAlloc((PyTypeObject *)column_type, 0);
-      if (!column) {
-        Py_CLEAR(columns);
-        break;
-      }
-      if (rows->count) {
-        int64_t *fitting = realloc(rows->columns[i], rows->count * sizeof(int64_t));
-        column->cells = fitting ? fitting : rows->columns[i];
-        rows->columns[i] = NULL;
-      }
-      column->count = (Py_ssize_t)rows->count;
-      if (PyList_SetItem(columns, i, (PyObject *)column) < 0) Py_CLEAR(columns);
+      PyObject *column = column_of(rows->columns[i], rows->count);
+      rows->columns[i] = NULL;
+      if (!column || PyList_SetItem(columns, i, column) < 0) Py_CLEAR(columns);
     }
     if (!columns || PyList_SetItem(tables, table, columns) < 0) Py_CLEAR(tables);
   }
@@ -943,12 +831,8 @@ static void free_reader(Reader *reader) {
   for (int table = 0; table < TABLE_COUNT; table++) {
     for (int i = 0; i < WIDTHS[table]; i++) free(reader->rows[table].columns[i]);
   }
-  Numbers *both[] = {&reader->names, &reader->indices};
-  for (int i = 0; i < 2; i++) {
-    free(both[i]->slots);
-    free(both[i]->hashes);
-    array_delete(&both[i]->texts);
-  }
+  free_numbers(&reader->names);
+  free_numbers(&reader->indices);
   array_delete(&reader->stack);
   array_delete(&reader->scanner.line);
 }
@@ -978,7 +862,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   bool stopped = false, failed = false;
   static const uint8_t NO_INDEX[] = "{}";
   array_push(&reader.stack, ((Frame){.part = FILE_PART, .section = NONE}));
-  number_of(&reader, &reader.indices, (Text){NO_INDEX, NO_INDEX + 2});
+  number_of(&reader.indices, (Text){NO_INDEX, NO_INDEX + 2});
   // tree-sitter passes over a byte order mark.
   seek(&reader.lexer, data.len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text);
   for (;;) {
@@ -986,6 +870,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; more && i < LINES_BETWEEN_CHECKS; i++) more = read_next(&reader);
     Py_END_ALLOW_THREADS
+    reader.is_out_of_memory |= reader.names.is_out_of_memory || reader.indices.is_out_of_memory;
     if (!more || reader.is_out_of_memory) break;
     PyObject *answer = PyObject_CallNoArgs(is_cancelled);
     failed = !answer;

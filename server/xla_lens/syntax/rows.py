@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from tree_sitter_xla_dump import read_rows
 from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import Cancelled
 
 
@@ -20,7 +19,7 @@ def read_columns(data: bytes, is_cancelled: Callable[[], bool]) -> FileColumns:
         raise Cancelled
     names, indices, tables = found
     columns = {
-        name: table(*(np.frombuffer(memoryview(column), np.int64) for column in table_columns))
+        name: table(*map(column, table_columns))
         for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)
     }
     return FileColumns(tuple(names), tuple(indices), **columns)  # type: ignore[arg-type]

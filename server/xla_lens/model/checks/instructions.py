@@ -18,7 +18,7 @@ from xla_lens.model.checks.problems import (
     SizeBelowShape,
     UnknownOperand,
 )
-from xla_lens.model.checks.tainted import Tainted, is_marked
+from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -26,7 +26,9 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
+from xla_lens.syntax.texts import same_texts
 
 # ---------------------------------------------------------------- operands
 
@@ -113,6 +115,7 @@ def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
     start, end = dump.quote_spans
     known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~tainted.values)
     known = known[~is_marked(tainted.names, values.name[known])]
+    known = known[~_has_shape_of_own_quote(dump, data, text, known)]
     rows = values.slice[known]
     columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
     # The elements of a tuple follow each other, so one tuple is cached at a time.
@@ -128,7 +131,7 @@ def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
             found = whole[slice(*parts.get(dump.indices[index], (0, 0)))]
         else:
             place = text.find(b" = ", first, last) + 3
-            if text.startswith(shape + b" ", place) or text.startswith(shape + b"\n", place):
+            if text.startswith((shape + b" ", shape + b"\n"), place):
                 continue
             instruction = read_instruction(text, first, last)
             if instruction is None:
@@ -136,6 +139,19 @@ def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
             found = instruction.shape
         if shape != found:
             yield _shape_finding(dump, tainted, value, Place(dump.used, first, last), (shape, found))
+
+
+def _has_shape_of_own_quote(dump: DumpSet, data: bytes, text: bytes, values: Column) -> Marks:
+    """For each of `values` whether it is a whole value and its quote has its shape; false also if that is not sure."""
+    start, end = dump.quote_spans
+    whole = np.flatnonzero(dump.values.index[values] <= EMPTY_INDEX)
+    quotes = read_quotes(text, start[values[whole]], end[values[whole]], QuoteParts.HEADS)
+    is_read = quotes.shape_start != NONE
+    whole, quoted = whole[is_read], (quotes.shape_start[is_read], quotes.shape_end[is_read])
+    rows = dump.values.slice[values[whole]]
+    has_shape = np.zeros(len(values), bool)
+    has_shape[whole] = same_texts(data, (dump.slices.shape_start[rows], dump.slices.end[rows]), text, quoted)
+    return has_shape
 
 
 def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:

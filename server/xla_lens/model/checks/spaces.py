@@ -37,7 +37,7 @@ def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     row = slices.color
     allocation = taken(dump.allocations.color, slices.allocation)
     used = taken(dump.used_values.color, dump.values.used_value[value])
-    shape = _shape_colors(dump, file)
+    shape = _shape_colors(dump)
     # A place without memory space agrees with all others.
     used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
     is_known = (slices.allocation != NONE) & (row != NONE) & (allocation != NONE) & ~tainted.values[value]
@@ -116,21 +116,11 @@ def _has_second_place(dump: DumpSet, value: int, used: int, shape: int) -> bool:
 _COLOR: Final = re.compile(rb"S\((\d+)\)")
 
 
-def _shape_colors(dump: DumpSet, file: DumpFile) -> Column:
+def _shape_colors(dump: DumpSet) -> Column:
     """For each slice the memory space in the layout of its shape, NONE for tuples, which have no layout."""
-    data, slices = file.document.data, dump.slices
-    known: dict[bytes, int] = {}
-    colors = []
-    for start, end in zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True):
-        if data[start : start + 1] == b"(":
-            colors.append(NONE)
-            continue
-        text = data[start:end]
-        color = known.get(text)
-        if color is None:
-            color = known[text] = _color_of(text)
-        colors.append(color)
-    return np.array(colors, np.int64)
+    shapes, shape = dump.slice_shapes
+    colors = [NONE if text.startswith(b"(") else _color_of(text) for text in shapes]
+    return np.array(colors, np.int64)[shape]
 
 
 def _color_of(shape: bytes) -> int:

@@ -34,6 +34,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 
 
 def value_ids_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -219,6 +220,8 @@ def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[
         return
     data = file.document.data
     rows = np.flatnonzero((used.id != NONE) & (used.instruction_end > used.instruction_start) & ~tainted.used_values)
+    spans = used.instruction_start[rows], used.instruction_end[rows]
+    rows = rows[read_quotes(data, *spans, QuoteParts.NAMES, dump.names).name != used.name[rows]]
     columns = (rows, used.instruction_start[rows], used.name[rows])
     for row, start, name in zip(*(column.tolist() for column in columns), strict=True):
         value = dump.value_of_used_value[row]

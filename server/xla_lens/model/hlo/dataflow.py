@@ -17,6 +17,7 @@ from xla_lens.model.places.places import Place, row_places
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
 
 
@@ -104,15 +105,24 @@ def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Colum
     set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted, and the
     number of its operands.
     """
-    operands: list[int] = []
     first, count = np.full(len(dump.names), NONE), np.zeros(len(dump.names), np.int64)
-    for name in names.tolist():
+    names = names[taken(dump.first_quote, names) != NONE]
+    if dump.used is None:
+        return np.zeros(0, np.int64), first, count
+    rows, used = dump.first_quote[names], dump.used_values
+    spans = used.instruction_start[rows], used.instruction_end[rows]
+    quotes = read_quotes(dump.used.document.data, *spans, QuoteParts.OPERANDS, dump.names)
+    is_usual = quotes.operand_count != NONE
+    counts = quotes.operand_count[is_usual]
+    count[names[is_usual]], first[names[is_usual]] = counts, counts.cumsum() - counts
+    operands: list[int] = []
+    for name in names[~is_usual].tolist():
         instruction = dump.instruction(name)
         if instruction:
             read = instruction.operand_names()
-            first[name], count[name] = len(operands), len(read)
+            first[name], count[name] = len(quotes.operands) + len(operands), len(read)
             operands.extend(map(dump.name_number, read))
-    return np.array(operands, np.int64), first, count
+    return np.append(quotes.operands, np.array(operands, np.int64)), first, count
 
 
 def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:

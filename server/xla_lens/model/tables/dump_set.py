@@ -33,6 +33,7 @@ from xla_lens.syntax.columns import (
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.shapes import byte_sizes
+from xla_lens.syntax.texts import number_texts
 
 _MAX_KEPT_INSTRUCTIONS = 1024
 
@@ -96,7 +97,7 @@ class DumpSet:
         """All values that the set identifies by id."""
         slices, used = self.slices, self.used_values
         readable = np.flatnonzero(used.id != NONE)
-        ids = np.union1d(slices.id, used.id[readable])
+        ids = np.unique(np.concatenate((slices.id, used.id[readable])))
         slice_row = first_rows(ids, slices.id, np.arange(len(slices)))
         used_row = first_rows(ids, used.id[readable], readable)
         name = np.where(slice_row != NONE, taken(slices.name, slice_row), taken(used.name, used_row))
@@ -198,11 +199,18 @@ class DumpSet:
         return self.assignment.document.data[self.slices.shape_start[row] : self.slices.end[row]]
 
     @cached_property
+    def slice_shapes(self) -> tuple[tuple[bytes, ...], Column]:
+        """The distinct shapes of the values in allocations, and for each row of `slices` the number of its shape."""
+        data, slices = self.assignment.document.data if self.assignment else b"", self.slices
+        shape, rows = number_texts(data, slices.shape_start, slices.end)
+        spans = zip(slices.shape_start[rows].tolist(), slices.end[rows].tolist(), strict=True)
+        return tuple(data[start:end] for start, end in spans), shape
+
+    @cached_property
     def logical_bytes(self) -> Column:
         """The bytes of each value's shape, without padding. NONE if the shape is unknown."""
-        data, slices = self.assignment.document.data if self.assignment else b"", self.slices
-        spans = zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True)
-        return taken(byte_sizes(data[start:end] for start, end in spans), self.values.slice)
+        shapes, shape = self.slice_shapes
+        return taken(byte_sizes(shapes)[shape], self.values.slice)
 
     @cached_property
     def whole_bytes(self) -> Column:

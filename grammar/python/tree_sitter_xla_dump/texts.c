@@ -1,0 +1,312 @@
+// Reads and compares many texts of a file at once: the columns of their starts and ends come in, columns of results go out.
+//
+// The grammar of HLO defines what an instruction is. This file reads the usual form, `%name = shape opcode(operands)`, and leaves
+// everything else to its caller, who is told so by NONE. tests/syntax/hlo/test_quotes.py holds it equal to the reader in Python.
+
+#include <Python.h>
+
+#include "column.h"
+
+typedef struct {
+  const uint8_t *at, *end;
+} Text;
+
+#include "numbers.h"
+
+enum { MAX_DEPTH = 4, MAX_DIGITS = 17 };
+
+// ---------------------------------------------------------------- arguments
+
+typedef struct {
+  Py_buffer data, start, end;
+  const uint8_t *text;
+  const int64_t *starts, *ends;
+  Py_ssize_t size, count;
+} Spans;
+
+static void release_spans(Spans *spans) {
+  PyBuffer_Release(&spans->data);
+  PyBuffer_Release(&spans->start);
+  PyBuffer_Release(&spans->end);
+}
+
+// Takes over the three buffers. If they do not fit together, sets an exception and returns false.
+static bool check_spans(Spans *spans) {
+  spans->text = spans->data.buf;
+  spans->starts = spans->start.buf;
+  spans->ends = spans->end.buf;
+  spans->size = spans->data.len;
+  spans->count = spans->start.len / (Py_ssize_t)sizeof(int64_t);
+  bool fits = spans->start.len == spans->end.len;
+  for (Py_ssize_t i = 0; fits && i < spans->count; i++) {
+    fits = 0 <= spans->starts[i] && spans->starts[i] <= spans->ends[i] && spans->ends[i] <= spans->size;
+  }
+  if (!fits) PyErr_SetString(PyExc_ValueError, "spans outside of the text");
+  return fits;
+}
+
+static Text span_of(const Spans *spans, Py_ssize_t row) {
+  return (Text){spans->text + spans->starts[row], spans->text + spans->ends[row]};
+}
+
+// ---------------------------------------------------------------- distinct texts
+
+// number_texts(data, start, end): for each text its number, by first occurrence, and for each number the row of its first text.
+PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  Numbers distinct = {0};
+  PyObject *result = NULL;
+  if (!PyArg_ParseTuple(args, "y*y*y*:number_texts", &spans.data, &spans.start, &spans.end)) return NULL;
+  if (check_spans(&spans)) {
+    int64_t *numbers = malloc(((size_t)spans.count + 1) * sizeof *numbers);
+    int64_t *rows = malloc(((size_t)spans.count + 1) * sizeof *rows);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; numbers && rows && i < spans.count; i++) {
+      uint32_t count = distinct.texts.size;
+      numbers[i] = number_of(&distinct, span_of(&spans, i));
+      if (distinct.texts.size > count) rows[count] = i;
+    }
+    Py_END_ALLOW_THREADS
+    if (numbers && rows && !distinct.is_out_of_memory) {
+      PyObject *number = column_of(numbers, (size_t)spans.count);
+      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size));
+    } else {
+      free(numbers);
+      free(rows);
+      PyErr_NoMemory();
+    }
+    free_numbers(&distinct);
+  }
+  release_spans(&spans);
+  return result;
+}
+
+// same_texts(data, start, end, other, other_start, other_end): for each row 1 if both texts are equal, else 0.
+PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans one, two;
+  PyObject *result = NULL;
+  if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*:same_texts", &one.data, &one.start, &one.end, &two.data, &two.start, &two.end)) {
+    return NULL;
+  }
+  if (check_spans(&one) && check_spans(&two)) {
+    if (one.count != two.count) {
+      PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+    } else {
+      int64_t *same = malloc(((size_t)one.count + 1) * sizeof *same);
+      Py_BEGIN_ALLOW_THREADS
+      for (Py_ssize_t i = 0; same && i < one.count; i++) {
+        Text left = span_of(&one, i), right = span_of(&two, i);
+        size_t length = (size_t)(left.end - left.at);
+        same[i] = (size_t)(right.end - right.at) == length && memcmp(left.at, right.at, length) == 0;
+      }
+      Py_END_ALLOW_THREADS
+      result = same ? column_of(same, (size_t)one.count) : PyErr_NoMemory();
+    }
+  }
+  release_spans(&one);
+  release_spans(&two);
+  return result;
+}
+
+// ---------------------------------------------------------------- quoted instructions
+
+static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// NAME_CHARACTER in server/xla_lens/syntax/hlo/lexical.py.
+static bool is_name_character(uint8_t c) {
+  switch (c) {
+    case '{':
+    case '}':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '"':
+    case ',':
+    case '=':
+    case '%': return false;
+    default: return !is_blank(c);
+  }
+}
+
+static const uint8_t *name_end(const uint8_t *at, const uint8_t *end) {
+  while (at < end && is_name_character(*at)) at++;
+  return at;
+}
+
+static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
+
+// The span of the name in `%name = `, empty if the text starts otherwise.
+static Text definition(Text text) {
+  if (text.at == text.end || *text.at != '%') return (Text){text.at, text.at};
+  Text name = {text.at + 1, name_end(text.at + 1, text.end)};
+  return text.end - name.end >= 3 && memcmp(name.end, " = ", 3) == 0 ? name : (Text){text.at, text.at};
+}
+
+typedef struct {
+  Text shape, opcode;
+} Head;
+
+// Finds the shape and the opcode as `read_instruction` in server/xla_lens/syntax/hlo/instruction.py does.
+static bool read_head(Text text, Text name, Head *head) {
+  if (name.at == name.end) return false;
+  const uint8_t *at = name.end + 3;
+  if (at == text.end || !(*at == '(' || (*at >= 'a' && *at <= 'z'))) return false;
+  head->shape.at = at;
+  if (*at == '(') {
+    while (at + 1 < text.end && !(at[0] == ')' && at[1] == ' ')) at++;
+    if (at + 1 >= text.end) return false;
+  }
+  for (; at < text.end; at++) {
+    if (*at != ')' && *at != ']' && *at != '}') continue;
+    const uint8_t *opcode = at + 1;
+    while (opcode < text.end && is_blank(*opcode)) opcode++;
+    if (opcode == at + 1 || opcode == text.end || *opcode < 'a' || *opcode > 'z') continue;
+    const uint8_t *end = opcode;
+    while (end < text.end && is_opcode_character(*end)) end++;
+    if (end < text.end && *end == '(') {
+      head->shape.end = at + 1;
+      head->opcode = (Text){opcode, end};
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_text(Text text, const char *expected) {
+  size_t length = strlen(expected);
+  return (size_t)(text.end - text.at) == length && memcmp(text.at, expected, length) == 0;
+}
+
+static int64_t parameter_number(const Head *head, const uint8_t *end) {
+  if (!is_text(head->opcode, "parameter")) return NONE;
+  const uint8_t *at = head->opcode.end + 1, *digits = at;
+  int64_t number = 0;
+  for (; at < end && *at >= '0' && *at <= '9' && at - digits < MAX_DIGITS; at++) number = number * 10 + (*at - '0');
+  return at > digits && at < end && *at == ')' ? number : NONE;
+}
+
+typedef struct {
+  int64_t *numbers;
+  size_t count, capacity;
+  bool is_out_of_memory;
+} Operands;
+
+static void add_operand(Operands *operands, int64_t number) {
+  if (operands->count == operands->capacity) {
+    size_t capacity = operands->capacity * 2 + 64;
+    int64_t *grown = realloc(operands->numbers, capacity * sizeof *grown);
+    if (!grown) {
+      operands->is_out_of_memory = true;
+      return;
+    }
+    operands->numbers = grown;
+    operands->capacity = capacity;
+  }
+  operands->numbers[operands->count++] = number;
+}
+
+static int64_t known_number(const Numbers *names, Text name) {
+  return names->slot_count ? (int64_t)names->slots[slot_of(names, name, hash_of(name))] - 1 : NONE;
+}
+
+// The number of operands; they are appended to `operands`. NONE if the list is not of the usual form.
+static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Operands *operands) {
+  if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
+  const uint8_t *start = head->opcode.end + 1, *at = start;
+  size_t first = operands->count;
+  int depth = 0;
+  bool has_percent = false, has_null = false;
+  for (; at < end; at++) {
+    if (*at == '(') {
+      if (++depth > MAX_DEPTH) break;
+    } else if (*at == ')') {
+      if (!depth--) {
+        bool is_usual = at == start || (has_percent && !has_null);
+        if (!is_usual) operands->count = first;
+        return is_usual ? (int64_t)(operands->count - first) : NONE;
+      }
+    } else if (*at == '%') {
+      has_percent = true;
+      Text name = {at + 1, name_end(at + 1, end)};
+      if (name.at < name.end) {
+        add_operand(operands, known_number(names, name));
+        for (; at + 4 < name.end; at++) has_null |= memcmp(at + 1, "null", 4) == 0;
+        at = name.end - 1;
+      }
+    } else if (*at == 'n') {
+      has_null |= end - at >= 4 && memcmp(at, "null", 4) == 0;
+    }
+  }
+  operands->count = first;
+  return NONE;
+}
+
+// Numbers the bytes objects of a tuple, which must outlive the numbers. On failure, sets an exception and returns false.
+static bool number_names(PyObject *names, Numbers *known) {
+  Py_ssize_t count = PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    char *text;
+    Py_ssize_t length;
+    PyObject *name = PyTuple_GetItem(names, i);
+    if (!name || PyBytes_AsStringAndSize(name, &text, &length) < 0) return false;
+    number_of(known, (Text){(uint8_t *)text, (uint8_t *)text + length});
+  }
+  if (known->is_out_of_memory) PyErr_NoMemory();
+  return !known->is_out_of_memory;
+}
+
+enum { NAME, SHAPE_START, SHAPE_END, PARAMETER, OPERAND_COUNT, QUOTE_COLUMNS };
+
+// How much of an instruction is read. The shape of a tuple can have 100,000 bytes, and each value of the tuple quotes it.
+enum { NAMES = 0, HEADS = 1, OPERANDS = 2 };
+
+// read_quotes(data, start, end, names, parts): for each quoted instruction its name, the start and the end of its shape, the number
+// of the parameter and the number of its operands; and all operands, one after another. Names are numbers in `names`, a tuple.
+// The name is NONE if it is unknown, the shape if the text is not of the usual form, the parameter if it is none, the number of
+// operands if their list is not of the usual form; and all of them if `parts` does not include them.
+PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  Numbers known = {0};
+  PyObject *names, *result = NULL;
+  int parts;
+  if (!PyArg_ParseTuple(
+        args, "y*y*y*O!i:read_quotes", &spans.data, &spans.start, &spans.end, &PyTuple_Type, &names, &parts)) {
+    return NULL;
+  }
+  if (check_spans(&spans) && number_names(names, &known)) {
+    int64_t *columns[QUOTE_COLUMNS];
+    Operands operands = {.numbers = malloc(sizeof *operands.numbers), .capacity = 1};
+    bool is_complete = operands.numbers != NULL;
+    for (int column = 0; column < QUOTE_COLUMNS; column++) {
+      columns[column] = malloc(((size_t)spans.count + 1) * sizeof **columns);
+      is_complete = is_complete && columns[column];
+    }
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; is_complete && i < spans.count; i++) {
+      Text text = span_of(&spans, i), name = definition(text);
+      Head head;
+      bool has_head = parts >= HEADS && read_head(text, name, &head);
+      columns[NAME][i] = name.at < name.end ? known_number(&known, name) : NONE;
+      columns[SHAPE_START][i] = has_head ? head.shape.at - spans.text : NONE;
+      columns[SHAPE_END][i] = has_head ? head.shape.end - spans.text : NONE;
+      columns[PARAMETER][i] = has_head ? parameter_number(&head, text.end) : NONE;
+      columns[OPERAND_COUNT][i] =
+        has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE;
+    }
+    Py_END_ALLOW_THREADS
+    if (is_complete && !operands.is_out_of_memory) {
+      PyObject *found[QUOTE_COLUMNS];
+      for (int column = 0; column < QUOTE_COLUMNS; column++) found[column] = column_of(columns[column], (size_t)spans.count);
+      result = Py_BuildValue("(NNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[PARAMETER],
+                             found[OPERAND_COUNT], column_of(operands.numbers, operands.count));
+    } else {
+      for (int column = 0; column < QUOTE_COLUMNS; column++) free(columns[column]);
+      free(operands.numbers);
+      PyErr_NoMemory();
+    }
+  }
+  free_numbers(&known);
+  release_spans(&spans);
+  return result;
+}

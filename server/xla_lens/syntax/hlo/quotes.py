@@ -1,0 +1,43 @@
+"""The reader of many quoted instructions at once: their names, shapes and operands as columns.
+
+It is written in C and reads only the usual form, `%name = shape opcode(operands)`. `syntax/hlo/instruction.py` reads
+all other forms, one instruction at a time. A test holds the two equal.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import tree_sitter_xla_dump
+from xla_lens.syntax.columns import Column
+from xla_lens.syntax.texts import cells, column
+
+
+class QuoteParts(IntEnum):
+    """How much of each instruction to read; each part includes those before it."""
+
+    NAMES = 0
+    HEADS = 1
+    OPERANDS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quotes:
+    """One row for each quoted instruction. Everything that was not read is NONE.
+
+    `name` is NONE if the name is unknown, `shape_start` and `shape_end` if the text is not of the usual form,
+    `parameter` if the instruction is not a parameter with a number of the usual length, `operand_count` if the list of
+    operands is not of the usual form. `operands` has the operands of all rows one after another, NONE for unknown
+    names. Names are rows of the names that were passed to `read_quotes`.
+    """
+
+    name: Column
+    shape_start: Column
+    shape_end: Column
+    parameter: Column
+    operand_count: Column
+    operands: Column
+
+
+def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: tuple[bytes, ...] = ()) -> Quotes:
+    """Read the instructions at some spans of a text."""
+    return Quotes(*map(column, tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names, int(parts))))
