@@ -4,6 +4,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -300,14 +301,39 @@ def test_a_set_that_fails_does_not_stop_the_others(
 ) -> None:
     _copied(tmp_path, SEED, TPU)
 
-    real = vars(workspace)["analyse"]
+    real = vars(workspace)["load_set"]
 
-    def analyse(files: list[object], is_cancelled: object) -> object:
-        if len(files) == 1:
+    def load_set(files: SetFiles, *more: object) -> object:
+        if len(files.paths) == 1:
             raise ZeroDivisionError
-        return real(files, is_cancelled)
+        return real(files, *more)
 
-    monkeypatch.setattr(workspace, "analyse", analyse)
+    monkeypatch.setattr(workspace, "load_set", load_set)
     (indexed,) = _index(tmp_path)
     assert len(indexed.files.paths) > 1
     assert str(tmp_path / SEED.name) in caplog.text
+
+
+# ---------------------------------------------------------------- loading one set
+
+
+def test_loading_reports_ascending_fractions() -> None:
+    found = find_sets(SPLIT)[0]
+    fractions: list[float] = []
+    loaded, analysis = files.load_set(found, {}, {}, never, fractions.append)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert {file.kind for file in analysis.dump.files} == found.paths.keys() - {FileKind.HLO}
+    assert {str(path) for path in loaded} == {file.label for file in analysis.dump.files}
+
+
+def test_reading_reports_the_share_of_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "long-buffer-assignment.txt"
+    path.write_text("BufferAssignment:\n" + "a\n" * 100_000)
+    (tmp_path / "long-live-range.txt").write_text("a\n" * 50_000)
+    fractions: list[float] = []
+    files.load_files(find_sets(path)[0], {}, {}, never, fractions.append)
+    # Progress is reported every 16,384 lines.
+    assert len(fractions) == 9
+    assert fractions[-1] > 0.95
+    assert all(0.1 < after - before < 0.17 for before, after in pairwise(fractions))

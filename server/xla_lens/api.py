@@ -5,14 +5,14 @@ Everything else in this package may change without notice.
 
 from pathlib import Path
 
-from xla_lens.files import NotADump, find_set, load_files
+from xla_lens.files import NotADump, find_set, load_set
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.alive import Ending, Reason, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.next_peak import NextPeaks, next_peaks
 from xla_lens.model.advice.padding import Padding, PaddingAtStep, padding_at, padding_of
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import BytesByLine, bytes_by_line
 from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
@@ -73,8 +73,7 @@ def load(path: str | Path) -> Analysis:
     `path` is any file of the dump; the other files are found beside it. Raises `NotADump` if the file is not part of
     a dump, and `OSError` if it cannot be read.
     """
-    files = load_files(find_set(Path(path)), {}, {}, lambda: False)
-    return analyse(file.dump_file for file in files.values())
+    return load_set(find_set(Path(path)), {}, {})[1]
 
 
 def load_module(path: str | Path) -> HloModule | None:

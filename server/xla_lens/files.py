@@ -11,10 +11,12 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.columns import FileColumns
@@ -31,6 +33,10 @@ _PACKAGES: Final = "node_modules"
 
 Stamp: TypeAlias = tuple[int, int]
 """The modification time in ns and the size in bytes of a file, to detect changes."""
+
+
+_READING: Final = 0.3
+"""The share of reading in the time that a set takes to load. The analysis takes the rest."""
 
 
 class NotADump(Exception):
@@ -132,14 +138,35 @@ def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
     return found
 
 
+def load_set(
+    files: SetFiles,
+    opened: Mapping[Path, Document],
+    known: Mapping[Path, LoadedFile],
+    is_cancelled: Callable[[], bool] = lambda: False,
+    report_progress: Callable[[float], None] = lambda _: None,
+) -> tuple[dict[Path, LoadedFile], Analysis]:
+    """Load and analyse the files of a set like `load_files`. `report_progress` is called with the fraction that is
+    done.
+
+    Raises `Cancelled`.
+    """
+    loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done))
+    return loaded, analyse(
+        (file.dump_file for file in loaded.values()),
+        is_cancelled,
+        lambda done: report_progress(_READING + (1 - _READING) * done),
+    )
+
+
 def load_files(
     files: SetFiles,
     opened: Mapping[Path, Document],
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
+    report_progress: Callable[[float], None] = lambda _: None,
 ) -> dict[Path, LoadedFile]:
     """Read and parse the files of a set, except the HLO module. Unreadable files are left out. Files in `known` that
-    have not changed are reused.
+    have not changed are reused. `report_progress` is called with the fraction of the bytes that is read.
 
     Raises `Cancelled`, and `DamagedFile` if a file cannot be decompressed.
     """
@@ -147,7 +174,9 @@ def load_files(
     loaded: dict[Path, LoadedFile] = {}
     with ThreadPoolExecutor(1) as reader:
         # The next file is read while one is parsed. The biggest comes first, to free its peak memory early.
-        order = sorted(kinds, key=lambda path: (path not in opened, -file_size(path)))
+        sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
+        order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
+        read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
         texts = {path: reader.submit(_read, path, opened, known) for path in order}
         for path, text in texts.items():
             try:
@@ -158,8 +187,15 @@ def load_files(
             if before and (before.document is document or before.document.data == document.data):
                 loaded[path] = LoadedFile(before, stamp)
             else:
-                loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled), stamp)
+                report = partial(_report_read, report_progress, read_bytes, all_bytes)
+                loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
+            read_bytes += len(document.data)
     return loaded
+
+
+def _report_read(report_progress: Callable[[float], None], before_bytes: int, all_bytes: int, size_bytes: int) -> None:
+    """Report the bytes of a file that are read, after those of the files before it."""
+    report_progress(min(1.0, (before_bytes + size_bytes) / all_bytes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,8 +255,14 @@ def _decompressed(path: Path, size: int = -1) -> bytes:
         raise DamagedFile(f"{path}: cannot be decompressed; it is cut off, damaged or not made by gzip") from error
 
 
-def _parse(kind: FileKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> DumpFile:
-    columns = read_columns(document.data, is_cancelled)
+def _parse(
+    kind: FileKind,
+    path: Path,
+    document: Document,
+    is_cancelled: Callable[[], bool],
+    report_progress: Callable[[int], None],
+) -> DumpFile:
+    columns = read_columns(document.data, is_cancelled, report_progress)
     # Build the line table now, so that the first request does not pay for it.
     document.line_starts  # noqa: B018
     return DumpFile(kind, str(path), document, columns)

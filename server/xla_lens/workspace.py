@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from xla_lens.files import SetFiles, Stamp, load_files, stamps, walk_sets
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.files import SetFiles, Stamp, load_set, stamps, walk_sets
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.syntax.tree import Cancelled
@@ -125,8 +125,8 @@ def _load(
     if is_cancelled():
         raise Cancelled
     try:
-        dump_files = [file.dump_file for file in load_files(files, {}, {}, is_cancelled).values()]
-        return index_set(files, stamp, analyse(dump_files, is_cancelled), encoding, convert) if dump_files else None
+        loaded, analysis = load_set(files, {}, {}, is_cancelled)
+        return index_set(files, stamp, analysis, encoding, convert) if loaded else None
     except Cancelled:
         raise
     except Exception:

@@ -1,7 +1,7 @@
 """Fixtures: the server as a process that does not outlive its test, a reader, and loads that a test can hold."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -36,6 +36,8 @@ class Loads:
         self._may_go_on.set()
         self.count = 0
         """The number of loads that have begun."""
+        self.done = 0.0
+        """The fraction that held loads report as done."""
 
     def hold(self) -> None:
         """Make all loads wait from now on."""
@@ -45,22 +47,23 @@ class Loads:
         """Let all loads continue."""
         self._may_go_on.set()
 
-    def wait(self) -> None:
+    def wait(self, report_progress: Callable[[float], None]) -> None:
         """Count a load and wait until it may continue."""
         self.count += 1
+        report_progress(self.done)
         assert self._may_go_on.wait(30)
 
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that the test can hold. Requests do not wait for reloads, however short."""
-    found, load = Loads(), vars(dump_set_state)["load_set"]
+    found, load = Loads(), vars(dump_set_state)["load_set_of"]
 
     def held(*arguments: Any) -> Any:
-        found.wait()
+        found.wait(arguments[-1])
         return load(*arguments)
 
-    monkeypatch.setattr(dump_set_state, "load_set", held)
+    monkeypatch.setattr(dump_set_state, "load_set_of", held)
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
     yield found
     found.resume()

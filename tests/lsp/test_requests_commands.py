@@ -257,6 +257,25 @@ async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_pat
     await reader.editor.until(lambda: progress_kinds("bar") == ["begin", "end"])
 
 
+async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    await reader.start(FULL, tmp_path)
+    loads.done = 0.42
+    loads.hold()
+    reader.open(copied(SEED, tmp_path))
+
+    def values() -> list[Any]:
+        return [message["params"]["value"] for message in reader.editor.received("$/progress")]
+
+    await reader.editor.until(lambda: len(values()) > 1)
+    title = f"Reading {SEED.name.removesuffix('-buffer-assignment.txt')}"
+    assert values()[:2] == [
+        {"kind": "begin", "title": title, "percentage": 42},
+        {"kind": "report", "percentage": 42},
+    ]
+    loads.resume()
+    await reader.editor.until(lambda: values()[-1]["kind"] == "end")
+
+
 async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     path = copied(SEED, tmp_path)
     await reader.start(FULL, tmp_path)

@@ -12,7 +12,7 @@ from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, path_of, read
 from lsp.wire import FULL, RequestFailed
 from samples import DUMPS, SEED, SPLIT, TPU
 from xla_lens import workspace
-from xla_lens.files import find_sets, load_files
+from xla_lens.files import find_sets, load_set
 from xla_lens.lsp.requests import workspace as symbols
 
 
@@ -323,13 +323,13 @@ class _Reading:
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
     """An index of the workspace that reads only as many sets as the test allows."""
-    found, load = _Reading(), load_files
+    found, load = _Reading(), load_set
 
     def held(*arguments: Any) -> Any:
         found.wait()
         return load(*arguments)
 
-    monkeypatch.setattr(workspace, "load_files", held)
+    monkeypatch.setattr(workspace, "load_set", held)
     yield found
     found.resume(999)
 

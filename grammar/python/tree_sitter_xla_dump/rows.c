@@ -838,6 +838,7 @@ static void free_reader(Reader *reader) {
 }
 
 // read_rows(data, is_cancelled): the names, the indices and the columns of the tables of a file; None if it was cancelled.
+// `is_cancelled` is called every few milliseconds with the number of bytes read so far.
 PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   Py_buffer data;
   PyObject *is_cancelled, *result = NULL;
@@ -872,7 +873,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
     Py_END_ALLOW_THREADS
     reader.is_out_of_memory |= reader.names.is_out_of_memory || reader.indices.is_out_of_memory;
     if (!more || reader.is_out_of_memory) break;
-    PyObject *answer = PyObject_CallNoArgs(is_cancelled);
+    PyObject *answer = PyObject_CallFunction(is_cancelled, "n", (Py_ssize_t)offset_of(&reader, reader.lexer.at));
     failed = !answer;
     stopped = answer && PyObject_IsTrue(answer) > 0;
     Py_XDECREF(answer);

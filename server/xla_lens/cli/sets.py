@@ -4,12 +4,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.files import DamagedFile, NotADump, SetFiles, find_set, find_sets, load_files, load_module
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.cli.progress import ProgressBar
+from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import COMPRESSED, FileKind
@@ -41,12 +43,17 @@ class DumpSets:
 
     def load(self) -> Iterator[LoadedSet]:
         """Load one set after another."""
-        for files in self.files:
+        bar = ProgressBar(sys.stderr)
+        ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
+        for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
+            draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
             try:
-                loaded = load_files(files, self.opened, {}, lambda: False)
+                _, analysis = load_set(files, self.opened, {}, report_progress=draw)
             except DamagedFile as error:
                 raise CannotRun(str(error)) from error
-            yield LoadedSet(files, analyse(file.dump_file for file in loaded.values()))
+            finally:
+                bar.erase()
+            yield LoadedSet(files, analysis)
 
 
 def load_sets(paths: Sequence[Path]) -> Iterator[LoadedSet]:

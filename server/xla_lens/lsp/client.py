@@ -188,7 +188,7 @@ class Client:
         self,
         title: str,
         token: lsp.ProgressToken | None = None,
-        measure: Callable[[], tuple[str, int] | None] = lambda: None,
+        measure: Callable[[], tuple[str | None, int] | None] = lambda: None,
     ) -> AsyncIterator[None]:
         """Show progress while the body runs: under the token of a request, or else under a token of the server's own.
 
@@ -203,7 +203,7 @@ class Client:
                 await reporter
 
     async def _report_progress(
-        self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str, int] | None]
+        self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str | None, int] | None]
     ) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
         if token is None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from xla_lens.files import LoadedFile, Stamp, stamps
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.loading import load_set, set_files
+from xla_lens.lsp.loading import load_set_of, set_files
 from xla_lens.lsp.module_state import ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
@@ -65,6 +65,8 @@ class _Load:
 
     open: dict[Path, OpenDocument]
     is_cancelled: bool = False
+    done: float = 0.0
+    """The fraction that is done. A worker thread sets it, the event loop reads it."""
 
 
 class DumpSetState:
@@ -163,6 +165,11 @@ class DumpSetState:
         return loaded.dump_file if loaded else None
 
     @property
+    def percentage(self) -> int:
+        """The percentage of the load in progress that is done, 0 if there is none."""
+        return int(100 * self._load.done) if self._load else 0
+
+    @property
     def is_loading(self) -> bool:
         """Whether the set or its HLO module is being loaded."""
         return self._is_loading_files or self._module.is_loading
@@ -229,7 +236,9 @@ class DumpSetState:
         texts = {path: opened.document for path, opened in load.open.items()}
         started = time.monotonic()
         async with self._events.loading(self):
-            files, analysis = await in_thread(load_set, self.path, texts, self._files, lambda: load.is_cancelled)
+            files, analysis = await in_thread(
+                load_set_of, self.path, texts, self._files, lambda: load.is_cancelled, partial(setattr, load, "done")
+            )
         self._seconds = time.monotonic() - started
         self._files, self.analysis = files, analysis
         self.generation = next(_GENERATIONS)

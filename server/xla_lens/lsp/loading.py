@@ -6,8 +6,8 @@ All functions but `set_key` read the disk: call them in a worker thread.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_files, load_module
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.text.document import Document
@@ -36,17 +36,17 @@ def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
         return SetFiles(path, {})
 
 
-def load_set(
+def load_set_of(
     path: Path,
     texts: Mapping[Path, Document],
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
+    report_progress: Callable[[float], None],
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
-    """Load and analyse the set of a file. Files in `known` that have not changed are not read again. Raises
-    `Cancelled`.
+    """Load and analyse the set of a file. Files in `known` that have not changed are not read again. `report_progress`
+    is called with the fraction that is done. Raises `Cancelled`.
     """
-    loaded = load_files(set_files(path, texts), texts, known, is_cancelled)
-    return loaded, analyse((file.dump_file for file in loaded.values()), is_cancelled)
+    return load_set(set_files(path, texts), texts, known, is_cancelled, report_progress)
 
 
 def load_module_of(

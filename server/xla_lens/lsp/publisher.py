@@ -49,7 +49,7 @@ class Publisher:
 
     def _set_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
         """Show progress while a set is loaded."""
-        return self._client.progress(f"Reading {dump_set.key.name}")
+        return self._client.progress(f"Reading {dump_set.key.name}", measure=lambda: (None, dump_set.percentage))
 
     def _set_loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load changes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.completeness import warrants
@@ -26,11 +27,28 @@ class Analysis:
     warrants: Warrants
 
 
-def analyse(files: Iterable[DumpFile], is_cancelled: Callable[[], bool] = lambda: False) -> Analysis:
-    """Analyse the files of one dump set. Missing and broken parts become findings. Raises nothing but `Cancelled`."""
+_JOINED: Final = 0.1
+_PREPARED: Final = 0.3
+_MEASURED: Final = 0.5
+"""The fractions of the analysis that are done after its steps. The checks take the rest."""
+
+
+def analyse(
+    files: Iterable[DumpFile],
+    is_cancelled: Callable[[], bool] = lambda: False,
+    report_progress: Callable[[float], None] = lambda _: None,
+) -> Analysis:
+    """Analyse the files of one dump set. Missing and broken parts become findings. `report_progress` is called with the
+    fraction that is done. Raises nothing but `Cancelled`.
+    """
     dump = join(files)
+    report_progress(_JOINED)
     dump.prepare()
+    report_progress(_PREPARED)
     memory = measure(dump, lambda value: may_overlap(dump, value))
-    findings = tuple(check(dump, memory, is_cancelled))
+    report_progress(_MEASURED)
+    findings = tuple(
+        check(dump, memory, is_cancelled, lambda done: report_progress(_MEASURED + (1 - _MEASURED) * done))
+    )
     found = warrants(dump, findings)
     return Analysis(dump, with_bounds(memory, found), findings, found)

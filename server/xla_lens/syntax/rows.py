@@ -8,13 +8,21 @@ from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import Cancelled
 
 
-def read_columns(data: bytes, is_cancelled: Callable[[], bool]) -> FileColumns:
+def read_columns(
+    data: bytes, is_cancelled: Callable[[], bool], report_progress: Callable[[int], None] = lambda _: None
+) -> FileColumns:
     """Return the tables of a dump file. Any bytes give tables; lines that are no part of a dump are `unknown_lines`.
 
     The reader is written in C on top of the grammar's line scanner, which decides what each line is. It releases the
-    interpreter's lock, calls `is_cancelled` every few milliseconds, and raises `Cancelled` if that returns true.
+    interpreter's lock. Every few milliseconds it calls `report_progress` with the number of bytes read and raises
+    `Cancelled` if `is_cancelled` returns true.
     """
-    found = read_rows(data, is_cancelled)
+
+    def is_stopped(size_bytes: int) -> bool:
+        report_progress(size_bytes)
+        return is_cancelled()
+
+    found = read_rows(data, is_stopped)
     if found is None:
         raise Cancelled
     names, indices, tables = found

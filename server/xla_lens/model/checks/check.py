@@ -77,8 +77,15 @@ _CHECKS: Final[tuple[_Check, ...]] = (
 """All checks, causes before consequences: each skips rows that an earlier one has tainted."""
 
 
-def check(dump: DumpSet, memory: Memory, is_cancelled: Callable[[], bool] = lambda: False) -> list[Finding]:
-    """All findings of a dump set, in the order of the files and of their text. Raises `Cancelled`."""
+def check(
+    dump: DumpSet,
+    memory: Memory,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    report_progress: Callable[[float], None] = lambda _: None,
+) -> list[Finding]:
+    """All findings of a dump set, in the order of the files and of their text. `report_progress` is called with the
+    fraction of the checks that is done. Raises `Cancelled`.
+    """
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump))
     order = {id(file): number for number, file in enumerate(dump.files)}
@@ -89,8 +96,9 @@ def check(dump: DumpSet, memory: Memory, is_cancelled: Callable[[], bool] = lamb
     mixed = used_values_before_gaps(dump)
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
-    for one in _CHECKS:
+    for number, one in enumerate(_CHECKS):
         findings += _unless_cancelled(one(dump, tainted), is_cancelled)
+        report_progress((number + 1) / len(_CHECKS))
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
