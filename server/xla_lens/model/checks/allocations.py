@@ -30,7 +30,7 @@ from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import Place, row_place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import first_rows
+from xla_lens.model.tables.lookup import distinct, first_rows
 from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
 from xla_lens.syntax.human_sizes import human_size
 
@@ -248,7 +248,7 @@ def _wrong_size(dump: DumpSet, missing_bytes: int) -> tuple[int, int]:
 
 
 def _has_duplicates(numbers: Column) -> bool:
-    return len(np.unique(numbers)) < len(numbers)
+    return len(distinct(numbers)) < len(numbers)
 
 
 def decoded(text: bytes) -> str:

@@ -6,7 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded, holds_shape, output_shape, parameter_shape
+from xla_lens.model.checks.allocations import (
+    decoded,
+    holds_shape,
+    output_shape,
+    parameter_shape,
+    without_layout,
+)
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import (
     DuplicateParameter,
@@ -15,12 +21,15 @@ from xla_lens.model.checks.problems import (
     ParameterMismatch,
     ParameterShapeMismatch,
 )
-from xla_lens.model.checks.tainted import Tainted
+from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
+from xla_lens.syntax.texts import number_texts
 
 
 def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -32,7 +41,8 @@ def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterat
     has_quotes = tainted.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
     wrong: dict[int, None] = {}
     if has_quotes:
-        wrong = dict.fromkeys(row for row in rows.tolist() if not _holds_parameter(dump, tainted, row))
+        unsure = rows[~_shows_parameter(dump)[rows]]
+        wrong = dict.fromkeys(row for row in unsure.tolist() if not _holds_parameter(dump, tainted, row))
         for row in wrong:
             yield error(row_place(file, allocations, row), ParameterMismatch(*_header(dump, row)))
     keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
@@ -69,6 +79,24 @@ def _header(dump: DumpSet, row: int) -> tuple[int, int, str]:
     return int(allocations.index[row]), int(allocations.parameter[row]), text
 
 
+def _shows_parameter(dump: DumpSet) -> Marks:
+    """For each allocation whether the quoted instruction of one of its values is the parameter in its header."""
+    slices, allocations, used = dump.slices, dump.allocations, dump.used_values
+    shows = np.zeros(len(allocations), bool)
+    if dump.used is None:
+        return shows
+    rows = np.flatnonzero(taken(allocations.parameter, slices.allocation) != NONE)
+    value, allocation = dump.value_of_slice[rows], slices.allocation[rows]
+    indices = (dump.values.index[value], allocations.parameter_index[allocation])
+    quote = dump.first_quote[dump.values.name[value]]
+    is_maker = (np.maximum(indices[0], EMPTY_INDEX) == np.maximum(indices[1], EMPTY_INDEX)) & (quote != NONE)
+    allocation, quote = allocation[is_maker], quote[is_maker]
+    spans = used.instruction_start[quote], used.instruction_end[quote]
+    quotes = read_quotes(dump.used.document.data, *spans, QuoteParts.HEADS)
+    shows[allocation[quotes.parameter == allocations.parameter[allocation]]] = True
+    return shows
+
+
 def _holds_parameter(dump: DumpSet, tainted: Tainted, allocation: int) -> bool:
     """Whether an allocation holds the parameter in its header; true if the dump does not show it."""
     values = dump.values_of_allocation(allocation)
@@ -87,7 +115,8 @@ def header_shapes_match_values(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     # A value that is in no allocation may belong to any.
     if file is None or np.any(tainted.values & (dump.values.slice == NONE)):
         return
-    for row in np.flatnonzero(~tainted.allocations & (dump.allocations.slice_count > 0)).tolist():
+    unsure = _has_other_shape(dump, file)
+    for row in np.flatnonzero(unsure & ~tainted.allocations & (dump.allocations.slice_count > 0)).tolist():
         if np.any(tainted.values[dump.values_of_allocation(row)]):
             continue
         parameter, output = parameter_shape(dump, row), output_shape(dump, row)
@@ -106,6 +135,29 @@ def header_shapes_match_values(dump: DumpSet, tainted: Tainted) -> Iterator[Find
             tainted.allocations[row] = True
             place = row_place(file, dump.allocations, row)
             yield error(place, problem(int(dump.allocations.index[row]), decoded(shape)))
+
+
+def _has_other_shape(dump: DumpSet, file: DumpFile) -> Marks:
+    """For each allocation whether a shape in its header is that of none of its values; layouts are not compared."""
+    allocations, slices = dump.allocations, dump.slices
+    shapes, shape = dump.slice_shapes
+    plain: dict[bytes, int] = {}
+    plain_shape = np.array([plain.setdefault(without_layout(text), len(plain)) for text in shapes], np.int64)[shape]
+    has_other = np.zeros(len(allocations), bool)
+    for start, end in (
+        (allocations.parameter_shape_start, allocations.parameter_shape_end),
+        (allocations.output_shape_start, allocations.output_shape_end),
+    ):
+        rows = np.flatnonzero(start != NONE)
+        header, first = number_texts(file.document.data, start[rows], end[rows])
+        spans = zip(start[rows[first]].tolist(), end[rows[first]].tolist(), strict=True)
+        texts = [plain.get(without_layout(file.document.data[one:other]), NONE) for one, other in spans]
+        wanted = np.full(len(allocations), NONE)
+        wanted[rows] = np.array(texts, np.int64)[header]
+        holds = np.zeros(len(allocations), bool)
+        holds[slices.allocation[(taken(wanted, slices.allocation) == plain_shape) & (slices.allocation != NONE)]] = True
+        has_other[rows] |= ~holds[rows]
+    return has_other
 
 
 def _is_whole_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:

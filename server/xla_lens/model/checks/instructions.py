@@ -23,7 +23,7 @@ from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
@@ -39,7 +39,7 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     if file is None or not len(uses):
         return
     value = taken(dump.value_of_used_value, uses.value)
-    operands, first, count = quoted_operands(dump, np.unique(uses.name))
+    operands, first, count = quoted_operands(dump, distinct(uses.name))
     is_quoted = first[uses.name] != NONE
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from xla_lens.model.checks.problems import (
     TruncatedFile,
 )
 from xla_lens.model.checks.structure import truncated
-from xla_lens.model.checks.tainted import Tainted, is_marked
+from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.places.places import (
     Place,
     report_table_allocation,
@@ -39,10 +40,12 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import distinct, found
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
+from xla_lens.syntax.texts import number_texts
 
 
 def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -69,7 +72,7 @@ def _against_allocations(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Ite
 def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """The report has a part for each memory space, in the order of their numbers. Reports the first that is wrong."""
     spaces = file.columns.report_spaces
-    expected = np.unique(dump.allocations.color)
+    expected = distinct(dump.allocations.color)
     for row, color in enumerate(spaces.color.tolist()):
         if row < len(expected) and color == expected[row]:
             continue
@@ -184,9 +187,9 @@ def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, cumula
 
 def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
     tables = file.columns.report_tables
-    for table, allocation in enumerate(report_table_allocations(dump, tables, np.arange(len(tables))).tolist()):
-        if allocation == NONE:
-            continue
+    allocations = report_table_allocations(dump, tables, np.arange(len(tables)))
+    for table in np.flatnonzero((allocations != NONE) & ~_is_right(dump, file, allocations)).tolist():
+        allocation = int(allocations[table])
         values = dump.values_of_allocation(allocation)
         if np.any(is_marked(tainted.values, values)):
             continue
@@ -200,6 +203,99 @@ def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding
                 # The last line has the number of rows that are left out.
                 place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
             yield error(place, ReportRowCount(int(dump.allocations.index[allocation]), count + rest, offsets=shown))
+
+
+def _is_right(dump: DumpSet, file: DumpFile, allocations: Column) -> Marks:
+    """For each table whether all of its rows are right, computed for all tables together. `_table` finds what is wrong
+    with the others, and may find nothing. `allocations` are those of the tables.
+    """
+    tables, rows = file.columns.report_tables, file.columns.report_rows
+    table = np.repeat(np.arange(len(tables)), tables.row_count)
+    start = tables.row_count.cumsum() - tables.row_count
+    row = np.arange(len(table)) + np.repeat(tables.first_row - start, tables.row_count)
+    groups = _groups(dump)
+    group = groups.rows(allocations[table], rows.offset[row])
+    is_wrong = (group == NONE) | (rows.values[row] != groups.count[group])
+    is_right = np.zeros(len(tables), bool)
+    if not len(groups.first):
+        return is_right
+    sizes = groups.size_bytes[group]
+    is_next = np.append(False, table[1:] == table[:-1])[: len(table)]
+    is_wrong[1:] |= is_next[1:] & (sizes[1:] > sizes[:-1])
+    sums = np.append(0, sizes.cumsum())
+    cumulative = sums[1:] - sums[start[table]]
+    is_wrong |= ~_are_printed(file, rows.size_start[row], rows.size_end[row], sizes)
+    is_wrong |= ~_are_printed(file, rows.cumulative_start[row], rows.cumulative_end[row], cumulative)
+    is_wrong |= ~_are_shapes_right(dump, file, row, group, groups)
+    # Two rows with the same offset belong to the same group.
+    order = np.lexsort((group, table))
+    is_again = (np.diff(table[order]) == 0) & (np.diff(group[order]) == 0)
+    is_wrong[order[1:][is_again]] = True
+    shown = np.bincount(groups.allocation, minlength=len(dump.allocations))
+    is_right[:] = shown[allocations] == tables.row_count + np.maximum(tables.rest, 0)
+    is_right[table[is_wrong]] = False
+    return is_right
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """The values at each offset of each allocation: their number, the size of the largest, and the numbers of their
+    shapes, `count` cells of `shapes` from `first` on. Sorted by allocation, then by offset.
+    """
+
+    allocation: Column
+    offset: Column
+    first: Column
+    count: Column
+    size_bytes: Column
+    shapes: Column
+
+    def rows(self, allocation: Column, offset: Column) -> Column:
+        """Return the group at each offset of each allocation, NONE if there is none."""
+        offsets = distinct(self.offset)
+        own = self.allocation * len(offsets) + offsets.searchsorted(self.offset)
+        place = found(offsets, offset)
+        return np.where(place != NONE, found(own, allocation * len(offsets) + place), NONE)
+
+
+def _groups(dump: DumpSet) -> _Groups:
+    slices, values = dump.slices, dump.values
+    value = dump.value_of_slice[slices.allocation != NONE]
+    allocation = slices.allocation[slices.allocation != NONE]
+    offset, shape = values.offset[value], dump.slice_shapes[1][values.slice[value]]
+    order = np.lexsort((shape, offset, allocation))
+    allocation, offset = allocation[order], offset[order]
+    is_first = np.append(True, (np.diff(allocation) != 0) | (np.diff(offset) != 0))[: len(order)]
+    first = np.flatnonzero(is_first)
+    count = np.diff(np.append(first, len(order)))
+    size_bytes = np.maximum.reduceat(values.size_bytes[value][order], first) if len(first) else first
+    return _Groups(allocation[first], offset[first], first, count, size_bytes, shape[order])
+
+
+def _are_printed(file: DumpFile, start: Column, end: Column, sizes: Column) -> Marks:
+    """For each span whether it is the rounded form of a size."""
+    data = file.document.data
+    columns = (start.tolist(), end.tolist(), sizes.tolist())
+    return np.array([data[one:other] == human_size(size) for one, other, size in zip(*columns, strict=True)], bool)
+
+
+def _are_shapes_right(dump: DumpSet, file: DumpFile, rows: Column, group: Column, groups: _Groups) -> Marks:
+    """For each row of the tables whether it lists the shapes of a group. Compares each text with each list once."""
+    data, table, texts = file.document.data, file.columns.report_rows, dump.slice_shapes[0]
+    printed, first = number_texts(data, table.shapes_start[rows], table.end[rows])
+    spans = zip(table.shapes_start[rows[first]].tolist(), table.end[rows[first]].tolist(), strict=True)
+    printed_texts = [data[start:end] for start, end in spans]
+    known: dict[tuple[int, bytes], bool] = {}
+    is_right = []
+    columns = (printed.tolist(), groups.first[group].tolist(), groups.count[group].tolist())
+    for number, start, count in zip(*columns, strict=True):
+        shapes = groups.shapes[start : start + count]
+        key = number, shapes.tobytes()
+        if key not in known:
+            text = printed_texts[number]
+            known[key] = _shapes((texts[shape] for shape in shapes.tolist()), text) == text
+        is_right.append(known[key])
+    return np.array(is_right, bool)
 
 
 def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Iterator[Finding]:
@@ -239,7 +335,11 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
                 human_size(cumulative),
             ),
             (ReportColumn.VALUES, b"%d" % rows.values[row], b"%d" % count),
-            (ReportColumn.SHAPES, shapes, _shapes(dump, values[here], shapes)),
+            (
+                ReportColumn.SHAPES,
+                shapes,
+                _shapes((dump.shape(value) or b"" for value in values[here].tolist()), shapes),
+            ),
         )
         for column, printed, expected in columns:
             if printed != expected:
@@ -261,15 +361,16 @@ def _rows_at_one_offset(offsets: Column) -> Column:
 _COUNT: Final = re.compile(rb"(\d+)\xc3\x97")
 
 
-def _shapes(dump: DumpSet, values: Column, printed: bytes) -> bytes:
-    """The printed text if it lists the shapes of the values in any order, else the shapes as XLA prints them."""
-    shapes = Counter(without_layout(dump.shape(value) or b"") for value in values.tolist())
-    found: Counter[bytes] = Counter()
+def _shapes(expected: Iterable[bytes], printed: bytes) -> bytes:
+    """The printed text if it lists the expected shapes in any order, else the shapes as XLA prints them."""
+    shapes = Counter(map(without_layout, expected))
+    listed: Counter[bytes] = Counter()
     for text in _split(printed):
         match = _COUNT.match(text)
-        found[without_layout(text[match.end() :] if match else text)] += integer(match[1]) if match else 1
-    expected = b", ".join(b"%d\xc3\x97%s" % (count, shape) if count > 1 else shape for shape, count in shapes.items())
-    return printed if found == shapes else expected
+        listed[without_layout(text[match.end() :] if match else text)] += integer(match[1]) if match else 1
+    if listed == shapes:
+        return printed
+    return b", ".join(b"%d\xc3\x97%s" % (count, shape) if count > 1 else shape for shape, count in shapes.items())
 
 
 def _split(shapes: bytes) -> Iterator[bytes]:

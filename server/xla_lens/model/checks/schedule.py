@@ -19,7 +19,7 @@ from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import first_rows, found, taken
+from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -115,7 +115,7 @@ def _ascending(numbers: list[int]) -> list[int]:
 def _missing_steps(dump: DumpSet) -> int:
     """The number of rows that are missing from the schedule, by its last step and `max`."""
     steps = dump.schedule.step
-    return max(_maximum(dump), int(steps.max()) + 1) - len(np.unique(steps)) if len(steps) else 0
+    return max(_maximum(dump), int(steps.max()) + 1) - len(distinct(steps)) if len(steps) else 0
 
 
 # ---------------------------------------------------------------- instructions

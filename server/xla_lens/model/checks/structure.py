@@ -21,7 +21,7 @@ from xla_lens.model.checks.problems import (
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Section, Table
 from xla_lens.syntax.file_names import FileKind
 
@@ -260,7 +260,7 @@ def _gaps(dump: DumpSet) -> Column:
         return np.zeros(0, np.int64)
     before = np.append(NONE, index)[:-1]
     # Numbers that appear elsewhere are out of order, not missing.
-    known = np.unique(index)
+    known = distinct(index)
     between = known.searchsorted(index) - known.searchsorted(before, "right")
     return np.flatnonzero(index - before - 1 > np.maximum(between, 0))
 

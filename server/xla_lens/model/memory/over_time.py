@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import found, taken
+from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column
 
@@ -189,7 +189,7 @@ def slots_of(dump: DumpSet, values: Column) -> Slots:
 
 def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
-    for color in np.unique(colors[colors != NONE]).tolist():
+    for color in distinct(colors[colors != NONE]).tolist():
         here = colors[changes.allocation] == color
         live = accumulated(changes.steps[here], changes.deltas[here])
         reserved_bytes = sum(sizes[colors == color].tolist())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -172,7 +173,7 @@ def _partners(slots: Slots) -> tuple[Column, Column]:
         other = np.append(slot, 0)[following]
         meets = is_there & (start[other] < end[slot])
         after[slot[meets]] = other[meets]
-        crossing = np.unique(node // 2 * count + slot)
+        crossing = distinct(node // 2 * count + slot)
     return before, after
 
 

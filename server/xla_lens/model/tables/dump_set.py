@@ -12,7 +12,7 @@ import numpy as np
 
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import first_rows, found, taken
+from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
 from xla_lens.model.tables.values import Values
 from xla_lens.syntax.columns import (
     NONE,
@@ -97,7 +97,7 @@ class DumpSet:
         """All values that the set identifies by id."""
         slices, used = self.slices, self.used_values
         readable = np.flatnonzero(used.id != NONE)
-        ids = np.unique(np.concatenate((slices.id, used.id[readable])))
+        ids = distinct(np.concatenate((slices.id, used.id[readable])))
         slice_row = first_rows(ids, slices.id, np.arange(len(slices)))
         used_row = first_rows(ids, used.id[readable], readable)
         name = np.where(slice_row != NONE, taken(slices.name, slice_row), taken(used.name, used_row))
