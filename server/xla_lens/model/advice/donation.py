@@ -106,14 +106,23 @@ class Donation:
 
 def find_donation(dump: DumpSet) -> Donation:
     """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
-    buffers = _Buffers(dump)
-    is_known = dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
+    buffers, is_known = _Buffers(dump), _is_known(dump)
     return Donation(
         tuple(sorted(buffers.donated(), key=lambda row: (-row.size_bytes, row.parameter))),
-        tuple(sorted(_missed(buffers), key=lambda row: (-row.size_bytes, row.output))) if is_known else (),
+        missed_donations(dump),
         tuple(sorted(_kept_apart(buffers), key=lambda row: (-row.size_bytes, row.copy))) if is_known else (),
         is_known,
     )
+
+
+def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
+    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes."""
+    missed = _missed(_Buffers(dump)) if _is_known(dump) else ()
+    return tuple(sorted(missed, key=lambda row: (-row.size_bytes, row.output)))
+
+
+def _is_known(dump: DumpSet) -> bool:
+    return dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
 
 
 _ELEMENTWISE: Final = frozenset(
@@ -178,7 +187,8 @@ class _Buffers:
     def array_shape(self, value: int) -> ArrayShape | None:
         """Return the shape of an array, None for a tuple or an unknown shape."""
         text = self.dump.shape(value)
-        shape = parse_shape(text) if text is not None else None
+        # Tuples of thousands of elements take long to parse.
+        shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
         return shape if isinstance(shape, ArrayShape) else None
 
     def is_parameter(self, value: int) -> bool:

@@ -1,0 +1,217 @@
+"""What could be done about the peak: actions, each with the peak of the memory space after it, computed from scratch.
+
+A rule in `model/advice/rules` proposes an action as an `Edit`: which values would be gone, smaller, or live for fewer
+steps. Edits only ever take bytes and steps away, so the peak after them is a bound that needs no new schedule, except
+where `Certainty` says otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from xla_lens.model.advice.without import SpaceSlots
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.over_time import LiveBytes, accumulated
+from xla_lens.model.memory.sweep import Slots, coverage
+
+
+class Rule(StrEnum):
+    """A rule that finds actions. `xla-lens explain RULE` explains it."""
+
+    DONATE = "donate"
+    REMATERIALIZE = "rematerialize"
+    OPTIMIZER_STATE = "optimizer-state"
+    GRADIENTS = "gradients"
+    ATTENTION_SCORES = "attention-scores"
+    LOGITS = "logits"
+    GATHERED = "gathered"
+    WIDE_COPY = "wide-copy"
+    TWO_LAYOUTS = "two-layouts"
+    PADDING = "padding"
+
+
+class Certainty(StrEnum):
+    """How certain the peak after an action is.
+
+    - `PROVEN`: the dump shows that the change is possible, and the live ranges that follow from it.
+    - `ESTIMATED`: the change is possible, but XLA will schedule the changed program anew. The peak assumes the
+      schedule of the dump.
+    - `POSSIBLE`: the dump does not show whether the program can be changed this way.
+    """
+
+    PROVEN = "proven"
+    ESTIMATED = "estimated"
+    POSSIBLE = "possible"
+
+
+class Piece(NamedTuple):
+    """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`."""
+
+    start_step: int
+    end_step: int
+    size_bytes: int
+
+
+Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
+"""What an action leaves of each value that it changes: no pieces if the value is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Values that are alike except for the number of their layer.
+
+    `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
+    `count` is their number, or the number of layers if each value stacks those of many. `shape` is the shape of one
+    layer without its layout. `op_name` has ``*`` in place of layer numbers. `line` and `op_name` are None if unknown.
+    """
+
+    values: tuple[int, ...]
+    count: int
+    shape: str
+    size_bytes: int
+    line: StackFrame | None
+    op_name: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Action:
+    """One thing to do.
+
+    `groups` are the buffers that it concerns, most bytes first. After this action alone the memory space peaks at
+    `peak_bytes`, first at `peak_step`, which is `saved_bytes` less than now. At the present peak it frees
+    `most_saved_bytes` at most. `edit` is what it changes. `layers` is the number of layers that each value stacks, 1 if
+    it does not. `factor` is the number of parts into which the rule divides the buffers, None if it does not.
+    """
+
+    rule: Rule
+    certainty: Certainty
+    groups: tuple[Group, ...]
+    edit: Edit
+    most_saved_bytes: int
+    saved_bytes: int
+    peak_bytes: int
+    peak_step: int | None
+    layers: int
+    factor: int | None
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of its buffers at the peak."""
+        return sum(group.size_bytes for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentTree:
+    """The arguments below one name, such as ``state[1]``. `is_idle` says that nothing reads them before the gradients
+    are complete: they are optimizer state.
+    """
+
+    name: str
+    count: int
+    size_bytes: int
+    is_idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How the actions reach a budget.
+
+    `actions` are rows of `Advice.actions` in the order in which to take them, with the peak after each and all before
+    it. They reach the budget if `is_reached`. Otherwise they are all actions that lower the peak.
+    `argument_bytes` are the arguments of the program. If they alone exceed the budget, no change to the computation
+    helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes them fit.
+    """
+
+    budget_bytes: int
+    actions: tuple[int, ...]
+    peaks: tuple[int, ...]
+    is_reached: bool
+    argument_bytes: int
+
+    @property
+    def do_arguments_exceed(self) -> bool:
+        """Whether the arguments alone are more than the budget."""
+        return self.argument_bytes > self.budget_bytes
+
+    @property
+    def divide_arguments_by(self) -> int:
+        """The smallest power of two by which the arguments have to be divided to be within the budget."""
+        factor = 1
+        while self.argument_bytes > factor * max(self.budget_bytes, 1):
+            factor *= 2
+        return factor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advice:
+    """What could be done about the peak of a memory space.
+
+    `actions` lower the peak each on its own, those that save the most first. `together` are the rows of those that can
+    be taken together: layers can be computed again only if their inputs stay saved. After these the peak is
+    `all_peak_bytes`, first at `all_peak_step`. Where two change the same value, the one that saves more counts.
+    `arguments` are the arguments of the program, most bytes first.
+    """
+
+    color: int
+    peak_bytes: int
+    peak_step: int | None
+    actions: tuple[Action, ...]
+    together: tuple[int, ...]
+    all_peak_bytes: int
+    all_peak_step: int | None
+    arguments: tuple[ArgumentTree, ...]
+    budget: Budget | None
+
+    @property
+    def argument_bytes(self) -> int:
+        """The bytes of all arguments."""
+        return sum(tree.size_bytes for tree in self.arguments)
+
+
+def peak_after(slots: SpaceSlots, live: LiveBytes, edit: Edit, at_least: int) -> tuple[int, int | None]:
+    """Return the peak of a memory space after an edit and its first step, None if nothing is live any more. The space
+    now has `live` bytes, and the peak after the edit is known to be `at_least` some bytes.
+
+    The peak is computed from scratch, but without the values that are live only where there are fewer bytes now.
+    """
+    table = slots.slots
+    high = np.append(0, (live.live_bytes >= at_least).cumsum())
+    first = live.steps.searchsorted(table.start_step, "right") - 1
+    last = live.steps.searchsorted(table.end_step, "right")
+    after = _live_after(table.take(np.flatnonzero(high[last] > high[np.maximum(first, 0)])), edit)
+    return after.peak_bytes, after.peak_step
+
+
+def _live_after(table: Slots, edit: Edit) -> LiveBytes:
+    changed = np.flatnonzero(np.isin(table.value, np.fromiter(edit, np.int64, len(edit))))
+    kept = np.delete(np.arange(len(table)), changed)
+    pieces = [(row, *piece) for row in changed.tolist() for piece in edit[int(table.value[row])]]
+    rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
+    starts, ends = np.maximum(starts, table.start_step[rows]), np.minimum(ends, table.end_step[rows])
+    sizes = np.minimum(sizes, table.end_offset[rows] - table.offset[rows])
+    is_left = (starts <= ends) & (sizes > 0)
+    rows, starts, ends, sizes = rows[is_left], starts[is_left], ends[is_left], sizes[is_left]
+    before, left = table.take(kept), table.take(rows)
+    changes = coverage(
+        Slots(
+            value=np.append(before.value, left.value),
+            allocation=np.append(before.allocation, left.allocation),
+            offset=np.append(before.offset, left.offset),
+            end_offset=np.append(before.end_offset, left.offset + sizes),
+            start_step=np.append(before.start_step, starts),
+            end_step=np.append(before.end_step, ends),
+        )
+    )
+    return accumulated(changes.steps, changes.deltas)
+
+
+def combined(edits: Sequence[Edit]) -> Edit:
+    """Combine edits. Where several change one value, the first of them counts."""
+    found: dict[int, tuple[Piece, ...]] = {}
+    for edit in edits:
+        for value, pieces in edit.items():
+            found.setdefault(value, pieces)
+    return found

@@ -1,0 +1,1 @@
+"""The rules that find actions, one module each. `facts` is what they look at."""

@@ -1,0 +1,314 @@
+"""What the rules know about a program: the values that matter, who reads them and when, and which instructions belong
+to the backward pass.
+
+JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``gradient_tape/`` or ``gradients/``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from xla_lens.model.advice.actions import Certainty, Edit, Group, Piece, Rule
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import MemorySpace, placed_values
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column, Kind
+
+MOST_CANDIDATES: Final = 4000
+"""Maximum number of values that the rules look at."""
+
+SMALLEST_SHARE: Final = 4096
+"""Sizes whose values take less of the peak than one part in so many are not looked at."""
+
+
+class Dimensions(NamedTuple):
+    """The element type and the lengths of an array, without its layout."""
+
+    type: str
+    lengths: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.type}[{','.join(map(str, self.lengths))}]"
+
+
+class Read(NamedTuple):
+    """A use of a value: the step at which an instruction reads it, NONE if that is not scheduled, and its name."""
+
+    step: int
+    name: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An action before its peak is known. `layers` is the number of layers that each value stacks, 1 if it does not;
+    `sources` has the instruction to blame for a value if it is not the one that defines it.
+    """
+
+    rule: Rule
+    certainty: Certainty
+    edit: Edit
+    layers: int = 1
+    factor: int | None = None
+    sources: dict[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A memory space of a dump set that has a peak, and its HLO module, None if it is missing."""
+
+    dump: DumpSet
+    module: HloModule | None
+    space: MemorySpace
+
+    @property
+    def peak_step(self) -> int:
+        """The step of the peak."""
+        return self.space.peak_step or 0
+
+    @cached_property
+    def owned(self) -> dict[int, int]:
+        """The bytes that each value owns at the peak, without those that own none."""
+        values, sizes = owned_bytes(self.dump, self.peak_step, self.space.color)
+        return {value: size for value, size in zip(values.tolist(), sizes.tolist(), strict=True) if size}
+
+    @cached_property
+    def candidates(self) -> tuple[int, ...]:
+        """The values of the memory space that matter, by their start: those of the sizes that take most of the peak.
+        Of sizes with too many values, only those live at the peak.
+        """
+        values, placed, step = self.dump.values, placed_values(self.dump), self.peak_step
+        found = placed[self.dump.allocations.color[values.allocation[placed]] == self.space.color]
+        is_live = (values.start_step[found] <= step) & (step <= values.end_step[found])
+        sizes, which, counts = np.unique(values.size_bytes[found], return_inverse=True, return_counts=True)
+        live_counts = np.bincount(which, weights=is_live, minlength=len(sizes)).astype(np.int64)
+        order = np.argsort(-live_counts * sizes, kind="stable")
+        order = order[(live_counts * sizes)[order] * SMALLEST_SHARE >= self.space.peak_live_bytes]
+        is_whole = counts[order].cumsum() <= MOST_CANDIDATES
+        is_in = np.where(is_whole, counts[order], live_counts[order]).cumsum() <= MOST_CANDIDATES
+        found = found[np.isin(which, order[is_whole]) | (is_live & np.isin(which, order[is_in]))]
+        return tuple(found[np.argsort(values.start_step[found], kind="stable")].tolist())
+
+    # ------------------------------------------------------------ values
+
+    def start(self, value: int) -> int:
+        """The step at which a value starts to be live."""
+        return int(self.dump.values.start_step[value])
+
+    def end(self, value: int) -> int:
+        """The last step at which a value is live."""
+        return int(self.dump.values.end_step[value])
+
+    def size(self, value: int) -> int:
+        """The bytes of a value's slice."""
+        return int(self.dump.values.size_bytes[value])
+
+    def name(self, value: int) -> int:
+        """The name of the instruction that defines a value."""
+        return int(self.dump.values.name[value])
+
+    def piece(self, value: int, start: int, end: int) -> Piece:
+        """All bytes of a value for some of its steps."""
+        return Piece(start, end, self.size(value))
+
+    def dimensions(self, value: int) -> Dimensions | None:
+        """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
+        text = self.dump.shape(value)
+        match = _ARRAY.match(text) if text is not None else None
+        return Dimensions(match[1].decode(), tuple(map(int, match[2].split(b",")))) if match else None
+
+    def layout(self, value: int) -> bytes:
+        """The layout of a value as printed, empty if unknown."""
+        return (self.dump.shape(value) or b"").partition(b"]")[2]
+
+    def kind(self, value: int) -> Kind:
+        """The kind of the allocation that a value is in."""
+        return Kind(int(self.dump.allocations.kind[self.dump.values.allocation[value]]))
+
+    def is_argument(self, value: int) -> bool:
+        """Whether a value is an argument of the program."""
+        return Kind.PARAMETER in self.kind(value) and self.opcode(self.name(value)) in (None, b"parameter")
+
+    @cached_property
+    def arguments(self) -> tuple[int, ...]:
+        """The arguments of the program that are in the memory space."""
+        allocations, values = self.dump.allocations, self.dump.values
+        rows = np.flatnonzero((allocations.kind & int(Kind.PARAMETER) != 0) & (allocations.color == self.space.color))
+        placed: Column = np.flatnonzero(np.isin(values.allocation, rows) & (values.size_bytes > 0))
+        return tuple(value for value in placed.tolist() if self.is_argument(value) and self.start(value) <= 0)
+
+    @cached_property
+    def idle_arguments(self) -> frozenset[int]:
+        """The arguments that nothing reads before the backward pass has begun, and that are returned with new contents:
+        optimizer state. Small arguments are left out.
+        """
+        begin, candidates = self.backward_step, frozenset(self.candidates)
+        return frozenset(
+            value
+            for value in self.arguments
+            if begin is not None
+            and value in candidates
+            and Kind.MAYBE_LIVE_OUT in self.kind(value)
+            and (reads := self.reads(value))
+            and reads[0].step > begin
+            and not any(self.is_backward(read.name) for read in reads)
+        )
+
+    def same_slice(self, value: int) -> list[int]:
+        """Other values of the same shape on exactly the same bytes, by their start."""
+        values = self.dump.values
+        others = self.dump.values_of_allocation(int(values.allocation[value]))
+        is_same = (values.offset[others] == values.offset[value]) & (
+            values.size_bytes[others] == values.size_bytes[value]
+        )
+        others = others[is_same & (values.live_range[others] != NONE) & (others != value)]
+        shape = self.dimensions(value)
+        by_start = others[np.argsort(values.start_step[others], kind="stable")].tolist()
+        return [other for other in by_start if self.dimensions(other) == shape]
+
+    # ------------------------------------------------------------ instructions
+
+    def opcode(self, name: int) -> bytes | None:
+        """The opcode of an instruction, None if the dump does not quote it."""
+        return self._instruction(name)[0]
+
+    def op_name(self, name: int) -> str | None:
+        """The op_name of an instruction."""
+        return self._instruction(name)[1]
+
+    def _instruction(self, name: int) -> tuple[bytes | None, str | None]:
+        known = self._instructions
+        if name not in known:
+            instruction = self.dump.instruction(name)
+            known[name] = (instruction.opcode, instruction.op_name) if instruction else (None, None)
+        return known[name]
+
+    @cached_property
+    def _instructions(self) -> dict[int, tuple[bytes | None, str | None]]:
+        """The instructions read so far."""
+        return {}
+
+    def step(self, name: int) -> int:
+        """The step of an instruction, NONE if it is not scheduled."""
+        row = int(self.dump.schedule_row_of_name[name])
+        return int(self.dump.schedule.step[row]) if row != NONE else NONE
+
+    def reads(self, value: int) -> list[Read]:
+        """The instructions that read a value, by step. Those that only pass it on are left out."""
+        known = self._reads
+        if value not in known:
+            known[value] = self._find_reads(value)
+        return known[value]
+
+    @cached_property
+    def _reads(self) -> dict[int, list[Read]]:
+        """The reads found so far."""
+        return {}
+
+    def _find_reads(self, value: int) -> list[Read]:
+        row = int(self.dump.values.used_value[value])
+        if row == NONE:
+            return []
+        names = dict.fromkeys(self.dump.uses.name[self.dump.uses_of(row)].tolist())
+        own = self.name(value)
+        return sorted(Read(self.step(name), name) for name in names if name != own and not self._is_view(name))
+
+    def _is_view(self, name: int) -> bool:
+        return _VIEW.match(self.dump.names[name]) is not None
+
+    @cached_property
+    def _uses_by_name(self) -> tuple[Column, Column]:
+        order = np.argsort(self.dump.uses.name, kind="stable")
+        return order, self.dump.uses.name[order]
+
+    def operands(self, name: int) -> list[int]:
+        """The values that an instruction reads."""
+        order, names = self._uses_by_name
+        first, last = names.searchsorted((name, name + 1))
+        used = self.dump.uses.value[order[first:last]]
+        values = self.dump.value_of_used_value[used[used != NONE]]
+        return list(dict.fromkeys(values[values != NONE].tolist()))
+
+    def is_backward(self, name: int) -> bool:
+        """Whether an instruction belongs to the backward pass."""
+        op_name = self.op_name(name)
+        return op_name is not None and _BACKWARD.search(op_name) is not None
+
+    @cached_property
+    def backward_step(self) -> int | None:
+        """The first step at which the backward pass reads a value that is not an argument, None without one."""
+        steps = (
+            read.step
+            for value in self.candidates
+            if not self.is_argument(value)
+            for read in self.reads(value)
+            if read.step != NONE and self.is_backward(read.name)
+        )
+        return min(steps, default=None)
+
+    # ------------------------------------------------------------ groups
+
+    def groups(self, draft: Draft) -> tuple[Group, ...]:
+        """The values of a draft that own bytes at the peak, grouped by source line, op_name and shape."""
+        values = [value for value in draft.edit if value in self.owned]
+        sources = draft.sources or {}
+        names = {value: sources.get(value, self.name(value)) for value in values}
+        found = origins(self.dump, self.module, names.values())
+        members: dict[tuple[object, ...], list[int]] = {}
+        for value in sorted(values, key=lambda value: (-self.owned[value], value)):
+            origin = found[names[value]]
+            # An op_name is the key only where no line is known.
+            key = self.shape(value, draft.layers), origin.line, origin.line or folded(origin.op_name)
+            members.setdefault(key, []).append(value)
+        groups = [
+            Group(
+                values=tuple(rows),
+                count=len(rows) * draft.layers,
+                shape=self.shape(rows[0], draft.layers),
+                size_bytes=sum(self.owned[value] for value in rows),
+                line=found[names[rows[0]]].line,
+                op_name=folded(found[names[rows[0]]].op_name),
+            )
+            for rows in members.values()
+        ]
+        return tuple(sorted(groups, key=lambda group: -group.size_bytes))
+
+    def shape(self, value: int, layers: int = 1) -> str:
+        """The shape of one layer of a value without its layout, empty if unknown."""
+        dimensions = self.dimensions(value)
+        if dimensions is None:
+            return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
+        return str(Dimensions(dimensions.type, dimensions.lengths[1:]) if layers > 1 else dimensions)
+
+    def lines(self, values: Iterable[int]) -> Iterator[tuple[int, object]]:
+        """Yield values with the key of the source that they are grouped by."""
+        names = {value: self.name(value) for value in values}
+        found = origins(self.dump, self.module, names.values())
+        for value, name in names.items():
+            yield value, found[name].line or folded(found[name].op_name)
+
+
+def without_ones(dimensions: Dimensions | None) -> Dimensions | None:
+    """Return dimensions without those of length 1."""
+    return dimensions and Dimensions(dimensions.type, tuple(length for length in dimensions.lengths if length > 1))
+
+
+def folded(op_name: str | None) -> str | None:
+    """Return an op_name with ``*`` in place of the numbers of layers."""
+    return _LAYER.sub("*", op_name) if op_name is not None else None
+
+
+def layers_in(op_name: str | None) -> tuple[str, ...]:
+    """Return the numbers of layers in an op_name."""
+    return tuple(_LAYER.findall(op_name or ""))
+
+
+_ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
+_BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")
+_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.]|$)")
+_VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element)(?:\.|$)")

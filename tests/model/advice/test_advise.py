@@ -1,0 +1,266 @@
+"""Advice: the actions that each rule finds on real dumps, and the peaks after them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, module_of, needs_shared_dumps, never, on_all_dumps
+from xla_lens.files import find_set, load_files
+from xla_lens.model.advice.actions import Action, Advice, Certainty, Edit, Rule, combined
+from xla_lens.model.advice.advise import advise
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.syntax.file_names import FileKind
+
+GIB = 1 << 30
+OOM = "tpu-v5e-oom-*/*/module_0000*-buffer-assignment.txt"
+
+
+def _shared(pattern: str) -> Path:
+    return next(SHARED_DUMPS.glob(pattern))
+
+
+def _advice(pattern: str, budget_bytes: int | None = None) -> Advice:
+    path = _shared(pattern)
+    advice = advise(analysis_of(path), module_of(path), budget_bytes=budget_bytes)
+    assert advice
+    return advice
+
+
+def _rules(advice: Advice) -> set[Rule]:
+    return {action.rule for action in advice.actions}
+
+
+def _first(advice: Advice, rule: Rule) -> Action:
+    return next(action for action in advice.actions if action.rule is rule)
+
+
+# ---------------------------------------------------------------- peaks
+
+
+def _peak(analysis: Analysis, edit: Edit) -> tuple[int, int | None]:
+    """The peak of the default memory space after an edit, byte by byte instead of with the sweep."""
+    values, dump = analysis.dump.values, analysis.dump
+    rows: list[tuple[int, int, int, int, int]] = []
+    for value in range(len(values)):
+        allocation, start, end = (
+            int(values.allocation[value]),
+            int(values.start_step[value]),
+            int(values.end_step[value]),
+        )
+        if allocation < 0 or start < 0 or start > end or dump.allocations.color[allocation] != 0:
+            continue
+        offset, size = int(values.offset[value]), int(values.size_bytes[value])
+        for first, last, length in edit.get(value, ((start, end, size),)):
+            rows.append((allocation, offset, offset + min(length, size), max(first, start), min(last, end)))
+    most, most_step = 0, None
+    for step in sorted({row[3] for row in rows}):
+        live = sorted(row[:3] for row in rows if row[3] <= step <= row[4])
+        total, before, until = 0, -1, 0
+        for allocation, low, high in live:
+            until = low if allocation != before else max(until, low)
+            total += max(0, high - until)
+            before, until = allocation, max(until, high)
+        if total > most:
+            most, most_step = total, step
+    return most, most_step
+
+
+def _check_peaks(analysis: Analysis, advice: Advice | None) -> int:
+    for action in advice.actions if advice else ():
+        assert advice
+        assert (action.peak_bytes, action.peak_step) == _peak(analysis, action.edit)
+        assert 0 < action.saved_bytes == advice.peak_bytes - action.peak_bytes <= action.most_saved_bytes
+        assert all(group.size_bytes > 0 and group.count >= len(group.values) > 0 for group in action.groups)
+    if advice and advice.together:
+        edits = [advice.actions[row].edit for row in advice.together]
+        assert (advice.all_peak_bytes, advice.all_peak_step) == _peak(analysis, combined(edits))
+        assert advice.all_peak_bytes <= min(advice.actions[row].peak_bytes for row in advice.together)
+    return len(advice.actions) if advice else 0
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_peaks_after_actions_equal_those_counted_byte_by_byte(path: Path) -> None:
+    analysis = analysis_of(path)
+    _check_peaks(analysis, advise(analysis, None))
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [
+        (OOM, 10),
+        ("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt", 11),
+        ("gpu-h100-jaxlib0.10.2/transformer_train/*-buffer-assignment.txt", 12),
+        ("cpu-jaxlib0.10.2/scan_rnn/module_0000*-buffer-assignment.txt", 5),
+    ],
+)
+def test_peaks_after_actions_of_training_steps(pattern: str, count: int) -> None:
+    assert _check_peaks(analysis_of(_shared(pattern)), _advice(pattern)) == count
+
+
+def _is_sound(analysis: Analysis) -> list[Rule]:
+    """Whether actions save what they say and are in order."""
+    advice = advise(analysis, None, budget_bytes=1)
+    if advice is None:
+        return []
+    saved = [action.saved_bytes for action in advice.actions]
+    assert saved == sorted(saved, reverse=True)
+    assert all(size > 0 for size in saved)
+    assert advice.all_peak_bytes <= advice.peak_bytes
+    assert advice.budget
+    assert list(advice.budget.peaks) == sorted(advice.budget.peaks, reverse=True)
+    return [action.rule for action in advice.actions]
+
+
+@on_all_dumps(_is_sound)
+def test_each_rule_is_found_in_the_collection(of_all_dumps: Mapping[str, list[Rule]]) -> None:
+    files = {rule: {file for file, rules in of_all_dumps.items() if rule in rules} for rule in Rule}
+    assert all(files.values())
+    assert all("llama3_8b_unroll" in file for file in files[Rule.GATHERED])
+    assert all("ladder_llama_L48" in file for file in files[Rule.TWO_LAYOUTS])
+    assert sum(not rules for rules in of_all_dumps.values()) > 50
+
+
+# ---------------------------------------------------------------- a program that does not fit
+
+
+@needs_shared_dumps
+def test_arguments_alone_exceed_the_budget() -> None:
+    advice = _advice(OOM, int(15.75 * GIB))
+    # The headers of the buffer assignment, read line by line.
+    sizes = re.findall(r"^allocation \d+: size (\d+), .*parameter \d+, ", _shared(OOM).read_text(), re.MULTILINE)
+    assert advice.argument_bytes == sum(map(int, sizes)) == 20077666816
+    assert [(tree.name, tree.count, tree.is_idle) for tree in advice.arguments[:3]] == [
+        ("state[1]", 12, True),
+        ("state[2]", 12, True),
+        ("state[0]", 12, False),
+    ]
+    assert advice.budget
+    assert advice.budget.do_arguments_exceed
+    assert advice.budget.divide_arguments_by == 2
+    # Without the optimizer state, the plan reaches the budget.
+    assert advice.budget.is_reached
+    assert next(advice.actions[row].rule for row in advice.budget.actions) is Rule.OPTIMIZER_STATE
+    assert advice.budget.peaks[-1] <= 15.75 * GIB
+
+
+@needs_shared_dumps
+def test_what_a_loop_saves_is_counted_by_layer_and_blamed_on_the_line_in_its_body() -> None:
+    action = _first(_advice(OOM), Rule.REMATERIALIZE)
+    (group,) = action.groups
+    assert (group.count, group.shape, group.size_bytes) == (32, "bf16[4,2048,14336]", 7 * GIB)
+    assert group.line
+    assert (group.line.file.rpartition("/")[2], group.line.line) == ("big_programs.py", 31)
+    # One of 32 layers is left while the loop of the backward pass reads it.
+    assert action.saved_bytes == 7 * GIB * 31 // 32
+
+
+@needs_shared_dumps
+def test_the_input_of_a_layer_stays_saved() -> None:
+    advice = _advice(OOM)
+    (kept,) = set(range(len(advice.actions))) - set(advice.together)
+    assert advice.actions[kept].rule is Rule.REMATERIALIZE
+    assert advice.actions[kept].groups[0].shape == "bf16[4,2048,1024]"
+
+
+# ---------------------------------------------------------------- rules
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("donating", "plain", "is_exact"),
+    [
+        ("tpu-v5e2x2*/mlp_train/module_0000*-buffer-assignment.txt", "module_0013*-buffer-assignment.txt", True),
+        ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", False),
+    ],
+)
+def test_donation_lowers_the_peak_towards_that_of_the_donating_program(
+    donating: str, plain: str, is_exact: bool
+) -> None:
+    """The same program, compiled with `donate_argnums` and without."""
+    twin = analysis_of(_shared(donating)).memory.space(0)
+    advice = _advice(str(Path(donating).parent / plain))
+    assert twin
+    donations = [action for action in advice.actions if action.rule is Rule.DONATE]
+    after, _ = _peak(analysis_of(_shared(str(Path(donating).parent / plain))), combined([a.edit for a in donations]))
+    assert after >= twin.peak_live_bytes if not is_exact else abs(after - twin.peak_live_bytes) < 4096
+    assert Rule.DONATE not in _rules(_advice(donating))
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("rule", "having", "lacking", "shape", "certainty"),
+    [
+        (
+            Rule.DONATE,
+            "tpu-v5e2x2*/mlp_train/module_0013",
+            "tpu-v5e2x2*/mlp_train/module_0000",
+            "f32[784,512]",
+            "proven",
+        ),
+        (
+            Rule.REMATERIALIZE,
+            "tpu-v5p-big-*/*/module_0000",
+            "cpu-jaxlib0.10.2/kvcache_decode/module_0000",
+            "bf16[64,2048,1792]",
+            "estimated",
+        ),
+        (
+            Rule.OPTIMIZER_STATE,
+            "cpu-jaxlib0.4.30/transformer_train/module",
+            "cpu-jaxlib0.12*/mlp_train/module_0000",
+            "f32[512,64]",
+            "estimated",
+        ),
+        (
+            Rule.GRADIENTS,
+            "gpu-*0.10.2/transformer_train/module",
+            "cpu-jaxlib0.10.2/scan_rnn/module_0000",
+            "f32[512,64]",
+            "possible",
+        ),
+        (
+            Rule.ATTENTION_SCORES,
+            "tpu-v5p-big-*/*/module_0000",
+            "gpu-*0.10.2/transformer_train/module",
+            "f32[64,2048,2048,4]",
+            "estimated",
+        ),
+        (
+            Rule.LOGITS,
+            "cpu-jaxlib0.10.2/transformer_train_remat/module",
+            "cpu-jaxlib0.10.2/scan_rnn/module_0000",
+            "f32[4,64,1000]",
+            "estimated",
+        ),
+        (
+            Rule.WIDE_COPY,
+            "cpu-jaxlib0.10.2/matmul/module_0002",
+            "gpu-*0.10.2/transformer_train/module",
+            "f32[128,128]",
+            "possible",
+        ),
+        (
+            Rule.PADDING,
+            "tpu-v5e2x2*/peak_names/module_0000",
+            "cpu-jaxlib0.10.2/peak_names/module",
+            "f32[24,24]",
+            "possible",
+        ),
+    ],
+)
+def test_rules_on_real_dumps(rule: Rule, having: str, lacking: str, shape: str, certainty: str) -> None:
+    action = _first(_advice(f"{having}*-buffer-assignment.txt"), rule)
+    assert action.groups[0].shape == shape
+    assert action.certainty is Certainty(certainty)
+    assert rule not in _rules(_advice(f"{lacking}*-buffer-assignment.txt"))
+
+
+def test_no_advice_on_an_incomplete_dump() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"))
+    files = load_files(find_set(path), {}, {}, never)
+    assert advise(analyse(file.dump_file for file in files.values()), None)
+    incomplete = [file.dump_file for file in files.values() if file.dump_file.kind is not FileKind.VALUES]
+    assert advise(analyse(incomplete), None) is None
