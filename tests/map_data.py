@@ -19,7 +19,10 @@ FOLDER: Final = ROOT / "vscode-extension" / "test" / "map" / "data"
 _STEPS: Final = 8
 """The number of steps to compute in each memory space, besides the peak."""
 
-_SIZES: Final = ("16GiB", "16G", "1.5 MiB", "4096", " 0 ", "2.5tb", "1e9", "-1", "", "GiB", "1.5", "7 EiB", "1.5.5 KiB")
+_SIZES: Final = (
+    *("16GiB", "16G", "16gib", "1.5 MiB", "4096", " 0 ", "2.5tb", "2.5TiB", "16GB", "2.3gb", "1.0001 KB", "7 EiB"),
+    *("1e9", "-1", "", "GiB", "1.5", "1.5.5 KiB"),
+)
 
 
 def map_data() -> dict[str, Any]:

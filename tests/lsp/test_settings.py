@@ -33,10 +33,16 @@ def test_valid_settings_are_read(given: object, expected: Settings) -> None:
         ({"inlayHints": {"enable": "no"}}, "xla-lens.inlayHints.enable: expected true or false"),
         ({"references": {"limit": 0}}, "xla-lens.references.limit: expected an integer of at least 1"),
         ({"references": {"limit": True}}, "xla-lens.references.limit: expected an integer of at least 1"),
-        ({"diagnostics": {"maxPeak": 16}}, 'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB"'),
-        ({"diagnostics": {"maxPeak": "much"}}, 'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB"'),
+        ({"diagnostics": {"maxPeak": 16}}, 'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB" or "16GB"'),
+        (
+            {"diagnostics": {"maxPeak": "much"}},
+            'xla-lens.diagnostics.maxPeak: expected a size such as "16GiB" or "16GB"',
+        ),
         ({"diagnostics": {"ignore": "syntax"}}, "xla-lens.diagnostics.ignore: expected a list of finding codes"),
-        ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore: expected finding codes, not sintax"),
+        (
+            {"diagnostics": {"ignore": ["sintax"]}},
+            "xla-lens.diagnostics.ignore: expected finding codes, not 'sintax'; did you mean 'syntax'?",
+        ),
     ],
 )
 def test_invalid_settings_are_reported_and_ignored(given: object, message: str) -> None:

@@ -38,12 +38,15 @@ export function grouped(number: number): string {
   return GROUPED.format(number);
 }
 
-/** Parse a size such as `16GiB`, `16G`, `1.5 MiB` or `4096`, always in powers of 1024, to bytes; null if it is invalid. */
+/**
+ * Parse a size such as `16GiB`, `16GB` or `4096` to bytes; null if it is invalid. `GiB` and `G` are 2^30, `GB` is 10^9.
+ */
 export function parseSize(text: string): number | null {
-  const match = /^\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*$/i.exec(text);
+  const match = /^\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?\s*$/i.exec(text);
   if (!match) return null;
   const power = match[2] ? "KMGTPE".indexOf(match[2].toUpperCase()) + 1 : 0;
-  return Math.floor(Number(match[1]) * 1024 ** power);
+  const unit = (match[3]?.toUpperCase() === "B" ? 1000 : 1024) ** power;
+  return Math.floor(Number(match[1]) * unit + 0.5);
 }
 
 /** About `count` round sizes in a range with their labels, all in one unit and with enough decimals to differ. */

@@ -1,22 +1,23 @@
 """What the commands accept. Imports nothing that reads or analyses dumps, so that help and errors come at once."""
 
 import argparse
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from xla_lens import __version__
-from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part, parts_of
+from xla_lens.cli.parser import VARIABLES, Parser, one_of
+from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.numbers import parse_size
+from xla_lens.render.names import allowed_names, unknown_name
+from xla_lens.render.numbers import Size, parse_size
 
 _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.
 
 XLA writes dumps with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
-module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, a folder of dumps, or -
-for standard input."""
+module_0001.jit_f.*-buffer-assignment.txt, a folder of dumps, or - for standard input."""
 
 _EXAMPLES: Final = """\
 examples:
@@ -28,26 +29,46 @@ examples:
   xla-lens report FILE --output-format html     the memory map, for a browser
   xla-lens check dumps/                         verify all dumps in a folder
   xla-lens explain overlapping-slices           what a finding means
-  xla-lens server                               the language server, on standard input and output"""
+  xla-lens server                               the language server, on standard input and output
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Sizes: 16GiB is 16 x 2^30 bytes, 16GB is 16 x 10^9 bytes, and 16G, as XLA prints it, is 16GiB.
+
+Set once what holds for every run: """
+
+_Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+_Name = TypeVar("_Name", bound=StrEnum)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="xla-lens",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser, commands = parsers()
+    name = next(iter(arguments), None)
+    if name is None:
+        parser.error(f"expected a command: {', '.join(commands)}")
+    if name not in commands and name not in ("-h", "--help", "--version"):
+        if name.startswith("-"):
+            parser.reject([name])
+        parser.error(unknown_name("command", name, commands))
+    command = commands.get(name, parser)
+    command.read_environment()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        command.reject(unknown)
+    if name == "report" and Part.BUDGET in (options.part or ()) and options.budget is None:
+        command.error(f"--part {Part.BUDGET} needs a size; add --budget SIZE, such as --budget 16GiB")
+    return options
+
+
+def parsers() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and the parser of each command by its name."""
+    parser = Parser(prog="xla-lens", description=_DESCRIPTION, epilog=f"{_EXAMPLES}{', '.join(VARIABLES)}.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     _add_report(commands)
     _add_check(commands)
     _add_explain(commands)
     _add_server(commands)
-    return parser.parse_args(arguments)
+    return parser, dict(commands.choices)
 
 
 def _add_report(commands: _Commands) -> None:
@@ -62,11 +83,15 @@ def _add_report(commands: _Commands) -> None:
     _add_paths(parser)
     parser.add_argument(
         "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", FORMATS),
         choices=FORMATS,
         default="text",
         help="text (default), markdown, json, or html: the memory map of one dump as a self-contained page",
     )
-    parser.add_argument("--part", metavar="PARTS", type=_parts, help="show only these parts, separated by commas")
+    parser.add_argument(
+        "--part", metavar="PARTS", type=_names_of("part", Part), help="show only these parts, separated by commas"
+    )
     parser.add_argument(
         "--top",
         metavar="N",
@@ -95,17 +120,22 @@ def _add_check(commands: _Commands) -> None:
     parser = commands.add_parser(
         "check",
         help="verify dumps",
-        description=paragraphs(
-            "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.",
-            "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
-        ),
-        epilog=paragraphs(f"codes: {', '.join(Code)}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Verify dumps: report every place where a dump contradicts itself or XLA's own rules.\n\n"
+        "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
+        epilog=f"codes: {', '.join(Code)}",
     )
     _add_paths(parser)
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
-    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", ("text", "json")),
+        choices=("text", "json"),
+        default="text",
+        help="text (default) or json",
+    )
+    codes = _names_of("code", Code)
+    parser.add_argument("--select", metavar="CODES", type=codes, help="report only these codes, separated by commas")
+    parser.add_argument("--ignore", metavar="CODES", type=codes, default=frozenset(), help="do not report these codes")
     limits = {
         "peak": "report an error if the peak of HBM (on CPU: host memory) exceeds this size, such as 16GiB",
         "reserved": "report an error if more HBM (on CPU: host memory) than this size is reserved, such as 16GiB",
@@ -118,11 +148,17 @@ def _add_explain(commands: _Commands) -> None:
     parser = commands.add_parser(
         "explain",
         help="explain a finding",
-        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check.",
-        epilog=paragraphs(f"codes: {', '.join(Code)}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. "
+        "Without a code, list all codes.",
+        epilog=f"codes: {', '.join(Code)}",
     )
-    parser.add_argument("code", metavar="CODE", help="the code of the finding, such as overlapping-slices")
+    parser.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        type=_code,
+        help="the code of the finding, such as overlapping-slices",
+    )
 
 
 def _add_server(commands: _Commands) -> None:
@@ -136,7 +172,7 @@ def _add_server(commands: _Commands) -> None:
     )
 
 
-def _add_paths(parser: argparse.ArgumentParser) -> None:
+def _add_paths(parser: Parser) -> None:
     """The argument PATH...; `cli.sets.load_sets` takes `options.paths`."""
     parser.add_argument(
         "paths",
@@ -150,45 +186,43 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
 # ---------------------------------------------------------------- types
 
 
-def paragraphs(*texts: str) -> str:
-    """Wrap texts for `argparse.RawDescriptionHelpFormatter` without breaking codes at their hyphens."""
-    return "\n\n".join(textwrap.fill(text, 79, break_on_hyphens=False) for text in texts)
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names in a list that is separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def number_argument(text: str) -> int:
     """Return a number from 0 on."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number; expected 0, 1, 2, ...")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number from 0 on")
     return int(text)
 
 
-def size_argument(text: str) -> int:
+def size_argument(text: str) -> Size:
     """Return a size such as ``15.9GiB`` in bytes."""
-    size_bytes = parse_size(text)
-    if size_bytes is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected bytes or a size such as 16GiB or 512MiB")
-    return size_bytes
+    size = parse_size(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected for example 16GiB, 16GB or 17179869184")
+    return size
 
 
-def _parts(text: str) -> frozenset[Part]:
-    try:
-        return parts_of(names_in(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]]:
+    """The type of a list of names that is separated by commas."""
+
+    def read(text: str) -> frozenset[_Name]:
+        given = [name.strip() for name in text.split(",") if name.strip()]
+        if not given:
+            raise argparse.ArgumentTypeError(f"no {noun} given. {allowed_names(noun, tuple(names), _ALL_CODES)}")
+        for name in given:
+            if name not in set(names):
+                raise argparse.ArgumentTypeError(unknown_name(noun, name, tuple(names), _ALL_CODES))
+        return frozenset(map(names, given))
+
+    return read
 
 
-def _codes(text: str) -> frozenset[Code]:
-    names = names_in(text)
-    unknown = [name for name in names if name not in set(Code)]
-    if unknown or not names:
-        problem = f"unknown code {', '.join(map(repr, unknown))}" if unknown else "no code given"
-        raise argparse.ArgumentTypeError(f"{problem}; `xla-lens check --help` lists all codes")
-    return frozenset(map(Code, names))
+_ALL_CODES: Final = "`xla-lens explain` lists all"
+
+
+def _code(text: str) -> Code:
+    if text not in set(Code):
+        raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(Code), _ALL_CODES))
+    return Code(text)
 
 
 def _host_and_port(text: str) -> tuple[str, int]:

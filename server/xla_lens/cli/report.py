@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.sets import LoadedSet, find_dumps, load_sets
+from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
@@ -19,7 +19,7 @@ from xla_lens.features.report.options import (
 )
 from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.report import missing_step, report_markdown, report_text
 from xla_lens.render.report.data import report_data
 
 _WIDTH_OF_FILES: Final = 200
@@ -38,7 +38,7 @@ def run_report(arguments: argparse.Namespace) -> int:
         budget_bytes=arguments.budget,
         is_json=is_json,
     )
-    reports = (_report(loaded, options) for loaded in load_sets(arguments.paths))
+    reports = _reports(find_dumps(arguments.paths), options)
     if is_json:
         print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
         return 0
@@ -47,6 +47,17 @@ def run_report(arguments: argparse.Namespace) -> int:
         lines = report_text(one, width) if arguments.output_format == "text" else report_markdown(one)
         print("\n" * bool(number) + "\n".join(lines))
     return 0
+
+
+def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
+    """The reports of all sets. Raises `CannotRun` if none of them has the requested step."""
+    is_step_known = False
+    for number, loaded in enumerate(found.load(), 1):
+        one = _report(loaded, options)
+        is_step_known |= one.has_step
+        if options.at_step is not None and not is_step_known and number == len(found.files):
+            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+        yield one
 
 
 def _report(loaded: LoadedSet, options: ReportOptions) -> Report:

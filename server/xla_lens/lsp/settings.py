@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from xla_lens.render.names import nearest
 from xla_lens.render.numbers import parse_size
 
 SECTION: Final = "xla-lens"
@@ -33,6 +34,10 @@ _MAX_DEPTH: Final = 3
 """Maximum nesting of settings objects."""
 
 
+_SIMILAR: Final = 0.85
+"""How similar (0 to 1) the name of a setting must be to one of ours to be a typing error."""
+
+
 class InvalidSetting(Exception):
     """A setting is invalid. The text continues the name of the setting."""
 
@@ -46,7 +51,9 @@ def read_settings(given: Any) -> tuple[Settings, list[str]]:
         return settings, [f"{SECTION}: expected an object with settings"]
     for name, value in _flat(given or {}, ""):
         if name not in _SETTINGS:
-            # Editors keep settings of their own in this section.
+            # Editors keep settings of their own in this section, with names unlike ours.
+            if close := nearest(name, _SETTINGS, _SIMILAR):
+                errors.append(f"{SECTION}.{name}: unknown setting; did you mean {SECTION}.{close}?")
             continue
         field, read = _SETTINGS[name]
         try:
@@ -83,7 +90,7 @@ def _size(value: Any) -> int | None:
         return None
     size_bytes = parse_size(value) if isinstance(value, str) else None
     if size_bytes is None:
-        raise InvalidSetting('a size such as "16GiB"')
+        raise InvalidSetting('a size such as "16GiB" or "16GB"')
     return size_bytes
 
 
@@ -93,9 +100,10 @@ def _codes(value: Any) -> frozenset[str]:
 
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise InvalidSetting("a list of finding codes")
-    unknown = [code for code in value if code not in set(Code)]
-    if unknown:
-        raise InvalidSetting(f"finding codes, not {', '.join(unknown)}")
+    for code in value:
+        if code not in set(Code):
+            close = nearest(code, Code)
+            raise InvalidSetting(f"finding codes, not {code!r}" + (f"; did you mean {close!r}?" if close else ""))
     return frozenset(value)
 
 

@@ -42,15 +42,52 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-_SIZE: Final = re.compile(r"\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*", re.IGNORECASE)
+class Size(int):
+    """A size in bytes that somebody wrote down. `text` is how, which `as_given` shows."""
+
+    text: str
+
+    def __new__(cls, size_bytes: int, text: str = "") -> "Size":
+        """Make a size of a number of bytes and its text."""
+        size = super().__new__(cls, size_bytes)
+        size.text = text
+        return size
 
 
-def parse_size(text: str) -> int | None:
-    """The bytes of a size as people write it: ``16GiB``, ``16G``, ``1.5 MiB`` or ``4096``, always in powers of 1024;
-    None if the text is not a size.
+def as_given(size_bytes: int) -> str:
+    """A size as somebody wrote it: ``15.75GiB``, ``16GB (14.90 GiB)``; other sizes in a unit that fits."""
+    if not isinstance(size_bytes, Size) or not size_bytes.text:
+        return human(size_bytes)
+    if size_bytes.text.isdecimal():
+        return f"{size_bytes:,} bytes"
+    return f"{size_bytes.text} ({human(size_bytes)})" if _is_decimal(size_bytes.text) else size_bytes.text
+
+
+def exact_as_given(size_bytes: int) -> str:
+    """A size as somebody wrote it, followed by the bytes: ``16GB (16,000,000,000 bytes)``."""
+    if not isinstance(size_bytes, Size) or not size_bytes.text:
+        return exact(size_bytes)
+    return f"{size_bytes:,} bytes" if size_bytes.text.isdecimal() else f"{size_bytes.text} ({size_bytes:,} bytes)"
+
+
+_SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?", re.IGNORECASE)
+
+
+def parse_size(text: str) -> Size | None:
+    """The size that people write as ``16GiB``, ``1.5 MiB``, ``16GB`` or ``4096``; None if the text is not a size.
+
+    ``GiB`` is 2^30 bytes and ``GB`` is 10^9. ``G`` alone is 2^30, as in the messages of XLA.
     """
+    text = text.strip()
     match = _SIZE.fullmatch(text)
     if not match:
         return None
     power = "KMGTPE".index(match[2].upper()) + 1 if match[2] else 0
-    return int(float(match[1]) * 1024**power) if "." in match[1] else int(match[1]) * 1024**power
+    unit = int((1000 if _is_decimal(text) else 1024) ** power)
+    return Size(int(float(match[1]) * unit + 0.5) if "." in match[1] else int(match[1]) * unit, text)
+
+
+def _is_decimal(text: str) -> bool:
+    """Whether the unit of a size is a power of 1000, as in ``16GB``."""
+    match = _SIZE.fullmatch(text)
+    return bool(match and match[2] and match[3].upper() == "B")

@@ -181,6 +181,13 @@ class Report:
         return last + 1 if last is not None else None
 
     @property
+    def has_step(self) -> bool:
+        """Whether the dump has the requested step, and true if none was requested."""
+        return self.options.at_step is None or (
+            self.end_step is not None and 0 <= self.options.at_step <= self.end_step
+        )
+
+    @property
     def finding_count(self) -> int:
         """The number of errors and warnings that `xla-lens check` reports."""
         return sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.analysis.findings)
@@ -205,8 +212,7 @@ def report(
         donation=_donation(analysis.dump) if Part.DONATION in options.parts else None,
         spaces=(),
     )
-    is_step = options.at_step is not None and one.end_step is not None and 0 <= options.at_step <= one.end_step
-    at_step = options.at_step if is_step else None
+    at_step = options.at_step if one.has_step else None
     return replace(one, spaces=tuple(_space(one, module, space, at_step) for space in analysis.memory.spaces))
 
 

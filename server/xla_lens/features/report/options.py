@@ -1,6 +1,6 @@
 """What a report contains, as the command line and the server understand it. Imports nothing of the model."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -65,13 +65,3 @@ def report_options(
         parts=wanted - {Part.BUDGET} if budget_bytes is None else wanted | {Part.BUDGET},
         budget_bytes=budget_bytes,
     )
-
-
-def parts_of(names: Iterable[str]) -> frozenset[Part]:
-    """Return the parts with some names. Raises `ValueError` for a name that no part has, and if there are no names."""
-    names = list(names)
-    unknown = [name for name in names if name not in set(Part)]
-    if unknown or not names:
-        problem = f"unknown part {', '.join(map(repr, unknown))}" if unknown else "no part given"
-        raise ValueError(f"{problem}; the parts are {', '.join(Part)}")
-    return frozenset(map(Part, names))

@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import FORMATS, Part, parts_of, report_options
+from xla_lens.features.report.options import FORMATS, Part, report_options
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.loading import set_files
@@ -33,6 +33,7 @@ from xla_lens.model.places.places import Place
 from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
+from xla_lens.render.names import unknown_name
 from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
@@ -102,11 +103,11 @@ async def _report(arguments: Arguments) -> Any:
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise JsonRpcInvalidParams(message='budget: expected a size such as "16GiB"')
-    names = arguments.get("parts", list, [])
-    try:
-        parts = parts_of(map(str, names)) if names else frozenset[Part]()
-    except ValueError as error:
-        raise JsonRpcInvalidParams(message=f"parts: {error}") from error
+    names = list(map(str, arguments.get("parts", list, [])))
+    for name in names:
+        if name not in set(Part):
+            raise JsonRpcInvalidParams(message=f"parts: {unknown_name('part', name, tuple(Part))}")
+    parts = frozenset(map(Part, names))
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
     module = await dump_set.module_for(dump_set.path) if Part.LINE in options.parts else None
@@ -137,7 +138,7 @@ async def _check(arguments: Arguments) -> Any:
 async def _explain(arguments: Arguments) -> Any:
     code = arguments.need("code", str)
     if code not in set(Code):
-        raise JsonRpcInvalidParams(message=f"no such code: {code}")
+        raise JsonRpcInvalidParams(message=unknown_name("code", code, tuple(Code)))
     page = explanation_path(Code(code))
     await arguments.state.client.show_document(page.as_uri())
     return page.read_text(encoding="utf-8")

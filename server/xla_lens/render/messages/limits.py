@@ -10,7 +10,7 @@ from xla_lens.model.checks.problems import (
     ReservedUnknown,
 )
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import exact
+from xla_lens.render.numbers import exact, exact_as_given
 
 
 def limit_message(problem: LimitProblem) -> str:
@@ -19,21 +19,21 @@ def limit_message(problem: LimitProblem) -> str:
         case PeakAboveLimit(space, peak_bytes, peak_step, limit_bytes):
             return (
                 f"{exact(peak_bytes)} of {space_name(space)} are live at step {peak_step}, more than the limit of "
-                f"{exact(limit_bytes)}."
+                f"{exact_as_given(limit_bytes)}."
             )
         case PeakUnknown(limit_bytes):
             return (
-                f"The peak cannot be compared with the limit of {exact(limit_bytes)}: the dump has no live ranges or "
-                "no allocations."
+                f"The peak cannot be compared with the limit of {exact_as_given(limit_bytes)}: the dump has no live "
+                "ranges or no allocations."
             )
         case ReservedAboveLimit(space, reserved_bytes, limit_bytes):
             return (
                 f"{exact(reserved_bytes)} of {space_name(space)} are reserved, "
-                f"more than the limit of {exact(limit_bytes)}. This is the largest allocation."
+                f"more than the limit of {exact_as_given(limit_bytes)}. This is the largest allocation."
             )
         case ReservedUnknown(limit_bytes):
             return (
-                f"The reserved bytes cannot be compared with the limit of {exact(limit_bytes)}: the dump has no "
-                "allocations."
+                f"The reserved bytes cannot be compared with the limit of {exact_as_given(limit_bytes)}: the dump has "
+                "no allocations."
             )
     assert_never(problem)

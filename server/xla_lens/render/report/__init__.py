@@ -78,7 +78,7 @@ def _parts(report: Report) -> Iterator[Sections]:
         for part_of_space in (*_SPACE_PARTS, *(_BIG_SPACE_PARTS if is_big else ())):
             yield part_of_space(report, space)
     yield donation_sections(report)
-    if step is not None and (report.end_step is None or step > report.end_step):
+    if step is not None and not report.has_step:
         yield (Section(missing_step(report, step)),)
 
 

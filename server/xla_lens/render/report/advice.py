@@ -8,7 +8,7 @@ from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import capitalized, counted, human
+from xla_lens.render.numbers import as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part as padding_cause
 from xla_lens.render.report.blocks import WIDEST_SHAPE, Name, Section, Sections, Table, Text, headers
 from xla_lens.render.report.values import (
@@ -104,7 +104,7 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     plan, space, dump = one.budget, space_of(report, one), report.dump
     if plan is None:
         return ()
-    budget = human(plan.budget_bytes)
+    budget, top = as_given(plan.budget_bytes), report.options.top
     if not len(plan.values):
         fits = f"The {space} peak already fits into {budget}"
         return (Section(fits if plan.is_reached else f"No set of buffers to remove makes {space} fit into {budget}"),)
@@ -119,10 +119,12 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
             live_range_text(dump, value),
             op_name_text(dump, value),
         )
-        for value in plan.values.tolist()
+        for value in plan.values[:top].tolist()
     )
     header = headers("size", "value", "live", "op_name", text=("value", "live", "op_name"))
-    return (Section(title, (Table(header, rows),)),)
+    left_out = len(plan.values) - len(rows)
+    rest = (f"... and {counted(left_out, 'more buffer')}",) if left_out else ()
+    return (Section(title, (Table(header, rows), *rest)),)
 
 
 # ---------------------------------------------------------------- donation

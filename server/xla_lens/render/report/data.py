@@ -77,7 +77,7 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     if {Part.ARENAS, Part.HISTORY} & parts:
         known["arenas"] = [_arena(report, arena) for arena in one.arenas]
     if Part.BUDGET in parts:
-        known["budget"] = one.budget and _budget(dump, one.budget)
+        known["budget"] = one.budget and _budget(dump, one.budget, top)
     return known
 
 
@@ -244,7 +244,7 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def _budget(dump: DumpSet, plan: BudgetPlan) -> dict[str, Any]:
+def _budget(dump: DumpSet, plan: BudgetPlan, top: int | None) -> dict[str, Any]:
     return {
         "budget_bytes": plan.budget_bytes,
         "is_reached": plan.is_reached,
@@ -252,7 +252,8 @@ def _budget(dump: DumpSet, plan: BudgetPlan) -> dict[str, Any]:
         "at_least": plan.at_least,
         "peak_bytes": plan.peak_bytes,
         "peak_step": plan.peak_step,
-        "values": _live_values(dump, plan.values),
+        "count": len(plan.values),
+        "values": _live_values(dump, plan.values[:top]),
     }
 
 

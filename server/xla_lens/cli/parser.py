@@ -1,0 +1,96 @@
+"""A parser of arguments with errors of one line, help for narrow terminals, and defaults from the environment."""
+
+import argparse
+import os
+import re
+import textwrap
+from collections.abc import Callable, Collection
+from typing import Any, Final, NoReturn
+
+from xla_lens.render.names import nearest, unknown_name
+
+VARIABLES: Final = tuple(
+    f"XLA_LENS_{name}" for name in ("BUDGET", "IGNORE", "MAX_PEAK", "MAX_RESERVED", "SELECT", "TOP")
+)
+"""The environment variables that stand for options: ``XLA_LENS_MAX_PEAK`` for ``--max-peak``."""
+
+_SIMILAR: Final = 0.88
+"""How similar (0 to 1) the name of a variable must be to one of ours to be a typing error."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments. `actions` are its arguments in their order."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.actions: list[argparse.Action] = []
+        super().__init__(*arguments, **{"formatter_class": _Help, **named})
+
+    def add_argument(self, *names: Any, **named: Any) -> argparse.Action:
+        """Add an argument."""
+        action = super().add_argument(*names, **named)
+        self.actions.append(action)
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit."""
+        message = re.sub(r"^argument (?=\S+:)", "", message)
+        hint = "" if re.search(r"[;?`]|\. ", message) else f"; see `{self.prog} --help`"
+        self.exit(2, f"{self.prog}: {message}{hint}\n")
+
+    def read_environment(self) -> None:
+        """Take the defaults of options from the environment; empty variables count as unset."""
+        given = {name: value for name, value in os.environ.items() if name.startswith("XLA_LENS_") and value}
+        for name in given.keys() - set(VARIABLES):
+            if close := nearest(name, VARIABLES, _SIMILAR):
+                self.error(f"unknown variable {name}; did you mean {close}?")
+        for action in self.actions:
+            name = f"XLA_LENS_{action.dest.upper()}"
+            if name in VARIABLES and name in given and callable(action.type):
+                try:
+                    self.set_defaults(**{action.dest: action.type(given[name])})
+                except argparse.ArgumentTypeError as error:
+                    self.error(f"{name}: {error}")
+
+    def reject(self, arguments: list[str]) -> NoReturn:
+        """Report the first of some arguments that the parser does not know."""
+        options = [option for action in self.actions for option in action.option_strings if option.startswith("--")]
+        unknown = next((name for name in arguments if name.startswith("-")), None)
+        if unknown is None:
+            self.error(f"unexpected argument {arguments[0]!r}")
+        self.error(unknown_name("option", unknown.partition("=")[0], options))
+
+
+def one_of(noun: str, allowed: Collection[str]) -> Callable[[str], str]:
+    """Return the type of an argument with a few allowed values."""
+
+    def value(text: str) -> str:
+        if text not in allowed:
+            raise argparse.ArgumentTypeError(unknown_name(noun, text, allowed))
+        return text
+
+    return value
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Fits help into the terminal, and never breaks a code or an option at its hyphens."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return _wrapped(" ".join(text.split()), width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Wrap paragraphs. Indented lines are examples: a command and what it does."""
+        lines: list[str] = []
+        for paragraph in re.split(r"\n(?=\n)|\n(?= )|(?<=:)\n", text):
+            example = re.fullmatch(r"(  \S.*?)  +(\S.*)", paragraph)
+            if example and len(paragraph) > width:
+                lines += [example[1], *(f"      {line}" for line in _wrapped(example[2], width - 6))]
+            elif paragraph.startswith(" "):
+                lines.append(paragraph)
+            else:
+                lines += [""] * paragraph.startswith("\n")
+                lines += _wrapped(" ".join(paragraph.split()), width)
+        return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
