@@ -263,8 +263,6 @@ def _parse(
     report_progress: Callable[[int], None],
 ) -> DumpFile:
     columns = read_columns(document.data, is_cancelled, report_progress)
-    # Build the line table now, so that the first request does not pay for it.
-    document.line_starts  # noqa: B018
     return DumpFile(kind, str(path), document, columns)
 
 

@@ -46,7 +46,9 @@ def load_set_of(
     """Load and analyse the set of a file. Files in `known` that have not changed are not read again. `report_progress`
     is called with the fraction that is done. Raises `Cancelled`.
     """
-    return load_set(set_files(path, texts), texts, known, is_cancelled, report_progress)
+    loaded, analysis = load_set(set_files(path, texts), texts, known, is_cancelled, report_progress)
+    analysis.prepare()
+    return loaded, analysis
 
 
 def load_module_of(

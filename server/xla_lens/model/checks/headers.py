@@ -90,10 +90,12 @@ def _shows_parameter(dump: DumpSet) -> Marks:
     indices = (dump.values.index[value], allocations.parameter_index[allocation])
     quote = dump.first_quote[dump.values.name[value]]
     is_maker = (np.maximum(indices[0], EMPTY_INDEX) == np.maximum(indices[1], EMPTY_INDEX)) & (quote != NONE)
-    allocation, quote = allocation[is_maker], quote[is_maker]
+    allocation = allocation[is_maker]
+    # The elements of a tuple share one quote.
+    quote, which = np.unique(quote[is_maker], return_inverse=True)
     spans = used.instruction_start[quote], used.instruction_end[quote]
     quotes = read_quotes(dump.used.document.data, *spans, QuoteParts.HEADS)
-    shows[allocation[quotes.parameter == allocations.parameter[allocation]]] = True
+    shows[allocation[quotes.parameter[which] == allocations.parameter[allocation]]] = True
     return shows
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import (
     NONE,
@@ -32,11 +32,8 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
     assignment = _holder(ordered, "allocations", "slices")
     used = _holder(ordered, "used_values")
     live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
-    names: dict[bytes, int] = {}
-    indices: dict[bytes, int] = {b"{}": EMPTY_INDEX}
-    numbered = {
-        id(file): (_numbers(file.columns.names, names), _numbers(file.columns.indices, indices)) for file in ordered
-    }
+    names, indices = _Numbering(()), _Numbering((b"{}",))
+    numbered = {id(file): (names.add(file.columns.names), indices.add(file.columns.indices)) for file in ordered}
 
     def columns(file: DumpFile | None) -> FileColumns:
         return file.columns if file else _NOTHING
@@ -45,12 +42,12 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
         if file is None:
             return table
         name_numbers, index_numbers = numbered[id(file)]
-        table = replace(table, name=taken(name_numbers, table.name))
-        return table if isinstance(table, Schedule) else replace(table, index=taken(index_numbers, table.index))
+        table = replace(table, name=_taken(name_numbers, table.name))
+        return table if isinstance(table, Schedule) else replace(table, index=_taken(index_numbers, table.index))
 
     allocations = columns(assignment).allocations
     if assignment:
-        place = taken(numbered[id(assignment)][1], allocations.parameter_index)
+        place = _taken(numbered[id(assignment)][1], allocations.parameter_index)
         allocations = replace(allocations, parameter_index=place)
     total = used if used and len(used.columns.totals) else assignment
     return DumpSet(
@@ -58,8 +55,8 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
         assignment=assignment,
         used=used,
         live=live,
-        names=tuple(names),
-        indices=tuple(indices),
+        names=names.texts,
+        indices=indices.texts,
         allocations=allocations,
         slices=renumbered(columns(assignment).slices, assignment),
         totals=columns(total).totals,
@@ -83,7 +80,26 @@ def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:
     return next((file for file in files if any(len(getattr(file.columns, table)) for table in tables)), None)
 
 
-def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:
-    """Return the number in the set for each number of a file. The last cell maps NONE to NONE."""
-    numbers = [all_numbers.setdefault(text, len(all_numbers)) for text in own]
-    return np.array([*numbers, NONE], np.int64)
+class _Numbering:
+    """Numbers for the names or the indices of all files, in the order in which the files are added."""
+
+    def __init__(self, texts: tuple[bytes, ...]) -> None:
+        self.texts = texts
+
+    def add(self, own: tuple[bytes, ...]) -> Column | None:
+        """Return the number in the set for each number of a file, None if they are the same. The last cell maps NONE to
+        NONE.
+        """
+        if own[: len(self.texts)] == self.texts:
+            self.texts = own
+            return None
+        if self.texts[: len(own)] == own:
+            return None
+        known = {text: number for number, text in enumerate(self.texts)}
+        numbers = [known.setdefault(text, len(known)) for text in own]
+        self.texts = tuple(known)
+        return np.array([*numbers, NONE], np.int64)
+
+
+def _taken(numbers: Column | None, column: Column) -> Column:
+    return column if numbers is None else taken(numbers, column)
