@@ -21,15 +21,15 @@ module_0001.jit_f.*-buffer-assignment.txt, a folder of dumps, or - for standard 
 
 _EXAMPLES: Final = """\
 examples:
-  xla-lens report dumps/                        where the memory of each module goes
-  xla-lens report FILE --top 50                 the 50 largest buffers at the peak
-  xla-lens report FILE --at 120                 what is live at step 120
-  xla-lens report FILE --budget 16GiB           which buffers to remove to fit into 16 GiB
-  xla-lens report FILE --output-format json     the report for other programs
-  xla-lens report FILE --output-format html     the memory map, for a browser
-  xla-lens check dumps/                         verify all dumps in a folder
-  xla-lens explain overlapping-slices           what a finding means
-  xla-lens server                               the language server, on standard input and output
+  xla-lens report dumps/                      where the memory goes
+  xla-lens report FILE --top 50               the 50 largest buffers at the peak
+  xla-lens report FILE --at 120               what is live at step 120
+  xla-lens report FILE --budget 16GiB         which buffers to remove to fit
+  xla-lens report FILE --output-format json   the report for programs
+  xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens check dumps/                       verify all dumps in a folder
+  xla-lens explain overlapping-slices         what a finding means
+  xla-lens server                             the language server, for editors
 
 Sizes: 16GiB is 16 x 2^30 bytes, 16GB is 16 x 10^9 bytes, and 16G, as XLA prints it, is 16GiB.
 

@@ -1,7 +1,6 @@
 """`xla-lens report`: where the memory of a dump goes, as text, Markdown, JSON or HTML."""
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
@@ -28,7 +28,7 @@ _WIDTH_OF_FILES: Final = 200
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.output_format == "html":
-        print("\n".join(_page(arguments.paths)))
+        print_page("\n".join(_page(arguments.paths)))
         return 0
     is_json = arguments.output_format == "json"
     options = report_options(
@@ -40,7 +40,7 @@ def run_report(arguments: argparse.Namespace) -> int:
     )
     reports = _reports(find_dumps(arguments.paths), options)
     if is_json:
-        print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
+        print_json([report_data(one) for one in reports])
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
     for number, one in enumerate(reports):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_error
 from xla_lens.cli.progress import ProgressBar
 from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
 from xla_lens.model.analysis import Analysis
@@ -87,7 +88,7 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
     if skipped:
-        print(_skipped(skipped), file=sys.stderr)
+        print_error(_skipped(skipped))
     return DumpSets(tuple(found.values()), opened)
 
 
