@@ -5,7 +5,7 @@ Everything else in this package may change without notice.
 
 from pathlib import Path
 
-from xla_lens.files import NotADump, find_set, load_set
+from xla_lens.files import NotADump, find_set, load_set, log_blocks
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.alive import Ending, Reason, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
@@ -23,7 +23,9 @@ from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
+from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
 
 __all__ = [
     "AllocationHistory",
@@ -42,6 +44,8 @@ __all__ = [
     "MemorySpace",
     "NextPeaks",
     "NotADump",
+    "OomJoin",
+    "OomMessage",
     "Padding",
     "PaddingAtStep",
     "PrintedPeak",
@@ -54,11 +58,13 @@ __all__ = [
     "explain_printed_peak",
     "find_donation",
     "frames_of",
+    "join_oom",
     "last_uses",
     "live_values",
     "load",
     "load_module",
     "next_peaks",
+    "oom_messages",
     "owned_bytes",
     "padding_at",
     "padding_of",
@@ -83,3 +89,12 @@ def load_module(path: str | Path) -> HloModule | None:
     """
     loaded = load_module_of_set(find_set(Path(path)), {}, None, lambda: False)
     return loaded.module if loaded else None
+
+
+def oom_messages(log: str | Path) -> tuple[OomMessage, ...]:
+    """Return XLA's out-of-memory messages in a log, which may be compressed with gzip, each once and in their order.
+
+    `join_oom` joins a message with a dump. Raises `OSError` if the log cannot be read.
+    """
+    with Path(log).open("rb") as stream:
+        return read_oom_log(log_blocks(stream, str(log))).messages

@@ -298,6 +298,12 @@ def test_bad_files_give_findings_and_no_traceback(
     assert (status, err) == (0, "")
 
 
+def test_closed_pipe_is_not_an_error() -> None:
+    command = f"{sys.executable} -m xla_lens report {DUMPS} | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_other_commands_do_not_import_the_server() -> None:
     """Importing it takes longer than they take to run."""
     script = f"import sys, xla_lens.cli.main as m; m.main(['check', {str(SEED)!r}]); assert 'pygls' not in sys.modules"
