@@ -33,13 +33,16 @@ def run_report(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     reports = _reports(find_dumps(arguments.paths), options)
     if arguments.output_format == "json":
-        print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
-        return 0
+        found = [(report_data(one), one.is_sound) for one in reports]
+        print(json.dumps([data for data, _ in found], indent=2, ensure_ascii=False))
+        return int(not all(is_sound for _, is_sound in found))
+    is_sound = True
     width = output_width()
     for number, one in enumerate(reports):
         lines = report_text(one, width) if arguments.output_format == "text" else report_markdown(one)
         print("\n" * bool(number) + "\n".join(lines))
-    return 0
+        is_sound &= one.is_sound
+    return int(not is_sound)
 
 
 def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
