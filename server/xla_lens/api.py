@@ -18,6 +18,9 @@ from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.diff.breakdowns import By, Group
+from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
+from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
@@ -32,12 +35,16 @@ __all__ = [
     "Analysis",
     "Arena",
     "BudgetPlan",
+    "By",
     "BytesByLine",
     "BytesByOp",
+    "Change",
+    "Comparison",
     "Donation",
     "DumpSet",
     "Ending",
     "Finding",
+    "Group",
     "HloModule",
     "LiveBytes",
     "Memory",
@@ -50,11 +57,15 @@ __all__ = [
     "PaddingAtStep",
     "PrintedPeak",
     "Reason",
+    "SpaceComparison",
     "StackFrame",
+    "ValueChanges",
+    "ValueClass",
     "allocation_history",
     "arenas",
     "bytes_by_line",
     "bytes_by_op",
+    "compare",
     "explain_printed_peak",
     "find_donation",
     "frames_of",
@@ -98,3 +109,20 @@ def oom_messages(log: str | Path) -> tuple[OomMessage, ...]:
     """
     with Path(log).open("rb") as stream:
         return read_oom_log(log_blocks(stream, str(log))).messages
+
+
+def compare(
+    old: Analysis | str | Path,
+    new: Analysis | str | Path,
+    old_module: HloModule | None = None,
+    new_module: HloModule | None = None,
+) -> Comparison:
+    """Compare two dumps: what changed, to the byte.
+
+    Each is an analysis, or a path as `load` takes it; of a path, the HLO module is loaded, too. The rows of each
+    breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row of
+    `values`.
+    """
+    old_side = (old, old_module) if isinstance(old, Analysis) else (load(old), load_module(old))
+    new_side = (new, new_module) if isinstance(new, Analysis) else (load(new), load_module(new))
+    return compare_analyses(*old_side, *new_side)
