@@ -2,6 +2,7 @@
 
 from tree_sitter_xla_dump._binding import (
     Column,
+    covered_changes,
     language_hlo,
     language_xla_dump,
     number_texts,
@@ -10,4 +11,13 @@ from tree_sitter_xla_dump._binding import (
     same_texts,
 )
 
-__all__ = ["Column", "language_hlo", "language_xla_dump", "number_texts", "read_quotes", "read_rows", "same_texts"]
+__all__ = [
+    "Column",
+    "covered_changes",
+    "language_hlo",
+    "language_xla_dump",
+    "number_texts",
+    "read_quotes",
+    "read_rows",
+    "same_texts",
+]

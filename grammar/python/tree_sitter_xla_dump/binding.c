@@ -17,6 +17,9 @@ PyObject *number_texts(PyObject *self, PyObject *args);
 PyObject *same_texts(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
 
+// sweep.c
+PyObject *covered_changes(PyObject *self, PyObject *args);
+
 static PyObject *language_xla_dump(PyObject *self, PyObject *args) {
   (void)self, (void)args;
   return PyCapsule_New((void *)tree_sitter_xla_dump(), "tree_sitter.Language", NULL);
@@ -34,6 +37,7 @@ static PyMethodDef METHODS[] = {
   {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
   {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
+  {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
   {NULL, NULL, 0, NULL},
 };
 

@@ -4,15 +4,21 @@
 
 typedef struct {
   PyObject_HEAD
-  int64_t *cells;
-  Py_ssize_t count;
+  void *cells;
+  Py_ssize_t count, cell_size;
 } Column;
 
 static int column_buffer(PyObject *self, Py_buffer *view, int flags) {
   Column *column = (Column *)self;
   static int64_t nothing;
-  void *cells = column->count ? (void *)column->cells : (void *)&nothing;
-  return PyBuffer_FillInfo(view, self, cells, column->count * (Py_ssize_t)sizeof(int64_t), 1, flags);
+  void *cells = column->count ? column->cells : (void *)&nothing;
+  if (PyBuffer_FillInfo(view, self, cells, column->count * column->cell_size, 1, flags) < 0) return -1;
+  // numpy tells `long` and `long long` apart even if they have the same size.
+  static char narrow[] = "i", wide[] = "q", wide_as_long[] = "l";
+  if (flags & PyBUF_FORMAT) view->format = column->cell_size == sizeof(int) ? narrow : sizeof(long) == 8 ? wide_as_long : wide;
+  view->itemsize = column->cell_size;
+  if (flags & PyBUF_ND) view->shape = &column->count;
+  return 0;
 }
 
 static void column_dealloc(PyObject *self) {
@@ -38,14 +44,15 @@ PyObject *column_type(void) {
   return type;
 }
 
-PyObject *column_of(int64_t *cells, size_t count) {
+PyObject *column_of(void *cells, size_t count, size_t cell_size) {
   Column *column = (Column *)PyType_GenericAlloc((PyTypeObject *)column_type(), 0);
   if (!column) {
     free(cells);
     return NULL;
   }
-  int64_t *fitting = realloc(cells, count ? count * sizeof *cells : 1);
+  void *fitting = realloc(cells, count ? count * cell_size : 1);
   column->cells = fitting ? fitting : cells;
   column->count = (Py_ssize_t)count;
+  column->cell_size = (Py_ssize_t)cell_size;
   return (PyObject *)column;
 }

@@ -1,4 +1,4 @@
-// A column of 64-bit integers that numpy reads in place.
+// A column of 32-bit or 64-bit integers that numpy reads in place.
 
 #ifndef XLA_DUMP_COLUMN_H
 #define XLA_DUMP_COLUMN_H
@@ -11,7 +11,7 @@
 // The type of columns, a borrowed reference. On failure, sets an exception and returns NULL.
 PyObject *column_type(void);
 
-// A column of cells from malloc, which it owns from now on, even if this fails.
-PyObject *column_of(int64_t *cells, size_t count);
+// A column of cells from malloc, which it owns from now on, even if this fails. `cell_size` is 4 or 8.
+PyObject *column_of(void *cells, size_t count, size_t cell_size);
 
 #endif

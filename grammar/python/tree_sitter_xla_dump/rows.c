@@ -20,22 +20,34 @@ enum { LINES_BETWEEN_CHECKS = 1 << 14 };
 
 // ---------------------------------------------------------------- columns
 
-// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py); the number of columns of each.
+#define BIT(number) (UINT64_C(1) << (number))
+
+// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py): the number of columns of each, and which of them
+// hold numbers that the dump prints, which may have 64 bits. All others hold offsets, rows and counts of rows.
 #define TABLES(X) \
-  X(ALLOCATIONS, 14) X(SLICES, 12) X(USED_VALUE_ROWS, 12) X(POSITION_ROWS, 5) X(USE_ROWS, 6) X(SCHEDULE, 5) \
-  X(LIVE_RANGE_ROWS, 7) X(PEAKS, 5) X(PEAK_BUFFERS, 7) X(STACK_TRACE_HEADERS, 3) X(STACK_TRACE_ROWS, 8) X(TOTALS, 5) \
-  X(OTHER_COLOR_VALUES, 3) X(LIVE_RANGE_HEADERS, 3) X(REPORT_ALLOCATIONS, 9) X(REPORT_SPACES, 8) X(REPORT_ROWS, 12) \
-  X(REPORT_TABLES, 8) X(SECTION_ROWS, 3) X(UNKNOWN_LINES, 2) X(OTHER_MODULES, 4)
+  X(ALLOCATIONS, 14, BIT(4) | BIT(5) | BIT(6) | BIT(8)) X(SLICES, 12, BIT(3) | BIT(6) | BIT(9) | BIT(10)) \
+  X(USED_VALUE_ROWS, 12, BIT(6) | BIT(9)) X(POSITION_ROWS, 5, 0) X(USE_ROWS, 6, BIT(4)) X(SCHEDULE, 5, BIT(2)) \
+  X(LIVE_RANGE_ROWS, 7, BIT(5) | BIT(6)) X(PEAKS, 5, BIT(4)) X(PEAK_BUFFERS, 7, BIT(5) | BIT(6)) \
+  X(STACK_TRACE_HEADERS, 3, BIT(2)) X(STACK_TRACE_ROWS, 8, BIT(5) | BIT(6) | BIT(7)) X(TOTALS, 5, BIT(2)) \
+  X(OTHER_COLOR_VALUES, 3, BIT(2)) X(LIVE_RANGE_HEADERS, 3, BIT(2)) X(REPORT_ALLOCATIONS, 9, BIT(2)) \
+  X(REPORT_SPACES, 8, BIT(4) | BIT(5)) X(REPORT_ROWS, 12, BIT(2) | BIT(3) | BIT(4) | BIT(10)) \
+  X(REPORT_TABLES, 8, BIT(2) | BIT(3) | BIT(7)) X(SECTION_ROWS, 3, 0) X(UNKNOWN_LINES, 2, 0) X(OTHER_MODULES, 4, 0)
 
 enum Table {
-#define X(name, width) name,
+#define X(name, width, printed) name,
   TABLES(X)
 #undef X
   TABLE_COUNT
 };
 
 static const int WIDTHS[TABLE_COUNT] = {
-#define X(name, width) width,
+#define X(name, width, printed) width,
+  TABLES(X)
+#undef X
+};
+
+static const uint64_t PRINTED[TABLE_COUNT] = {
+#define X(name, width, printed) printed,
   TABLES(X)
 #undef X
 };
@@ -43,7 +55,7 @@ static const int WIDTHS[TABLE_COUNT] = {
 enum { MAX_WIDTH = 14 };
 
 typedef struct {
-  int64_t *columns[MAX_WIDTH];
+  void *columns[MAX_WIDTH];
   size_t count, capacity;
 } Rows;
 
@@ -72,7 +84,6 @@ enum Part {
 // The values of `Section` in server/xla_lens/syntax/columns.py, NONE for parts that are not sections.
 static const int SECTION_OF[] = {NONE, 0, NONE, NONE, 1, NONE, 2, 3, 4, 5, 6, 7, 7, NONE, 7, NONE, NONE};
 
-#define BIT(kind) (UINT64_C(1) << (kind))
 #define USED_VALUE_LINES (BIT(POSITIONS) | BIT(POSITION) | BIT(USES) | BIT(USE) | BIT(NO_USES) | BIT(FROM_INSTRUCTION))
 
 // The kinds of lines that may appear directly in each part, as in grammar.js. At the top level, any kind may.
@@ -132,20 +143,32 @@ typedef struct {
 
 static int64_t offset_of(const Reader *reader, const uint8_t *at) { return at - reader->lexer.start; }
 
+// Offsets, rows and counts take 32 bits, unless the file is too long for that.
+static size_t cell_size(const Reader *reader, enum Table table, int column) {
+  bool is_long = reader->lexer.end - reader->lexer.start > INT32_MAX;
+  return is_long || PRINTED[table] & BIT(column) ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static void set_cell(const Reader *reader, enum Table table, int column, size_t row, int64_t cell) {
+  void *cells = reader->rows[table].columns[column];
+  if (cell_size(reader, table, column) == sizeof(int64_t)) ((int64_t *)cells)[row] = cell;
+  else ((int32_t *)cells)[row] = (int32_t)cell;
+}
+
 static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
   Rows *rows = &reader->rows[table];
   int width = WIDTHS[table];
   if (rows->count == rows->capacity) {
     size_t capacity = rows->capacity ? rows->capacity + rows->capacity / 2 : 16;
     for (int i = 0; i < width; i++) {
-      if (!grow(&rows->columns[i], capacity * sizeof(int64_t))) {
+      if (!grow(&rows->columns[i], capacity * cell_size(reader, table, i))) {
         reader->is_out_of_memory = true;
         return;
       }
     }
     rows->capacity = capacity;
   }
-  for (int i = 0; i < width; i++) rows->columns[i][rows->count] = cells[i];
+  for (int i = 0; i < width; i++) set_cell(reader, table, i, rows->count, cells[i]);
   rows->count++;
 }
 
@@ -335,7 +358,7 @@ static int64_t row_count(const Reader *reader, enum Table table) { return (int64
 static void close_part(Reader *reader) {
   Frame frame = array_pop(&reader->stack);
   int64_t *cells = frame.cells;
-  if (frame.section != NONE) reader->rows[SECTION_ROWS].columns[1][frame.section] = reader->end;
+  if (frame.section != NONE) set_cell(reader, SECTION_ROWS, 1, (size_t)frame.section, reader->end);
   if (reader->is_elsewhere) return;
   switch (frame.part) {
     case ALLOCATION_PART:
@@ -818,7 +841,7 @@ static PyObject *tables_of(Reader *reader) {
     Rows *rows = &reader->rows[table];
     PyObject *columns = PyList_New(WIDTHS[table]);
     for (int i = 0; columns && i < WIDTHS[table]; i++) {
-      PyObject *column = column_of(rows->columns[i], rows->count);
+      PyObject *column = column_of(rows->columns[i], rows->count, cell_size(reader, table, i));
       rows->columns[i] = NULL;
       if (!column || PyList_SetItem(columns, i, column) < 0) Py_CLEAR(columns);
     }

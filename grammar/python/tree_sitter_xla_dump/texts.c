@@ -68,8 +68,8 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
     }
     Py_END_ALLOW_THREADS
     if (numbers && rows && !distinct.is_out_of_memory) {
-      PyObject *number = column_of(numbers, (size_t)spans.count);
-      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size));
+      PyObject *number = column_of(numbers, (size_t)spans.count, sizeof(int64_t));
+      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size, sizeof(int64_t)));
     } else {
       free(numbers);
       free(rows);
@@ -100,7 +100,7 @@ PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
         same[i] = (size_t)(right.end - right.at) == length && memcmp(left.at, right.at, length) == 0;
       }
       Py_END_ALLOW_THREADS
-      result = same ? column_of(same, (size_t)one.count) : PyErr_NoMemory();
+      result = same ? column_of(same, (size_t)one.count, sizeof(int64_t)) : PyErr_NoMemory();
     }
   }
   release_spans(&one);
@@ -297,9 +297,9 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
     Py_END_ALLOW_THREADS
     if (is_complete && !operands.is_out_of_memory) {
       PyObject *found[QUOTE_COLUMNS];
-      for (int column = 0; column < QUOTE_COLUMNS; column++) found[column] = column_of(columns[column], (size_t)spans.count);
+      for (int column = 0; column < QUOTE_COLUMNS; column++) found[column] = column_of(columns[column], (size_t)spans.count, sizeof(int64_t));
       result = Py_BuildValue("(NNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[PARAMETER],
-                             found[OPERAND_COUNT], column_of(operands.numbers, operands.count));
+                             found[OPERAND_COUNT], column_of(operands.numbers, operands.count, sizeof(int64_t)));
     } else {
       for (int column = 0; column < QUOTE_COLUMNS; column++) free(columns[column]);
       free(operands.numbers);

@@ -1,7 +1,6 @@
-"""The command line: `xla-lens report`, `check`, `explain`, `oom` and `server`.
+"""The command line: `xla-lens report`, `xla-lens check`, `xla-lens explain`, `xla-lens server`.
 
-The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
-not run.
+The exit status is 0 on success, 1 if `check` reports an error or a warning, 2 if a command could not run.
 """
 
 import argparse
@@ -35,10 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     """Run the command. Each is imported when it runs, so that none waits for what only another needs."""
     match options.command:
-        case "report" if options.oom:
-            from xla_lens.cli.oom import run_report_of_oom
-
-            return run_report_of_oom(options)
         case "report":
             from xla_lens.cli.report import run_report
 
@@ -51,10 +46,6 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.explain import run_explain
 
             return run_explain(options)
-        case "oom":
-            from xla_lens.cli.oom import run_oom
-
-            return run_oom(options)
         case _:
             return _run_server(options)
 

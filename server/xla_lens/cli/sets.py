@@ -75,7 +75,7 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         try:
             sets = _sets_at(path, opened)
         except NotADump as error:
-            if path.is_dir() or path == STANDARD_INPUT:
+            if path.is_dir() or path == _STANDARD_INPUT:
                 raise CannotRun(str(error)) from error
             skipped.append(error)
             continue
@@ -91,12 +91,12 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     return DumpSets(tuple(found.values()), opened)
 
 
-STANDARD_INPUT: Final = Path("-")
+_STANDARD_INPUT: Final = Path("-")
 _LABEL_OF_INPUT: Final = Path("<stdin>")
 
 
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
-    if path != STANDARD_INPUT:
+    if path != _STANDARD_INPUT:
         sets = find_sets(path)
     else:
         if _LABEL_OF_INPUT not in opened:

@@ -1,5 +1,6 @@
 """The contents of one dump file as columns of integers: one table for each kind of line, one row for each line.
 
+Offsets, rows and counts of rows have 32 bits, except in files of 2 GiB or more; numbers that the dump prints have 64.
 Every table has `start` and `end`, the bytes of the row in the file without indentation and line end; rows are in the
 order of the file. Names and shape indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
@@ -12,7 +13,7 @@ from typing import Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Column: TypeAlias = NDArray[np.int64]
+Column: TypeAlias = NDArray[np.signedinteger]
 
 NONE: Final = -1
 """In any column: the line does not contain the value."""

@@ -28,9 +28,9 @@ def same_texts(
 
 def column(cells: tree_sitter_xla_dump.Column) -> Column:
     """Return a column that C code has filled."""
-    return np.frombuffer(memoryview(cells), np.int64)
+    return np.asarray(memoryview(cells))
 
 
-def cells(column: Column) -> Column:
+def cells(column: Column) -> NDArray[np.int64]:
     """Return a column in the form that C code reads."""
     return np.ascontiguousarray(column, np.int64)

@@ -253,9 +253,9 @@ class _Groups:
     def rows(self, allocation: Column, offset: Column) -> Column:
         """Return the group at each offset of each allocation, NONE if there is none."""
         offsets = distinct(self.offset)
-        own = self.allocation * len(offsets) + offsets.searchsorted(self.offset)
+        own = self.allocation.astype(np.int64) * len(offsets) + offsets.searchsorted(self.offset)
         place = found(offsets, offset)
-        return np.where(place != NONE, found(own, allocation * len(offsets) + place), NONE)
+        return np.where(place != NONE, found(own, allocation.astype(np.int64) * len(offsets) + place), NONE)
 
 
 def _groups(dump: DumpSet) -> _Groups:

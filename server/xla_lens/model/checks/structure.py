@@ -139,7 +139,8 @@ def _second_positions(file: DumpFile) -> Column:
     end = np.iinfo(np.int64).max
     first_use = np.append(uses.start, end)[np.minimum(values.first_use, len(uses))]
     limit = np.where(values.use_count > 0, first_use, end)
-    limit = np.minimum(limit, np.where(values.instruction_start != NONE, values.instruction_start, end))
+    quote = values.instruction_start.astype(np.int64)
+    limit = np.minimum(limit, np.where(quote != NONE, quote, end))
     return np.flatnonzero(positions.start > np.append(limit, end)[positions.value])
 
 

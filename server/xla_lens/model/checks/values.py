@@ -162,7 +162,7 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
         return
     undefined = (values.used_value == NONE) & ~tainted.values
     unassigned = (values.slice == NONE) & ~tainted.values
-    names = (values.name * len(dump.indices) + np.maximum(values.index, 0)).tolist()
+    names = (values.name.astype(np.int64) * len(dump.indices) + np.maximum(values.index, 0)).tolist()
     same: dict[int, list[int]] = {}
     for other in np.flatnonzero(unassigned)[::-1].tolist():
         same.setdefault(names[other], []).append(other)
@@ -271,7 +271,7 @@ def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         return
     value = taken(dump.value_of_used_value, positions.value)
     known = np.flatnonzero(~is_marked(tainted.used_values, positions.value) & ~is_marked(tainted.values, value))
-    key = positions.name * (len(dump.indices) + 1) + positions.index + 1
+    key = positions.name.astype(np.int64) * (len(dump.indices) + 1) + positions.index + 1
     order = known[np.argsort(key[known], kind="stable")]
     again = np.flatnonzero(np.diff(key[order]) == 0)
     is_definition = np.arange(len(positions)) == taken(dump.used_values.first_position, positions.value)

@@ -6,8 +6,9 @@ share bytes and more than that one step, which is how XLA's heap simulator reads
 
 The byte ranges between neighboring bounds of slots are the leaves of a binary tree. A slot fills at most two nodes on
 each level of the tree and crosses at most two: the ancestors of those that it fills. All slots of all allocations are
-processed together, level by level from the leaves to the root. That takes O(n log n) for each level, whatever the
-slots look like, with all loops in numpy.
+processed together. Covered bytes are updated event by event in C, which takes O(log n) for each. Collisions are found
+level by level from the leaves to the root, which takes O(n log n) for each level, whatever the slots look like, with
+all loops in numpy.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.texts import cells, column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,29 +115,9 @@ def _events(slots: Slots, end: Column) -> _Events:
 
 def _covered(slots: Slots, event: _Events) -> Column:
     """How many more bytes are covered after each event."""
-    count = len(event.slot)
-    end_event, start_event = np.zeros((2, len(slots)), np.int64)
-    numbers = np.arange(count)
-    start_event[event.slot[event.is_start]] = numbers[event.is_start]
-    end_event[event.slot[~event.is_start]] = numbers[~event.is_start]
-    # The changes below a node have ascending keys, first by node, then by event.
-    keys, changes = _NO_ROWS, _NO_ROWS
-    for lengths, node, filling in _levels(slots):
-        own = node * count
-        keys = keys // (2 * count) * count + keys % count
-        all_keys = np.concatenate((keys, own + start_event[filling], own + end_event[filling]))
-        order = np.argsort(all_keys, kind="stable")
-        below = np.concatenate((changes, np.zeros(2 * len(node), np.int64)))[order]
-        fills = np.repeat((0, 1, -1), (len(keys), len(node), len(node)))[order]
-        # An event that changes both halves becomes one change. No slot is left at the end of a node.
-        is_last = np.append(np.diff(all_keys[order]) != 0, True)[: len(order)]
-        keys = all_keys[order][is_last]
-        is_full, below = fills.cumsum()[is_last] > 0, below.cumsum()[is_last]
-        changes = np.diff(np.where(is_full, lengths[keys // count], below), prepend=0)
-        keys, changes = keys[changes != 0], changes[changes != 0]
-    deltas = np.zeros(count, np.int64)
-    deltas[keys] = changes
-    return deltas
+    lengths, low, high = _leaves(slots)
+    events = np.where(event.is_start, event.slot, ~event.slot)
+    return column(covered_changes(*map(cells, (lengths, low, high, events))))
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:
@@ -180,12 +163,12 @@ def _partners(slots: Slots) -> tuple[Column, Column]:
 _NO_ROWS = np.zeros(0, np.int64)
 
 
-def _levels(slots: Slots) -> Iterator[tuple[Column, Column, Column]]:
-    """The levels of the tree from the leaves to the root: the bytes of each node, and pairs of a node and a slot that
-    fills it but not its parent. The leaf between two allocations has no bytes.
+def _leaves(slots: Slots) -> tuple[Column, Column, Column]:
+    """The bytes of each leaf, and for each slot its first leaf and the one behind its last. The leaf between two
+    allocations has no bytes.
     """
     if not len(slots):
-        return
+        return _NO_ROWS, _NO_ROWS, _NO_ROWS
     allocation, bounds = np.tile(slots.allocation, 2), np.concatenate((slots.offset, slots.end_offset))
     order = np.lexsort((bounds, allocation))
     steps = np.diff(bounds[order])
@@ -195,6 +178,16 @@ def _levels(slots: Slots) -> Iterator[tuple[Column, Column, Column]]:
     leaf[order[1:]] = is_new.cumsum()
     low, high = np.split(leaf, 2)
     lengths = np.where(is_same, steps, 0)[is_new]
+    return lengths, low, high
+
+
+def _levels(slots: Slots) -> Iterator[tuple[Column, Column, Column]]:
+    """The levels of the tree from the leaves to the root: the bytes of each node, and pairs of a node and a slot that
+    fills it but not its parent.
+    """
+    if not len(slots):
+        return
+    lengths, low, high = _leaves(slots)
     lengths = np.append(lengths, np.zeros((1 << (len(lengths) - 1).bit_length()) - len(lengths), np.int64))
     while True:
         left, right = (np.flatnonzero((low < high) & (odd % 2 == 1)) for odd in (low, high))

@@ -189,7 +189,7 @@ class DumpSet:
 
     def _keys(self, name: Column, index: Column) -> Column:
         """Return one number for a name and an index. A missing index counts as `{}`."""
-        return name * len(self.indices) + np.maximum(index, EMPTY_INDEX)
+        return name.astype(np.int64) * len(self.indices) + np.maximum(index, EMPTY_INDEX)
 
     def shape(self, value: int) -> bytes | None:
         """Return the shape of a value with its layout, None if it is in no allocation."""
