@@ -24,7 +24,7 @@ _EDGES = ("lsp", "cli")
 _ONLY_IN = {
     "tree_sitter": {"syntax"},
     "tree_sitter_xla_dump": {"syntax", "model"},
-    "pygls": {"lsp"},
+    "pygls": set(),
     "lsprotocol": {"lsp"},
     "asyncio": {"lsp"},
     "argparse": {"cli"},
@@ -156,7 +156,7 @@ def test_import_cycle_is_found_wherever_the_import_is(hidden: str) -> None:
         TopologicalSorter(graph).prepare()
 
 
-# ---------------------------------------------------------------- pygls and lsprotocol
+# ---------------------------------------------------------------- lsprotocol
 
 
 def _is_private(name: str) -> bool:
@@ -181,13 +181,12 @@ def _private_names(library: str) -> set[str]:
 
 
 def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:
-    """Where a module uses a private name of pygls or lsprotocol: imports it, reads it from another object than `self`,
+    """Where a module uses a private name of lsprotocol: imports it, reads it from another object than `self`,
     or uses or overrides it in a subclass.
     """
-    libraries = ("pygls", "lsprotocol")
     imported: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in libraries:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lsprotocol":
             imported |= {alias.asname or alias.name for alias in node.names}
             names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
             yield from (f"import of {name}" for name in names if _is_private(name))
@@ -199,7 +198,7 @@ def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)}"
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base).split(".")[0] in imported for base in node.bases):
-            private = _private_names("pygls") | _private_names("lsprotocol")
+            private = _private_names("lsprotocol")
             for inner in ast.walk(node):
                 name = getattr(inner, "attr", None) or getattr(inner, "name", None)
                 if name in private:
@@ -214,13 +213,12 @@ def test_no_private_name_of_a_library_is_used(path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from pygls.lsp._capabilities import get_capability",
-        "from pygls.protocol import _dict_to_object",
-        "def f(server):\n    return server.protocol._request_futures",
-        "from pygls.protocol import JsonRPCProtocol\n"
-        "class P(JsonRPCProtocol):\n    def f(self):\n        return self._shutdown",
-        "from pygls.protocol import JsonRPCProtocol\n"
-        "class P(JsonRPCProtocol):\n    def _send_data(self, data):\n        pass",
+        "from lsprotocol._hooks import register_hooks",
+        "from lsprotocol.types import _resolve_forward_references",
+        "def f(server):\n    return server.protocol._requests",
+        "from lsprotocol.types import Position\nclass P(Position):\n    def f(self):\n        return self._hooks",
+        "from lsprotocol.types import Position\n"
+        "class P(Position):\n    def _resolve_forward_references(self):\n        pass",
     ],
 )
 def test_use_of_a_private_name_is_found(text: str) -> None:

@@ -68,7 +68,7 @@ def test_semantic_token_scopes_use_tokens_of_the_server() -> None:
     for scopes in CONTRIBUTED["semanticTokenScopes"]:
         for selector in scopes["scopes"]:
             kind, *modifiers = selector.split(".")
-            assert kind in {one.value for one in TOKEN_TYPES}
+            assert kind in TOKEN_TYPES
             assert set(modifiers) <= set(TOKEN_MODIFIERS)
 
 

@@ -5,7 +5,7 @@ Everything else in this package may change without notice.
 
 from pathlib import Path
 
-from xla_lens.files import NotADump, find_set, load_set
+from xla_lens.files import NotADump, find_set, load_set, log_blocks
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.alive import Ending, Reason, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
@@ -18,47 +18,64 @@ from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.diff.breakdowns import By, Group
+from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
+from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
+from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
 
 __all__ = [
     "AllocationHistory",
     "Analysis",
     "Arena",
     "BudgetPlan",
+    "By",
     "BytesByLine",
     "BytesByOp",
+    "Change",
+    "Comparison",
     "Donation",
     "DumpSet",
     "Ending",
     "Finding",
+    "Group",
     "HloModule",
     "LiveBytes",
     "Memory",
     "MemorySpace",
     "NextPeaks",
     "NotADump",
+    "OomJoin",
+    "OomMessage",
     "Padding",
     "PaddingAtStep",
     "PrintedPeak",
     "Reason",
+    "SpaceComparison",
     "StackFrame",
+    "ValueChanges",
+    "ValueClass",
     "allocation_history",
     "arenas",
     "bytes_by_line",
     "bytes_by_op",
+    "compare",
     "explain_printed_peak",
     "find_donation",
     "frames_of",
+    "join_oom",
     "last_uses",
     "live_values",
     "load",
     "load_module",
     "next_peaks",
+    "oom_messages",
     "owned_bytes",
     "padding_at",
     "padding_of",
@@ -83,3 +100,29 @@ def load_module(path: str | Path) -> HloModule | None:
     """
     loaded = load_module_of_set(find_set(Path(path)), {}, None, lambda: False)
     return loaded.module if loaded else None
+
+
+def oom_messages(log: str | Path) -> tuple[OomMessage, ...]:
+    """Return XLA's out-of-memory messages in a log, which may be compressed with gzip, each once and in their order.
+
+    `join_oom` joins a message with a dump. Raises `OSError` if the log cannot be read.
+    """
+    with Path(log).open("rb") as stream:
+        return read_oom_log(log_blocks(stream, str(log))).messages
+
+
+def compare(
+    old: Analysis | str | Path,
+    new: Analysis | str | Path,
+    old_module: HloModule | None = None,
+    new_module: HloModule | None = None,
+) -> Comparison:
+    """Compare two dumps: what changed, to the byte.
+
+    Each is an analysis, or a path as `load` takes it; of a path, the HLO module is loaded, too. The rows of each
+    breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row of
+    `values`.
+    """
+    old_side = (old, old_module) if isinstance(old, Analysis) else (load(old), load_module(old))
+    new_side = (new, new_module) if isinstance(new, Analysis) else (load(new), load_module(new))
+    return compare_analyses(*old_side, *new_side)

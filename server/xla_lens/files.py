@@ -4,6 +4,7 @@ This is the only module below the language server and the command line that read
 files and the files beside them with the same stem, and never leaves a requested folder.
 """
 
+import codecs
 import itertools
 import os
 import stat
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
@@ -277,6 +278,41 @@ def file_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def log_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Read a log in blocks as UTF-8. It may be compressed with gzip, or in UTF-16, as PowerShell writes it.
+
+    Raises `OSError`, and `DamagedFile` if the log, which is called `name` there, cannot be decompressed.
+    """
+    first = stream.read(_LOG_BLOCK)
+    blocks: Iterable[bytes] = itertools.chain((first,), iter(lambda: stream.read(_LOG_BLOCK), b""))
+    if first.startswith(b"\x1f\x8b"):
+        return _decompressed_blocks(blocks, name)
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return (text.encode() for text in codecs.iterdecode(blocks, "utf-16", "replace"))
+    return iter(blocks)
+
+
+_LOG_BLOCK: Final = 1 << 20
+
+
+def _decompressed_blocks(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    import zlib
+
+    gzip_format = 31
+    part = zlib.decompressobj(gzip_format)
+    try:
+        for block in blocks:
+            rest = block
+            while rest:
+                # A block of compressed zeros can stand for a gigabyte.
+                yield part.decompress(rest, _LOG_BLOCK)
+                rest = part.unconsumed_tail
+                if part.eof:
+                    rest, part = part.unused_data, zlib.decompressobj(gzip_format)
+    except zlib.error as error:
+        raise DamagedFile(f"{name}: cannot be decompressed; it is damaged or not made by gzip") from error
 
 
 def _sets_in(

@@ -31,7 +31,7 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
         ("", ": expected a command: report, check, "),
         (
             "reprot x",
-            ": unknown command 'reprot'; did you mean 'report'? The commands are report, check, explain, server",
+            ": unknown command 'reprot'; did you mean 'report'? The commands are report, check, explain, oom, server",
         ),
         ("--versoin", ": unknown option '--versoin'; did you mean '--version'? The options are --help, --version"),
         ("report", " report: the following arguments are required: PATH; see `xla-lens report --help`"),

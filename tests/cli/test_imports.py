@@ -8,7 +8,9 @@ import pytest
 
 from samples import SPLIT
 
-_EXTERNAL = {"numpy", "tree_sitter", "tree_sitter_xla_dump", "pygls", "lsprotocol", "attrs", "cattrs", "asyncio"}
+_PROTOCOL = {"lsprotocol", "attr", "attrs", "cattrs"}
+
+_EXTERNAL = {"numpy", "tree_sitter", "tree_sitter_xla_dump", *_PROTOCOL}
 
 _ENGINE = {"xla_lens.text.document", "xla_lens.syntax.rows", "xla_lens.model.analysis", "xla_lens.files"}
 
@@ -36,16 +38,16 @@ def imported(*arguments: object) -> set[str]:
     ids=" ".join,
 )
 def test_help_and_errors_need_neither_numpy_nor_the_engine(arguments: tuple[str, ...]) -> None:
-    assert not imported(*arguments) & {*_EXTERNAL, *_ENGINE, "xla_lens.lsp"}
+    assert not imported(*arguments) & {*_EXTERNAL, *_ENGINE, "asyncio", "xla_lens.lsp"}
 
 
 def test_a_report_needs_no_part_of_the_server() -> None:
     modules = imported("report", SPLIT, "--part", "totals,peak")
     assert modules >= _ENGINE
-    assert not modules & {"pygls", "lsprotocol", "attrs", "cattrs", "asyncio", "xla_lens.lsp"}
+    assert not modules & {*_PROTOCOL, "asyncio", "xla_lens.lsp"}
 
 
-def test_the_server_answers_initialize_before_it_imports_the_engine() -> None:
+def test_the_server_answers_initialize_before_it_imports_the_protocol_and_the_engine() -> None:
     modules = imported("server")
     assert "xla_lens.lsp" in modules
-    assert not modules & {"numpy", "tree_sitter", "tree_sitter_xla_dump", *_ENGINE}
+    assert not modules & {*_EXTERNAL, *_ENGINE}

@@ -170,7 +170,9 @@ def test_compressed_sets_have_the_same_report(capsys: pytest.CaptureFixture[str]
         assert {kind: path.removesuffix(".gz") for kind, path in report["files"].items()} == {
             kind: f"{tmp_path}/{Path(path).name}" for kind, path in expected["files"].items()
         }
-        assert report | {"files": {}} == expected | {"files": {}}
+        # Files and findings name the files.
+        assert report | {"files": {}, "findings": []} == expected | {"files": {}, "findings": []}
+        assert [one["code"] for one in report["findings"]] == [one["code"] for one in expected["findings"]]
 
 
 def test_a_set_that_is_there_compressed_and_uncompressed_counts_once(

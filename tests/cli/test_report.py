@@ -24,19 +24,19 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 
 
 def _part(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object) -> str:
-    """What a report prints below its head."""
-    return _text(capsys, path, *arguments).split("\n\n", 1)[1].rstrip("\n")
+    """What a report prints below the answer and the head."""
+    return _text(capsys, path, *arguments).split("\n\n", 2)[2].rstrip("\n")
 
 
 def test_peak_takes_the_printed_peak_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
         == """\
-What XLA's printed peak counts           printed list  counted at step 5  counted at step 4
-  live in HBM                               324.0 KiB          324.0 KiB          580.0 KiB
-  + ended one step earlier                        0 B          256.0 KiB                0 B
-  + shared bytes counted more than once       4.0 KiB            4.0 KiB                0 B
-  = XLA's sum                               328.0 KiB          584.0 KiB          580.0 KiB
+What XLA's printed peak counts         printed list  counted at step 5  counted at step 4
+  live in HBM                             324.0 KiB          324.0 KiB          580.0 KiB
+  ended one step earlier                        0 B         +256.0 KiB                0 B
+  shared bytes counted more than once      +4.0 KiB           +4.0 KiB                0 B
+  = XLA's sum                             328.0 KiB          584.0 KiB          580.0 KiB
   XLA prints the first step at which its own sum is largest."""
     )
 
@@ -46,14 +46,14 @@ def test_curve_shows_live_bytes_as_bars(capsys: pytest.CaptureFixture[str]) -> N
         _part(capsys, SEED, "--part", "curve")
         == """\
 HBM live bytes over time (maximum of the steps in each row)
-  0  320.0 KiB  █████████████████████████████████
-  1  320.0 KiB  █████████████████████████████████
-  2  320.0 KiB  █████████████████████████████████
-  3  576.0 KiB  ████████████████████████████████████████████████████████████
+  0  320.0 KiB  █████████████████████████████████▏
+  1  320.0 KiB  █████████████████████████████████▏
+  2  320.0 KiB  █████████████████████████████████▏
+  3  576.0 KiB  ███████████████████████████████████████████████████████████▋
   4  580.0 KiB  ████████████████████████████████████████████████████████████
-  5  324.0 KiB  ██████████████████████████████████
-  6  324.0 KiB  ██████████████████████████████████
-  7  324.0 KiB  ██████████████████████████████████"""
+  5  324.0 KiB  █████████████████████████████████▌
+  6  324.0 KiB  █████████████████████████████████▌
+  7  324.0 KiB  █████████████████████████████████▌"""
     )
 
 
@@ -85,30 +85,30 @@ def test_line_shows_the_biggest_lines_and_the_rest(capsys: pytest.CaptureFixture
         _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
 Host memory peak by source line: 4.21 MiB
- 1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
-523.0 KiB  12.1 %    /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
-256.0 KiB   5.9 %    (2 more lines)
- 1.92 MiB  45.6 %    (no source)  5 values"""
+  █████████▏   1.92 MiB  45.6 %  (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
+  ███████▎     1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
+  ██▍         523.0 KiB  12.1 %  /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
+              256.0 KiB   5.9 %  (2 more lines)"""  # noqa: E501
     )
 
 
 def test_stacks_show_the_calls_of_each_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("\n\n")[2]
+    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("\n\n")[0]
     assert (
         text
         == """\
 Host memory peak by source line: 4.21 MiB
- 1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
-                       /home/user/programs/programs.py:50:13 in mlp_apply
-                       /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
-                       /home/user/programs/programs.py:58:16 in mlp_train.<locals>.train_step
-                       /home/user/programs/run_progs.py:54:23 in child
-                       <string>:1:68 in <module>
-779.0 KiB  18.0 %    (3 more lines)
- 1.92 MiB  45.6 %    (no source)  5 values"""
+  █████████▏   1.92 MiB  45.6 %  (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
+  ███████▎     1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
+                                   /home/user/programs/programs.py:50:13 in mlp_apply
+                                   /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
+                                   /home/user/programs/programs.py:58:16 in mlp_train.<locals>.train_step
+                                   /home/user/programs/run_progs.py:54:23 in child
+                                   <string>:1:68 in <module>
+              779.0 KiB  18.0 %  (3 more lines)"""
     )
     lines = _json(capsys, SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
-    assert [frame["line"] for frame in lines["lines"][0]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
+    assert [frame["line"] for frame in lines["lines"][1]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
 
 
 def test_line_without_the_module_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_line_without_the_module_says_what_is_missing(capsys: pytest.CaptureFixt
     assert (
         _part(capsys, tmp_path, "--part", "line")
         == """\
-Host memory peak by source line: 4.21 MiB
-4.21 MiB  100.0 %    (no source)  13 values
+Host memory peak by source line: 4.21 MiB (the HLO module is missing)
+  ████████████████████  ≤ 4.21 MiB  100.0 %  (no source)
   2.29 MiB have a source line that only the HLO module contains, and that file is missing or lacks the line."""
     )
 
@@ -128,9 +128,9 @@ def test_line_uses_source_lines_in_the_dump_itself(capsys: pytest.CaptureFixture
         _part(capsys, SEED, "--part", "line")
         == """\
 HBM peak by source line: 580.0 KiB
-256.0 KiB  44.1 %    test_auto_sharding_basic.py:50  1 value
-  4.0 KiB   0.7 %    test_auto_sharding_basic.py:52  1 value
-320.0 KiB  55.2 %    (no source)  2 values"""
+  ███████████  320.0 KiB  55.2 %  (no source: 2 parameter buffers)
+  ████████▉    256.0 KiB  44.1 %  test_auto_sharding_basic.py:50  1 value
+  ▏              4.0 KiB   0.7 %  test_auto_sharding_basic.py:52  1 value"""
     )
 
 
@@ -191,15 +191,14 @@ Donation: outputs reuse the memory of 6 parameters (2.04 MiB); no other candidat
 
 def test_budget_names_the_buffers_to_remove(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[1]
+        _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[0]
         == """\
 To fit host memory into 4MiB, remove this buffer (no smaller set suffices); the peak is then 3.96 MiB
       size  value           live  op_name
   1.53 MiB  params_0__0_.1  0–37  params[0][0]"""
     )
-    assert _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB").endswith(
-        "The host memory peak already fits into 1GiB"
-    )
+    text = _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB")
+    assert text.startswith("The host memory peak already fits into 1GiB\n")
     alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
     budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
     (value,) = budget["values"]
@@ -219,7 +218,7 @@ def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path
             continue
         assert max(live_bytes for _, live_bytes in space["curve"]) == peak
         assert next(step for step, live_bytes in space["curve"] if live_bytes == peak) == space["peak_step"]
-        for tree in space["sources"].values():
+        for tree in (space["sources"][name] for name in ("by_op_name", "by_opcode", "by_kind")):
             assert tree["size_bytes"] == peak
             _check_tree(tree)
         assert space["lines"]["size_bytes"] == sum(line["size_bytes"] for line in space["lines"]["lines"]) == peak
@@ -248,7 +247,7 @@ def _check_tree(node: dict[str, Any]) -> None:
 def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[str]) -> None:
     one = _json(capsys, TPU, "--part", "totals")
     assert "donation" not in one
-    assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes"}
+    assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes", "bounds"}
     assert one["memory_spaces"][0].keys() == {
         "color",
         "reserved_bytes",
@@ -256,6 +255,7 @@ def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[
         "peak_instruction",
         "peak_live_bytes",
         "live_bytes_at_printed_peak",
+        "bounds",
     }
     text = _part(capsys, TPU, "--part", "totals")
     assert text.startswith("Memory space")

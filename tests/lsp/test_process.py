@@ -154,6 +154,9 @@ async def test_slow_editor_gets_all_responses(server: Process) -> None:
 async def test_output_for_an_editor_that_does_not_read_is_bounded(server: Process) -> None:
     """The server bounds the responses that wait, and stops reading requests."""
     await server.initialize()
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    # The memory that the server takes once it has imported everything.
+    assert await server.request("textDocument/hover", _PLACE)
     before = server.resident_bytes()
     server.pause_reading()
     count = 200

@@ -127,7 +127,7 @@ async def test_announced_capabilities_match_the_handlers(reader: Reader) -> None
     announced = {name for name, value in capabilities.items() if value} - _NO_REQUESTS
     assert announced == _ANNOUNCED.keys()
     promised = {method for methods in _ANNOUNCED.values() for method in methods}
-    assert promised == HANDLERS.keys() == METHODS.keys() | {lsp.WORKSPACE_EXECUTE_COMMAND}
+    assert promised == HANDLERS.keys() == {*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND}
     assert capabilities["executeCommandProvider"]["commands"] == [str(command) for command in Command]
     # The server never edits a dump.
     assert not any("rename" in name.lower() or "formatting" in name.lower() for name in capabilities)

@@ -28,7 +28,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const log = vscode.window.createOutputChannel("XLA Lens", { log: true });
   const server = new Server(context, log);
   const sets = new Sets(server);
-  const statusBar = new StatusBar(sets);
+  const statusBar = new StatusBar(sets, server);
   const tree = new Tree(server, sets);
   const maps = new Maps(context, server, sets, log);
   const startFor = (document: vscode.TextDocument) => {

@@ -23,8 +23,8 @@ const ON_PATH =
 const TIMEOUT_MS = 15_000;
 
 /**
- * Tries the setting `xla-lens.server.python`, then the interpreter selected in the Python extension, then those on the
- * PATH. In an untrusted workspace, only the user's own setting and the PATH count.
+ * Tries the setting `xla-lens.server.python`, then the interpreters on the PATH, then the one selected in the Python
+ * extension, which may take seconds to activate. In an untrusted workspace, only the user's own setting and the PATH count.
  */
 export async function findPython(server: string, log: vscode.LogOutputChannel): Promise<FoundPython> {
   const { pythons } = JSON.parse(readFileSync(join(server, "bundle.json"), "utf8")) as { pythons: string[] };
@@ -40,10 +40,12 @@ export async function findPython(server: string, log: vscode.LogOutputChannel): 
     return { problem: `XLA Lens needs ${supported}, but "${setting}" (setting xla-lens.server.python) ${reason}.` };
   }
   const rejected: string[] = [];
-  for (const candidate of [...(await selectedInPythonExtension(log)), ...ON_PATH]) {
-    const found = await inspect(candidate, log);
-    if (found && isSupported(found)) return { path: found.path };
-    if (found && !rejected.includes(nameOf(found))) rejected.push(nameOf(found));
+  for (const candidates of [() => ON_PATH, () => selectedInPythonExtension(log)]) {
+    for (const candidate of await candidates()) {
+      const found = await inspect(candidate, log);
+      if (found && isSupported(found)) return { path: found.path };
+      if (found && !rejected.includes(nameOf(found))) rejected.push(nameOf(found));
+    }
   }
   const reason = rejected.length ? `found only ${rejected.join(", ")}` : "found none on the PATH";
   return {
@@ -80,12 +82,12 @@ interface PythonApi {
   };
 }
 
-// Runs on old Pythons too, so that the message can name their version.
+// Runs on old Pythons too, so that the message can name their version. Imports nothing that takes time.
 const SCRIPT = `
-import sys, sysconfig
+import sys
 print(sys.implementation.name)
 print("%d.%d" % sys.version_info[:2])
-print(sysconfig.get_config_var("Py_GIL_DISABLED") or 0)
+print(int("free-threading" in sys.version))
 print(sys.executable)
 `;
 

@@ -13,6 +13,7 @@ import {
 } from "vscode-languageclient/node";
 
 import type { Commands, DidLoad, PositionArguments } from "../shared/protocol";
+import { Activity } from "./activity";
 import { PAGE_SCHEME } from "./documents";
 import { findPython } from "./python";
 import { LANGUAGES } from "./recognition";
@@ -24,9 +25,14 @@ export class Server implements vscode.Disposable {
   private readonly folder: string;
   private readonly loaded = new vscode.EventEmitter<DidLoad>();
   private readonly started = new vscode.EventEmitter<void>();
+  private readonly activityChanged = new vscode.EventEmitter<void>();
   private starting: Promise<LanguageClient | undefined> | undefined;
   private hasShownProblem = false;
 
+  /** What the server is doing. */
+  readonly activity = new Activity(() => this.activityChanged.fire());
+  /** Fires when the server begins, continues or ends a task. */
+  readonly onDidChangeActivity = this.activityChanged.event;
   /** Fires when the server loaded, reloaded or closed a dump set. */
   readonly onDidLoad = this.loaded.event;
   /** Fires when the server has started or restarted, which makes earlier answers stale. */
@@ -69,6 +75,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
+    this.activityChanged.dispose();
     this.loaded.dispose();
     this.started.dispose();
   }
@@ -82,6 +89,15 @@ export class Server implements vscode.Disposable {
   }
 
   private async launch(): Promise<LanguageClient | undefined> {
+    this.activity.begin(STARTING, "starting…");
+    try {
+      return await this.connect();
+    } finally {
+      this.activity.end(STARTING);
+    }
+  }
+
+  private async connect(): Promise<LanguageClient | undefined> {
     const python = await findPython(this.folder, this.log);
     if ("problem" in python) {
       this.showProblem(python.problem);
@@ -94,6 +110,7 @@ export class Server implements vscode.Disposable {
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.started.fire();
+      else if (newState === State.Stopped) this.activity.clear();
     });
     try {
       await client.start();
@@ -117,6 +134,15 @@ export class Server implements vscode.Disposable {
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
           return next(command, args);
         },
+        handleWorkDoneProgress: (token, params, next) => {
+          // The editor's own indicator shows no percentage. It gets the end, which releases the token.
+          if (params.kind === "end") {
+            this.activity.end(token);
+            next(token, params);
+          } else {
+            this.activity.progress(token, params);
+          }
+        },
       },
     };
   }
@@ -135,6 +161,9 @@ export class Server implements vscode.Disposable {
     });
   }
 }
+
+/** Identifies the start of the server among its activities; the others have the tokens of their progress. */
+const STARTING = Symbol("starting");
 
 /** The client capability that makes the server send `xla-lens/didLoad`. */
 const DID_LOAD_CAPABILITY: StaticFeature | DynamicFeature<unknown> = {

@@ -1,22 +1,31 @@
-/** The status bar item: the real peak of the set in view. */
+/** The status bar item: what the server is doing, or the real peak of the set in view. */
 
 import * as vscode from "vscode";
 
 import { grouped, human, percent } from "../shared/numbers";
 import type { Overview } from "../shared/protocol";
 import { worstSpace } from "../shared/spaces";
-import { SECTION } from "./server";
+import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
-/** Shows the real peak and the reserved bytes of the worst memory space; a click goes to the peak. */
+/**
+ * Shows the real peak and the reserved bytes of the worst memory space; a click goes to the peak. While the server starts or
+ * reads, shows that instead.
+ */
 export class StatusBar implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.peak`, vscode.StatusBarAlignment.Right, 100);
   private readonly subscriptions: vscode.Disposable[];
 
-  constructor(private readonly sets: Sets) {
+  constructor(
+    private readonly sets: Sets,
+    private readonly server: Server,
+  ) {
     this.item.name = "XLA Lens: peak";
-    this.item.command = `${SECTION}.goToTruePeak`;
-    this.subscriptions = [sets.onDidView(() => this.update()), sets.onDidChange(() => this.update())];
+    this.subscriptions = [
+      sets.onDidView(() => this.update()),
+      sets.onDidChange(() => this.update()),
+      server.onDidChangeActivity(() => this.update()),
+    ];
     void this.update();
   }
 
@@ -26,13 +35,14 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private async update(): Promise<void> {
+    if (this.showActivity()) return;
     const uri = this.sets.inView;
     if (!uri) {
       this.item.hide();
       return;
     }
     const overview = await this.sets.overview(uri);
-    if (uri !== this.sets.inView) return;
+    if (uri !== this.sets.inView || this.showActivity()) return;
     const worst = overview && worstSpace(overview.spaces);
     if (!worst) {
       this.item.hide();
@@ -43,7 +53,20 @@ export class StatusBar implements vscode.Disposable {
     this.item.text = `$(pulse) ${peak}${reserved}${peak ? "" : " reserved"}`;
     this.item.tooltip = tooltip(overview, worst.peakLocation !== null);
     this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved` };
+    this.item.command = `${SECTION}.goToTruePeak`;
     this.item.show();
+  }
+
+  /** Shows what the server is doing. Returns false if it is idle. */
+  private showActivity(): boolean {
+    const task = this.server.activity.current;
+    if (!task) return false;
+    this.item.text = `$(loading~spin) XLA Lens: ${task.text}`;
+    this.item.tooltip = task.title;
+    this.item.accessibilityInformation = { label: `XLA Lens: ${task.text}` };
+    this.item.command = undefined;
+    this.item.show();
+    return true;
   }
 }
 

@@ -21,15 +21,16 @@ module_0001.jit_f.*-buffer-assignment.txt, a folder of dumps, or - for standard 
 
 _EXAMPLES: Final = """\
 examples:
-  xla-lens report dumps/                        where the memory of each module goes
-  xla-lens report FILE --top 50                 the 50 largest buffers at the peak
-  xla-lens report FILE --at 120                 what is live at step 120
-  xla-lens report FILE --budget 16GiB           which buffers to remove to fit into 16 GiB
-  xla-lens report FILE --output-format json     the report for other programs
-  xla-lens report FILE --output-format html     the memory map, for a browser
-  xla-lens check dumps/                         verify all dumps in a folder
-  xla-lens explain overlapping-slices           what a finding means
-  xla-lens server                               the language server, on standard input and output
+  xla-lens report dumps/                      where the memory goes
+  xla-lens report FILE --top 50               the 50 largest buffers at the peak
+  xla-lens report FILE --at 120               what is live at step 120
+  xla-lens report FILE --budget 16GiB         which buffers to remove to fit
+  xla-lens report FILE --output-format json   the report for programs
+  xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens check dumps/                       verify all dumps in a folder
+  xla-lens explain overlapping-slices         what a finding means
+  xla-lens oom train.log dumps/               what an out-of-memory error means
+  xla-lens server                             the language server, for editors
 
 Sizes: 16GiB is 16 x 2^30 bytes, 16GB is 16 x 10^9 bytes, and 16G, as XLA prints it, is 16GiB.
 
@@ -67,6 +68,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     _add_report(commands)
     _add_check(commands)
     _add_explain(commands)
+    _add_oom(commands)
     _add_server(commands)
     return parser, dict(commands.choices)
 
@@ -106,6 +108,12 @@ def _add_report(commands: _Commands) -> None:
         metavar="SIZE",
         type=size_argument,
         help="also show which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
+    )
+    parser.add_argument(
+        "--oom",
+        metavar="LOG",
+        type=Path,
+        help="begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump",
     )
     parser.add_argument(
         "--stacks",
@@ -161,6 +169,41 @@ def _add_explain(commands: _Commands) -> None:
     )
 
 
+def _add_oom(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "oom",
+        help="explain an out-of-memory message",
+        description="Find XLA's out-of-memory messages in the log of a program, and show what they say: which memory "
+        "ran out, what was needed, and the buffers that the message lists. With dumps, also show which values these "
+        "buffers are, what each number stands for, and what would lower the peak.\n\n"
+        "The exit status is 0, 1 if there is no message or no dump fits, and 2 if the command could not run.",
+    )
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        nargs="?",
+        type=Path,
+        default=Path("-"),
+        help="the log, which may be compressed with gzip, or - for standard input (default)",
+    )
+    _add_paths(parser, nargs="*")
+    formats = tuple(one for one in FORMATS if one != "html")
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", formats),
+        choices=formats,
+        default="text",
+        help="text (default), markdown or json",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number_argument,
+        help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
+    )
+
+
 def _add_server(commands: _Commands) -> None:
     parser = commands.add_parser(
         "server",
@@ -172,12 +215,12 @@ def _add_server(commands: _Commands) -> None:
     )
 
 
-def _add_paths(parser: Parser) -> None:
+def _add_paths(parser: Parser, nargs: str = "+") -> None:
     """The argument PATH...; `cli.sets.load_sets` takes `options.paths`."""
     parser.add_argument(
         "paths",
         metavar="PATH",
-        nargs="+",
+        nargs=nargs,
         type=Path,
         help="a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip",
     )

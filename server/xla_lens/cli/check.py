@@ -1,10 +1,10 @@
 """`xla-lens check`: verify dumps and print findings as a linter does."""
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator
 
+from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import load_sets
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
@@ -31,7 +31,7 @@ def run_check(options: argparse.Namespace) -> int:
                 print("\n".join(_text(finding)))
         findings += found
     if options.output_format == "json":
-        print(json.dumps([finding_data(finding) for finding in findings], indent=2, ensure_ascii=False))
+        print_json([finding_data(finding) for finding in findings])
     else:
         print(_summary(findings, sets))
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))

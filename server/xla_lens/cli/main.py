@@ -1,31 +1,43 @@
-"""The command line: `xla-lens report`, `xla-lens check`, `xla-lens explain`, `xla-lens server`.
+"""The command line: `xla-lens report`, `check`, `explain`, `oom` and `server`.
 
-The exit status is 0 on success, 1 if `check` reports an error or a warning, 2 if a command could not run.
+The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
+not run.
 """
 
 import argparse
 import gc
-import os
 import sys
 from collections.abc import Sequence
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import discard_output, prepare_output, print_error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _run(options)
-        sys.stdout.flush()
+        prepare_output()
+        try:
+            status = _run(parse_arguments(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            # Also after help, which exits.
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except CannotRun as error:
-        print(f"xla-lens: {error}", file=sys.stderr)
+        print_error(f"xla-lens: {error}")
         return 2
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # The disk may be full. Errors of reading name a file.
+        discard_output()
+        print_error(f"xla-lens: standard output: cannot be written: {error.strerror or error}")
+        return 2
     except KeyboardInterrupt:
         return 130
     return status
@@ -33,7 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run the command. Each is imported when it runs, so that none waits for what only another needs."""
+    if sys.stdout is None and options.command != "server":
+        raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
     match options.command:
+        case "report" if options.oom:
+            from xla_lens.cli.oom import run_report_of_oom
+
+            return run_report_of_oom(options)
         case "report":
             from xla_lens.cli.report import run_report
 
@@ -46,6 +64,10 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.explain import run_explain
 
             return run_explain(options)
+        case "oom":
+            from xla_lens.cli.oom import run_oom
+
+            return run_oom(options)
         case _:
             return _run_server(options)
 

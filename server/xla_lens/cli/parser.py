@@ -37,6 +37,11 @@ class Parser(argparse.ArgumentParser):
         hint = "" if re.search(r"[;?`]|\. ", message) else f"; see `{self.prog} --help`"
         self.exit(2, f"{self.prog}: {message}{hint}\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse ignores that a disk is full.
+        if message and file is not None:
+            file.write(message)
+
     def read_environment(self) -> None:
         """Take the defaults of options from the environment; empty variables count as unset."""
         given = {name: value for name, value in os.environ.items() if name.startswith("XLA_LENS_") and value}
@@ -79,10 +84,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Wrap paragraphs. Indented lines are examples: a command and what it does."""
+        are_examples_wide = any(line.startswith(" ") and len(line) > width for line in text.splitlines())
         lines: list[str] = []
         for paragraph in re.split(r"\n(?=\n)|\n(?= )|(?<=:)\n", text):
             example = re.fullmatch(r"(  \S.*?)  +(\S.*)", paragraph)
-            if example and len(paragraph) > width:
+            if example and are_examples_wide:
                 lines += [example[1], *(f"      {line}" for line in _wrapped(example[2], width - 6))]
             elif paragraph.startswith(" "):
                 lines.append(paragraph)

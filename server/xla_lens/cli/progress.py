@@ -18,17 +18,17 @@ _ERASE: Final = "\r\x1b[K"
 
 
 class ProgressBar:
-    """A progress bar. Draws nothing if the stream is not a terminal, or before the work has taken half a second."""
+    """A progress bar. Draws nothing unless the stream is a terminal, nor before the work has taken half a second."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._clock = stream, clock
-        self._is_terminal = stream.isatty()
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream if stream is not None and stream.isatty() else None
+        self._clock = clock
         self._next = clock() + _DELAY
         self._is_drawn = False
 
     def draw(self, title: str, done: float) -> None:
         """Show what is being done and the fraction that is done."""
-        if not self._is_terminal or self._clock() < self._next:
+        if self._stream is None or self._clock() < self._next:
             return
         self._next = self._clock() + _PERIOD
         width = shutil.get_terminal_size().columns - 1
@@ -43,7 +43,7 @@ class ProgressBar:
 
     def erase(self) -> None:
         """Remove the bar, before anything else is printed. `draw` shows it again."""
-        if self._is_drawn:
+        if self._stream is not None and self._is_drawn:
             self._stream.write(_ERASE)
             self._stream.flush()
             self._is_drawn = False

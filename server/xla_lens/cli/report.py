@@ -1,7 +1,6 @@
 """`xla-lens report`: where the memory of a dump goes, as text, Markdown, JSON or HTML."""
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
@@ -28,39 +28,52 @@ _WIDTH_OF_FILES: Final = 200
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.output_format == "html":
-        print("\n".join(_page(arguments.paths)))
+        print_page("\n".join(_page(arguments.paths)))
         return 0
-    is_json = arguments.output_format == "json"
-    options = report_options(
-        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
-        top=arguments.top,
-        at_step=arguments.at,
-        budget_bytes=arguments.budget,
-        is_json=is_json,
-    )
+    options = options_of(arguments)
     reports = _reports(find_dumps(arguments.paths), options)
-    if is_json:
-        print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
-        return 0
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
+    if arguments.output_format == "json":
+        found = [(report_data(one), one.is_sound) for one in reports]
+        print_json([data for data, _ in found])
+        return int(not all(is_sound for _, is_sound in found))
+    is_sound = True
+    width = output_width()
     for number, one in enumerate(reports):
         lines = report_text(one, width) if arguments.output_format == "text" else report_markdown(one)
         print("\n" * bool(number) + "\n".join(lines))
-    return 0
+        is_sound &= one.is_sound
+    return int(not is_sound)
 
 
 def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
     """The reports of all sets. Raises `CannotRun` if none of them has the requested step."""
     is_step_known = False
     for number, loaded in enumerate(found.load(), 1):
-        one = _report(loaded, options)
+        one = report_of(loaded, options)
         is_step_known |= one.has_step
         if options.at_step is not None and not is_step_known and number == len(found.files):
             raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
         yield one
 
 
-def _report(loaded: LoadedSet, options: ReportOptions) -> Report:
+def options_of(arguments: argparse.Namespace) -> ReportOptions:
+    """Return the options of a report that the arguments of the command ask for."""
+    return report_options(
+        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
+        top=arguments.top,
+        at_step=arguments.at,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+    )
+
+
+def output_width() -> int:
+    """Return the width of a terminal, or that of a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
+
+
+def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
+    """Return the report of a loaded set."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
     module = loaded.module() if Part.LINE in options.parts else None
     return report(loaded.analysis, files, options, module)

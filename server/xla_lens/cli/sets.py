@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_error
 from xla_lens.cli.progress import ProgressBar
 from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
 from xla_lens.model.analysis import Analysis
@@ -75,7 +76,7 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         try:
             sets = _sets_at(path, opened)
         except NotADump as error:
-            if path.is_dir() or path == _STANDARD_INPUT:
+            if path.is_dir() or path == STANDARD_INPUT:
                 raise CannotRun(str(error)) from error
             skipped.append(error)
             continue
@@ -87,16 +88,16 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
     if skipped:
-        print(_skipped(skipped), file=sys.stderr)
+        print_error(_skipped(skipped))
     return DumpSets(tuple(found.values()), opened)
 
 
-_STANDARD_INPUT: Final = Path("-")
+STANDARD_INPUT: Final = Path("-")
 _LABEL_OF_INPUT: Final = Path("<stdin>")
 
 
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
-    if path != _STANDARD_INPUT:
+    if path != STANDARD_INPUT:
         sets = find_sets(path)
     else:
         if _LABEL_OF_INPUT not in opened:

@@ -1,21 +1,19 @@
-"""The editor: what it supports, and everything the server sends to it."""
+"""The editor: everything the server sends to it."""
 
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lsprotocol import types as lsp
-from pygls.capabilities import get_capability
 
+from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.methods import DID_LOAD, REFRESHES
 from xla_lens.lsp.protocol import LanguageServerProtocol
 from xla_lens.lsp.raw_json import RawJson
-from xla_lens.text.encoding import Encoding
 
 logger = logging.getLogger(__name__)
 
@@ -28,90 +26,12 @@ _PROGRESS_PERIOD: Final = 0.25
 _PART: Final = 1_000
 """Number of items in one partial result."""
 
-_REFRESH_SUPPORT: Final = {
-    lsp.WORKSPACE_DIAGNOSTIC_REFRESH: "workspace.diagnostics.refresh_support",
-    lsp.WORKSPACE_INLAY_HINT_REFRESH: "workspace.inlay_hint.refresh_support",
-    lsp.WORKSPACE_CODE_LENS_REFRESH: "workspace.code_lens.refresh_support",
-    lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH: "workspace.semantic_tokens.refresh_support",
-    lsp.WORKSPACE_FOLDING_RANGE_REFRESH: "workspace.folding_range.refresh_support",
-}
-
-_LINK_SUPPORT: Final = {
-    lsp.TEXT_DOCUMENT_DEFINITION: "text_document.definition.link_support",
-    lsp.TEXT_DOCUMENT_DECLARATION: "text_document.declaration.link_support",
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: "text_document.type_definition.link_support",
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: "text_document.implementation.link_support",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ClientCapabilities:
-    """What the editor supports.
-
-    `links` are the requests that it accepts `LocationLink`s for, `refreshes` the refresh requests that it handles.
-    `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
-    all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any.
-    """
-
-    encoding: Encoding = Encoding.UTF16
-    links: frozenset[str] = frozenset()
-    refreshes: frozenset[str] = frozenset()
-    folding_limit: int | None = None
-    has_markdown: bool = True
-    has_nested_symbols: bool = False
-    has_code_action_literals: bool = False
-    has_pull_diagnostics: bool = False
-    pulls_diagnostics: bool = False
-    has_configuration: bool = False
-    has_progress: bool = False
-    has_show_document: bool = False
-    has_text_document_content: bool = False
-    has_did_load: bool = False
-
-
-def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilities:
-    """Extract what matters here from the capabilities that the editor announces."""
-
-    def has(name: str) -> bool:
-        return bool(get_capability(capabilities, name, False))  # noqa: FBT003
-
-    def get(name: str, default: Any) -> Any:
-        return get_capability(capabilities, name, default) or default
-
-    pulls = get_capability(capabilities, "text_document.diagnostic", None) is not None
-    encodings = [Encoding(encoding) for encoding in get("general.position_encodings", []) if encoding in set(Encoding)]
-    return ClientCapabilities(
-        encoding=encodings[0] if encodings else Encoding.UTF16,
-        links=frozenset(method for method, name in _LINK_SUPPORT.items() if has(name)),
-        refreshes=frozenset(method for method, name in _REFRESH_SUPPORT.items() if has(name)),
-        folding_limit=get_capability(capabilities, "text_document.folding_range.range_limit", None),
-        has_markdown=lsp.MarkupKind.Markdown in get("text_document.hover.content_format", [lsp.MarkupKind.Markdown]),
-        has_nested_symbols=has("text_document.document_symbol.hierarchical_document_symbol_support"),
-        has_code_action_literals=has("text_document.code_action.code_action_literal_support"),
-        has_pull_diagnostics=pulls,
-        # An edit of one file can change the findings in another, so pulling only works with refresh requests.
-        pulls_diagnostics=pulls and has(_REFRESH_SUPPORT[lsp.WORKSPACE_DIAGNOSTIC_REFRESH]),
-        has_configuration=has("workspace.configuration"),
-        has_progress=has("window.work_done_progress"),
-        has_show_document=has("window.show_document.support"),
-        has_text_document_content=get_capability(capabilities, "workspace.text_document_content", None) is not None,
-        has_did_load=_experimental(capabilities, "xlaLens", "didLoad") is True,
-    )
-
-
-def _experimental(capabilities: lsp.ClientCapabilities, *names: str) -> Any:
-    """Return an experimental capability, None if the editor does not announce it."""
-    value: Any = capabilities.experimental
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
 
 class Client:
     """The editor. Whatever it does not support is not sent."""
 
-    def __init__(self, protocol: LanguageServerProtocol) -> None:
-        self.capabilities = ClientCapabilities()
+    def __init__(self, protocol: LanguageServerProtocol, capabilities: ClientCapabilities) -> None:
+        self.capabilities = capabilities
         self._protocol = protocol
 
     async def _try_request(self, method: str, params: Any = None) -> bool:
@@ -163,7 +83,7 @@ class Client:
         self._protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(kind, text))
 
     async def configuration(self, section: str) -> Any:
-        """Request a section of the user's settings. Raises `JsonRpcException` or a conversion error."""
+        """Request a section of the user's settings. Raises `ResponseError` or a conversion error."""
         params = lsp.ConfigurationParams([lsp.ConfigurationItem(section=section)])
         (settings,) = await self._protocol.request(lsp.WORKSPACE_CONFIGURATION, params)
         return settings

@@ -1,10 +1,8 @@
-"""What the server announces: its requests, commands, and semantic tokens."""
+"""The requests, commands, and semantic tokens of the server."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final
-
-from lsprotocol import types as lsp
+from typing import Final
 
 PAGE_SCHEME: Final = "xla-lens"
 """The scheme of the URIs of pages."""
@@ -36,18 +34,18 @@ class Command(StrEnum):
 
 
 TOKEN_TYPES: Final = (
-    lsp.SemanticTokenTypes.Namespace,
-    lsp.SemanticTokenTypes.Keyword,
-    lsp.SemanticTokenTypes.Property,
-    lsp.SemanticTokenTypes.Class,
-    lsp.SemanticTokenTypes.Variable,
-    lsp.SemanticTokenTypes.Function,
-    lsp.SemanticTokenTypes.Number,
-    lsp.SemanticTokenTypes.Type,
-    lsp.SemanticTokenTypes.Macro,
-    lsp.SemanticTokenTypes.EnumMember,
-    lsp.SemanticTokenTypes.String,
-    lsp.SemanticTokenTypes.Comment,
+    "namespace",
+    "keyword",
+    "property",
+    "class",
+    "variable",
+    "function",
+    "number",
+    "type",
+    "macro",
+    "enumMember",
+    "string",
+    "comment",
 )
 """The types of semantic tokens. The index of a type is its number in the protocol."""
 
@@ -57,53 +55,51 @@ TOKEN_MODIFIERS: Final = ("definition", "liveAtPeak")
 ACTION_KIND: Final = "xla-lens"
 """The kind of the code actions that do not belong to a diagnostic."""
 
-METHODS: Final[Mapping[str, Any]] = {
-    lsp.TEXT_DOCUMENT_HOVER: None,
-    lsp.TEXT_DOCUMENT_DEFINITION: None,
-    lsp.TEXT_DOCUMENT_DECLARATION: None,
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: None,
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: None,
-    lsp.TEXT_DOCUMENT_REFERENCES: None,
-    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: None,
-    lsp.TEXT_DOCUMENT_SELECTION_RANGE: None,
-    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: None,
-    lsp.CALL_HIERARCHY_INCOMING_CALLS: None,
-    lsp.CALL_HIERARCHY_OUTGOING_CALLS: None,
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: None,
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: None,
-    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: lsp.SemanticTokensLegend(
-        [kind.value for kind in TOKEN_TYPES], TOKEN_MODIFIERS
-    ),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: None,
-    lsp.TEXT_DOCUMENT_CODE_LENS: None,
-    lsp.CODE_LENS_RESOLVE: None,
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: None,
-    lsp.DOCUMENT_LINK_RESOLVE: None,
-    lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, ACTION_KIND]),
-    lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True),
-    lsp.WORKSPACE_DIAGNOSTIC: None,
-    lsp.WORKSPACE_SYMBOL: lsp.WorkspaceSymbolOptions(work_done_progress=True),
-    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: None,
-}
-"""The requests that the server answers, with their options; `xla_lens.lsp.requests` has the handlers."""
+METHODS: Final = (
+    "textDocument/hover",
+    "textDocument/definition",
+    "textDocument/declaration",
+    "textDocument/typeDefinition",
+    "textDocument/implementation",
+    "textDocument/references",
+    "textDocument/documentHighlight",
+    "textDocument/selectionRange",
+    "textDocument/prepareCallHierarchy",
+    "callHierarchy/incomingCalls",
+    "callHierarchy/outgoingCalls",
+    "textDocument/documentSymbol",
+    "textDocument/foldingRange",
+    "textDocument/semanticTokens/range",
+    "textDocument/inlayHint",
+    "textDocument/codeLens",
+    "codeLens/resolve",
+    "textDocument/documentLink",
+    "documentLink/resolve",
+    "textDocument/codeAction",
+    "textDocument/diagnostic",
+    "workspace/diagnostic",
+    "workspace/symbol",
+    "workspace/textDocumentContent",
+)
+"""The requests that the server answers; `xla_lens.lsp.requests` has the handlers."""
 
-NEEDS_MODULE: Final = frozenset((lsp.TEXT_DOCUMENT_IMPLEMENTATION, lsp.TEXT_DOCUMENT_DOCUMENT_LINK))
+NEEDS_MODULE: Final = frozenset(("textDocument/implementation", "textDocument/documentLink"))
 """The requests about a dump file whose handlers need the HLO module."""
 
 REFRESHES: Final[Mapping[str, str]] = {
-    lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
-    lsp.WORKSPACE_DIAGNOSTIC: lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
-    lsp.TEXT_DOCUMENT_INLAY_HINT: lsp.WORKSPACE_INLAY_HINT_REFRESH,
-    lsp.TEXT_DOCUMENT_CODE_LENS: lsp.WORKSPACE_CODE_LENS_REFRESH,
-    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH,
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: lsp.WORKSPACE_FOLDING_RANGE_REFRESH,
+    "textDocument/diagnostic": "workspace/diagnostic/refresh",
+    "workspace/diagnostic": "workspace/diagnostic/refresh",
+    "textDocument/inlayHint": "workspace/inlayHint/refresh",
+    "textDocument/codeLens": "workspace/codeLens/refresh",
+    "textDocument/semanticTokens/range": "workspace/semanticTokens/refresh",
+    "textDocument/foldingRange": "workspace/foldingRange/refresh",
 }
 """The request that makes an editor repeat a request."""
 
 USER_INITIATED: Final = (
-    lsp.TEXT_DOCUMENT_DEFINITION,
-    lsp.TEXT_DOCUMENT_REFERENCES,
-    lsp.CALL_HIERARCHY_INCOMING_CALLS,
-    lsp.CALL_HIERARCHY_OUTGOING_CALLS,
+    "textDocument/definition",
+    "textDocument/references",
+    "callHierarchy/incomingCalls",
+    "callHierarchy/outgoingCalls",
 )
 """Requests that editors send only for an action of the user, who may then see a message about the answer."""

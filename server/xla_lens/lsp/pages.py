@@ -8,14 +8,14 @@ The URI of a page consists of a scheme of its own, the path of the set and the n
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
-from pygls.uris import from_fs_path, to_fs_path
 
 from xla_lens.features.report.pages import page_facts
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.methods import PAGE_SCHEME
+from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_place
@@ -93,9 +93,9 @@ def set_key_of_page(uri: str) -> Path | None:
     folder = uri.rpartition("/")[0]
     if not folder.startswith(f"{PAGE_SCHEME}:"):
         return None
-    return Path(to_fs_path(f"file://{folder.partition(':')[2]}") or "")
+    return Path(file_path(f"file://{folder.partition(':')[2]}"))
 
 
 def _set_uri(key: Path) -> str:
-    uri = from_fs_path(key.as_posix()) or ""
-    return f"{PAGE_SCHEME}:{uri.removeprefix('file://')}"
+    path = key.as_posix()
+    return f"{PAGE_SCHEME}:{quote(path if path.startswith('/') else f'/{path}')}"

@@ -1,4 +1,8 @@
-"""Starts the server and connects it to a client."""
+"""Starts the server and connects it to a client.
+
+The types of lsprotocol take longer to import than everything before the answer to `initialize`. They are imported in a
+worker thread after that answer, and the next messages wait for them.
+"""
 
 import asyncio
 import gc
@@ -49,6 +53,13 @@ async def run(source: BinaryIO, sink: BinaryIO) -> int:
     transport = Transport(source, sink, protocol.receive, protocol.receive_malformed, ended.set)
     protocol.writer = transport
     protocol.on_exit = ended.set
+
+    def prepare() -> None:
+        transport.pause()
+        imported = asyncio.ensure_future(asyncio.to_thread(_import_types))
+        imported.add_done_callback(lambda _: transport.resume())
+
+    protocol.on_start = prepare
     try:
         await ended.wait()
     finally:
@@ -57,3 +68,12 @@ async def run(source: BinaryIO, sink: BinaryIO) -> int:
     transport.close()
     await asyncio.to_thread(transport.flush, _FLUSH_SECONDS)
     return protocol.exit_status
+
+
+def _import_types() -> None:
+    # Modules are never garbage: keep the collector from scanning them, now and later.
+    gc.disable()
+    import xla_lens.lsp.converter  # noqa: F401
+
+    gc.freeze()
+    gc.enable()

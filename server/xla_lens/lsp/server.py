@@ -13,19 +13,19 @@ from contextlib import nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from lsprotocol import types as lsp
-from pygls.capabilities import ServerCapabilitiesBuilder
-from pygls.exceptions import JsonRpcException
-from pygls.uris import from_fs_path
-
 from xla_lens import __version__
-from xla_lens.lsp.client import Client, read_capabilities
-from xla_lens.lsp.methods import METHODS, PAGE_SCHEME, Command
+from xla_lens.lsp.capabilities import ClientCapabilities, InitializeParams, read_params, server_capabilities
+from xla_lens.lsp.errors import ResponseError
+from xla_lens.lsp.methods import METHODS
 from xla_lens.lsp.protocol import LanguageServerProtocol
+from xla_lens.lsp.raw_json import Json
 from xla_lens.lsp.settings import SECTION
 from xla_lens.lsp.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
+    from lsprotocol import types as lsp
+
+    from xla_lens.lsp.client import Client
     from xla_lens.lsp.publisher import Publisher
     from xla_lens.lsp.state import State
 
@@ -40,20 +40,26 @@ class Server:
 
     def __init__(self) -> None:
         notifications: dict[str, Callable[[Any], None]] = {
-            lsp.INITIALIZED: self._initialized,
-            lsp.TEXT_DOCUMENT_DID_OPEN: self._did_open,
-            lsp.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
-            lsp.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
-            lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: self._did_change_configuration,
-            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._did_change_watched_files,
-            lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._did_change_workspace_folders,
+            "initialized": self._initialized,
+            "textDocument/didOpen": self._did_open,
+            "textDocument/didChange": self._did_change,
+            "textDocument/didClose": self._did_close,
+            "workspace/didChangeConfiguration": self._did_change_configuration,
+            "workspace/didChangeWatchedFiles": self._did_change_watched_files,
+            "workspace/didChangeWorkspaceFolders": self._did_change_workspace_folders,
         }
-        methods = (*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND)
+        methods = (*METHODS, "workspace/executeCommand")
         self.protocol = LanguageServerProtocol(self._initialize, methods, self._answer, notifications)
-        self.client = Client(self.protocol)
         self.tasks = BackgroundTasks()
-        self._initial_settings: Any = None
+        self._params = InitializeParams(ClientCapabilities(), None, (), None)
         self._folder_uris: list[str] = []
+
+    @cached_property
+    def client(self) -> "Client":
+        """The editor."""
+        from xla_lens.lsp.client import Client
+
+        return Client(self.protocol, self._params.capabilities)
 
     @cached_property
     def publisher(self) -> "Publisher":
@@ -64,7 +70,7 @@ class Server:
         state = State(self.client, self.tasks)
         publisher = Publisher(state)
         state.sets.events = publisher.events
-        state.apply_settings(_section(self._initial_settings))
+        state.apply_settings(_section(self._params.options))
         state.set_folders(self._folder_uris)
         return publisher
 
@@ -85,34 +91,16 @@ class Server:
 
     # ---------------------------------------------------------------- lifecycle
 
-    def _initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:
-        self.client.capabilities = read_capabilities(params.capabilities)
-        self._initial_settings = params.initialization_options
-        self._folder_uris = _folders(params)
-        self.tasks.start(self._poll(params.process_id))
-        return lsp.InitializeResult(self._capabilities(params), lsp.ServerInfo("xla-lens", __version__))
+    def _initialize(self, params: Any) -> Json:
+        self._params = read_params(params)
+        self._folder_uris = [*self._params.folder_uris]
+        self.tasks.start(self._poll(self._params.process_id))
+        return {
+            "capabilities": server_capabilities(self._params.capabilities),
+            "serverInfo": {"name": "xla-lens", "version": __version__},
+        }
 
-    def _capabilities(self, params: lsp.InitializeParams) -> lsp.ServerCapabilities:
-        client = self.client.capabilities
-        sync = {lsp.TEXT_DOCUMENT_DID_OPEN, lsp.TEXT_DOCUMENT_DID_CHANGE, lsp.TEXT_DOCUMENT_DID_CLOSE}
-        capabilities: lsp.ServerCapabilities = ServerCapabilitiesBuilder(
-            params.capabilities,
-            {*METHODS, *sync},
-            {method: options for method, options in METHODS.items() if options},
-            [*Command],
-            lsp.TextDocumentSyncKind.Incremental,
-            position_encoding=lsp.PositionEncodingKind(client.encoding),
-        ).build()  # type: ignore[no-untyped-call]
-        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
-        if capabilities.workspace:
-            # pygls does not know this request yet.
-            capabilities.workspace.text_document_content = lsp.TextDocumentContentOptions([PAGE_SCHEME])
-        if client.has_pull_diagnostics and not client.pulls_diagnostics:
-            # The editor would show the published diagnostics and the pulled ones.
-            capabilities.diagnostic_provider = None
-        return capabilities
-
-    def _initialized(self, _params: lsp.InitializedParams) -> None:
+    def _initialized(self, _params: "lsp.InitializedParams") -> None:
         self.tasks.start(self._start())
 
     async def _start(self) -> None:
@@ -135,32 +123,32 @@ class Server:
 
     # ---------------------------------------------------------------- documents and files
 
-    def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+    def _did_open(self, params: "lsp.DidOpenTextDocumentParams") -> None:
         self.state.did_open(params)
 
-    def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+    def _did_change(self, params: "lsp.DidChangeTextDocumentParams") -> None:
         self.state.did_change(params)
 
-    def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+    def _did_close(self, params: "lsp.DidCloseTextDocumentParams") -> None:
         self.state.did_close(params)
 
-    def _did_change_watched_files(self, _params: lsp.DidChangeWatchedFilesParams) -> None:
+    def _did_change_watched_files(self, _params: "lsp.DidChangeWatchedFilesParams") -> None:
         self.state.files_changed()
 
     # ---------------------------------------------------------------- settings and folders
 
-    def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
-        if self.client.capabilities.has_configuration:
+    def _did_change_configuration(self, params: "lsp.DidChangeConfigurationParams") -> None:
+        if self._params.capabilities.has_configuration:
             self.tasks.start(self._pull_settings())
         else:
             self._apply_settings(params.settings)
 
     async def _pull_settings(self) -> None:
-        if self.client.capabilities.has_configuration:
+        if self._params.capabilities.has_configuration:
             with suppress(Exception):
                 settings = await self.client.configuration(SECTION)
                 # Some editors answer null and send settings only with `initialize`.
-                self._apply_settings(self._initial_settings if settings is None else settings)
+                self._apply_settings(self._params.options if settings is None else settings)
 
     def _apply_settings(self, given: Any) -> None:
         before = self.state.settings
@@ -168,7 +156,7 @@ class Server:
         if self.state.settings != before:
             self.publisher.settings_changed(before)
 
-    def _did_change_workspace_folders(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    def _did_change_workspace_folders(self, params: "lsp.DidChangeWorkspaceFoldersParams") -> None:
         removed = {folder.uri for folder in params.event.removed}
         added = [folder.uri for folder in params.event.added]
         self._folder_uris = [*dict.fromkeys((*(uri for uri in self._folder_uris if uri not in removed), *added))]
@@ -185,7 +173,7 @@ class Server:
         try:
             async with self.client.progress("XLA Lens", token) if token is not None else nullcontext():
                 result = await answer(self.state, method, params)
-        except (asyncio.CancelledError, JsonRpcException):
+        except (asyncio.CancelledError, ResponseError):
             raise
         except Exception:
             logger.exception("cannot answer %s", method)
@@ -196,14 +184,6 @@ class Server:
 def _section(settings: Any) -> Any:
     """The section of XLA Lens, from settings that may contain it or may be it."""
     return settings[SECTION] if isinstance(settings, Mapping) and SECTION in settings else settings
-
-
-def _folders(params: lsp.InitializeParams) -> list[str]:
-    """The URIs of the workspace folders. Older editors send the root only."""
-    if params.workspace_folders is not None:
-        return [folder.uri for folder in params.workspace_folders]
-    root = params.root_uri or (params.root_path and from_fs_path(params.root_path))
-    return [root] if root else []
 
 
 def _import_engine() -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.client import ClientCapabilities
+from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.pages import RenderedPage

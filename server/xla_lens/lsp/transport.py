@@ -9,6 +9,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
@@ -37,7 +38,8 @@ class BadHeader(Malformed):
 
 class Transport:
     """A connection to a client. `receive` is called on the event loop for each message, in order, `fail` for each
-    malformed one, and `end` once, when the client is gone or sends a bad header.
+    malformed one, and `end` once, when the client is gone or sends a bad header. All of them wait while the connection
+    is paused.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class Transport:
         self._loop = asyncio.get_running_loop()
         self._unhandled = threading.BoundedSemaphore(_UNHANDLED)
         self._unwritten = 0
-        self._has_room = threading.Condition()
+        self._may_read = threading.Condition()
+        self._is_paused = False
+        self._postponed: list[Callable[[], None]] = []
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="writer", daemon=True)
         self._writer.start()
@@ -61,9 +65,22 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         """Queue a message with its header. Does not block."""
-        with self._has_room:
+        with self._may_read:
             self._unwritten += len(data)
         self._outgoing.put(data)
+
+    def pause(self) -> None:
+        """Stop reading, and postpone what has been read already. Call this and `resume` on the event loop."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Continue after `pause`."""
+        with self._may_read:
+            self._is_paused = False
+            self._may_read.notify_all()
+        postponed, self._postponed = self._postponed, []
+        for handle in postponed:
+            handle()
 
     def close(self) -> None:
         """Stop writing after the messages that are queued."""
@@ -78,20 +95,20 @@ class Transport:
             while (data := self._outgoing.get()) is not None:
                 self._sink.write(data)
                 self._sink.flush()
-                with self._has_room:
+                with self._may_read:
                     self._unwritten -= len(data)
-                    self._has_room.notify_all()
+                    self._may_read.notify_all()
         except (OSError, ValueError):
             self._call(self._end)
 
     def _read(self) -> None:
         try:
             while self._read_one():
-                with self._has_room:
-                    self._has_room.wait_for(lambda: self._unwritten < _UNWRITTEN)
+                with self._may_read:
+                    self._may_read.wait_for(lambda: self._unwritten < _UNWRITTEN and not self._is_paused)
         except (OSError, ValueError):
             pass
-        self._call(self._end)
+        self._call(self._unless_paused, self._end)
 
     def _read_one(self) -> bool:
         """Read and deliver one message. Return whether another may follow."""
@@ -108,9 +125,15 @@ class Transport:
 
     def _deliver(self, handle: Callable[[Any], None], message: Any) -> None:
         self._unhandled.acquire()
-        self._call(self._handled, handle, message)
+        self._call(self._unless_paused, partial(self._handle, handle, message))
 
-    def _handled(self, handle: Callable[[Any], None], message: Any) -> None:
+    def _unless_paused(self, handle: Callable[[], None]) -> None:
+        if self._is_paused:
+            self._postponed.append(handle)
+        else:
+            handle()
+
+    def _handle(self, handle: Callable[[Any], None], message: Any) -> None:
         self._unhandled.release()
         handle(message)
 

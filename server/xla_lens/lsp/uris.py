@@ -4,11 +4,10 @@ import os
 import re
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
-
-from pygls.uris import to_fs_path
+from urllib.parse import quote, unquote, urlsplit
 
 _SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]*:.")
+_DRIVE: Final = re.compile(r"/[A-Za-z]:")
 
 
 def path_of(uri: str) -> Path:
@@ -16,7 +15,7 @@ def path_of(uri: str) -> Path:
     disk, and `uri_of` turns it back into the URI.
     """
     try:
-        path = Path(to_fs_path(uri) or "")
+        path = Path(file_path(uri))
         os.fsencode(path)
     except ValueError:
         path = Path()
@@ -32,6 +31,19 @@ def uri_of(path: Path) -> str:
         return path.as_uri()
     except ValueError:
         return _quoted(str(path)) if _SCHEME.match(str(path)) else f"file://{_quoted(str(path))}"
+
+
+def file_path(uri: str) -> str:
+    """Return the path of a `file:` URI, empty for any other. Raises `ValueError` for some that are malformed."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return ""
+    host, path = unquote(parts.netloc), unquote(parts.path)
+    if host and path:
+        path = f"//{host}{path}"
+    elif _DRIVE.match(path):
+        path = path[1].lower() + path[2:]
+    return path.replace("/", "\\") if os.name == "nt" else path
 
 
 def _quoted(text: str) -> str:

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+MINUS: Final = "−"
+
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -14,6 +16,21 @@ def human(size_bytes: int) -> str:
     while abs(size_bytes) >= 1024 ** (power + 1) and power < len(_UNITS):
         power += 1
     return f"{size_bytes / 1024**power:.{1 if power == 1 else 2}f} {_UNITS[power - 1]}"
+
+
+def signed(size_bytes: int) -> str:
+    """A size that is added to others: ``+1.53 MiB``, ``−660.8 KiB`` or ``0 B``."""
+    return f"{'+' if size_bytes > 0 else MINUS}{human(abs(size_bytes))}" if size_bytes else "0 B"
+
+
+def apart(size_bytes: int, other_bytes: int) -> str:
+    """A size beside another one: ``4.61 MiB``, or ``4.61 MiB − 4 B`` if it is 4 bytes smaller than the other one and
+    both would look the same.
+    """
+    text, difference = human(size_bytes), size_bytes - other_bytes
+    if not difference or text != human(other_bytes):
+        return text
+    return f"{text} {'+' if difference > 0 else MINUS} {human(abs(difference))}"
 
 
 def exact(size_bytes: int) -> str:

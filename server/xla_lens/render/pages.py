@@ -16,6 +16,7 @@ from xla_lens.features.report.pages import (
 )
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.places.places import Place
+from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
@@ -25,6 +26,7 @@ from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sectio
 from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link
+from xla_lens.render.warrants import bounded, bounded_size, gap_lines, share, suffix
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import module_name
 
@@ -90,6 +92,9 @@ def _outline(facts: SummaryFacts | LiveSetFacts | HistoryFacts | UnknownAllocati
 
 def _live_set(report: Report, step: int) -> Outline:
     spaces = [one for one in report.spaces if one.at_step is not None]
+    warrant = report.warrants.of(Quantity.LIVE)
+    if not spaces and not warrant.is_known:
+        return Outline(f"The live bytes at step {step} are unknown{suffix(warrant)}", (), ())
     if not spaces:
         return Outline(missing_step(report, step), (), ())
     live = (live_at_step_sections(report, one) for one in spaces if one.at_step and len(one.at_step.values))
@@ -111,6 +116,8 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
     if report.printed:
         where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
         yield "peak", Linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
+    for line in gap_lines(report.warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps):
+        yield "incomplete", line
 
 
 def _sums(report: Report) -> Sections:
@@ -123,12 +130,12 @@ def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
     space, live_bytes = one.space, one.at_step.live_bytes if one.at_step else 0
     return (
         space_of(report, one),
-        human(live_bytes),
-        percent(live_bytes, space.peak_live_bytes),
-        f"{len(one.at_step.values) if one.at_step else 0:,}",
-        human(space.peak_live_bytes),
-        step_link(space.peak_step),
-        human(space.reserved_bytes),
+        bounded_size(live_bytes, space.live_bound),
+        share(live_bytes, space.peak_live_bytes, space.live_bound),
+        bounded(f"{len(one.at_step.values) if one.at_step else 0:,}", space.live_bound),
+        bounded_size(space.peak_live_bytes, space.live_bound),
+        step_link(space.peak_step) if space.live_bound is not Bound.UNKNOWN else "",
+        bounded_size(space.reserved_bytes, space.reserved_bound),
     )
 
 
@@ -149,13 +156,17 @@ def _allocation(facts: HistoryFacts) -> Iterator[tuple[str, Text]]:
     if kind_words := kind_text(Kind(max(0, kind))):
         yield "kind", kind_words
     yield "size", f"{exact(history.size_bytes)} in {space_name(dump.space_id(color))}"
-    if history.peak_step is not None:
-        share = percent(history.peak_bytes, history.size_bytes)
-        most = f"at most {human(history.peak_bytes)} at once ({share}), first at "
+    warrant = facts.analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+    for line in gap_lines(warrant.gaps):
+        yield "incomplete", line
+    if history.peak_step is not None and warrant.is_exact:
+        part = percent(history.peak_bytes, history.size_bytes)
+        most = f"at most {human(history.peak_bytes)} at once ({part}), first at "
         yield "live", (most, step_link(history.peak_step, f"step {history.peak_step}"))
-    if history.idle_bytes is not None:
+    if history.idle_bytes is not None and warrant.is_exact:
         yield "idle", f"{human(history.idle_bytes)} are never in use at the same time as the rest"
-    yield "unused", f"{human(history.never_used_bytes)} belong to no value"
+    if warrant.is_exact:
+        yield "unused", f"{human(history.never_used_bytes)} belong to no value"
     count = len(history.value)
     biggest = f"the {len(facts.rows):,} biggest of " if len(facts.rows) < count else ""
     yield "values", f"{biggest}{count:,}"

@@ -1,9 +1,9 @@
 """Numbers with their warrants: every size that a dump set may not determine is worded here, in every format."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from xla_lens.model.warrants import Bound, Cause, Gap, Warrant, Warrants
+from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.render.numbers import human, percent
 from xla_lens.syntax.file_names import FileKind
 
@@ -26,6 +26,11 @@ _VERBS: Final = {
 }
 
 
+def worst(*bounds: Bound) -> Bound:
+    """The bound of a number that is computed from others."""
+    return max(bounds, key=list(Bound).index)
+
+
 def bounded(text: str, bound: Bound) -> str:
     """A number with its bound: ``3.57 MiB``, ``≥ 3.57 MiB`` or ``unknown``."""
     return UNKNOWN if bound is Bound.UNKNOWN else _PREFIX[bound] + text
@@ -40,6 +45,12 @@ def warranted_size(size_bytes: int, warrant: Warrant) -> str:
     """A size with its bound and the reason: ``≥ 3.57 MiB, dump is cut off``. For places that show no more."""
     reason = short_reason(warrant)
     return bounded_size(size_bytes, warrant.bound) + (f", {reason}" if reason else "")
+
+
+def suffix(warrant: Warrant) -> str:
+    """The reasons for the end of a title: `` (the live ranges are cut off)``. Empty if the numbers are exact."""
+    found = "; ".join(reasons(warrant.gaps))
+    return f" ({found})" if found else ""
 
 
 def share(part: int, whole: int, bound: Bound) -> str:
@@ -57,6 +68,35 @@ def short_reason(warrant: Warrant | Warrants) -> str:
     if Cause.UNREADABLE in causes:
         return "dump has unreadable lines"
     return "dump is incomplete" if causes else ""
+
+
+_QUANTITIES: Final = {
+    Quantity.RESERVED: "reserved bytes",
+    Quantity.LIVE: "live bytes and peaks",
+    Quantity.VALUES: "the number of values",
+    Quantity.SCHEDULE: "the number of instructions",
+    Quantity.TOTAL: "XLA's total",
+    Quantity.PRINTED_PEAK: "XLA's printed peak",
+    Quantity.SOURCES: "op_names and source lines",
+    Quantity.USES: "the readers of values",
+}
+
+_BOUNDS: Final = {Bound.AT_LEAST: "lower bounds", Bound.UNKNOWN: "unknown"}
+
+
+def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
+    """Yield one line for each reason, with what it makes inexact: ``the live ranges are cut off (lower bounds: live
+    bytes and peaks)``.
+    """
+    found: dict[str, dict[Bound, list[str]]] = {}
+    for gap in gaps:
+        for reason in reasons((gap,)):
+            words = found.setdefault(reason, {}).setdefault(gap.bound, [])
+            if _QUANTITIES[gap.quantity] not in words:
+                words.append(_QUANTITIES[gap.quantity])
+    for reason, bounds in found.items():
+        effects = (f"{words}: {', '.join(bounds[bound])}" for bound, words in _BOUNDS.items() if bound in bounds)
+        yield f"{reason} ({'; '.join(effects)})"
 
 
 def reasons(gaps: Iterable[Gap]) -> tuple[str, ...]:

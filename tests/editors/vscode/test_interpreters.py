@@ -40,7 +40,7 @@ def _python_extension(folder: Path, python: Path) -> Path:
 
 
 @pytest.mark.parametrize("chosen_by", ["the Python extension", "the setting", "the PATH"])
-def test_setting_precedes_python_extension_and_path(
+def test_setting_precedes_path_and_python_extension(
     browser: Browser, path: str, workspace: Path, tmp_path: Path, chosen_by: str
 ) -> None:
     for name in ("extension", "setting"):
@@ -48,10 +48,12 @@ def test_setting_precedes_python_extension_and_path(
         (tmp_path / name / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
         (tmp_path / name / "python3").chmod(0o755)
     settings = {"xla-lens.server.python": str(tmp_path / "setting" / "python3")} if chosen_by == "the setting" else {}
-    server = VSCode(tmp_path / "vscode", {"PATH": path}, **settings)
+    # The Python extension is only asked if there is no Python on the PATH.
+    (tmp_path / "empty").mkdir()
+    programs = str(tmp_path / "empty") if chosen_by == "the Python extension" else path
+    server = VSCode(tmp_path / "vscode", {"PATH": programs}, **settings)
     server.install(VSIX)
-    if chosen_by != "the PATH":
-        server.install(_python_extension(tmp_path, tmp_path / "extension" / "python3"))
+    server.install(_python_extension(tmp_path, tmp_path / "extension" / "python3"))
     file = file_of(workspace, "split", "-live-range")
     with (
         server.running("--disable-workspace-trust"),

@@ -6,8 +6,9 @@ JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceR
 `docs/report.schema.json`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, a
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
@@ -43,12 +47,22 @@ class LiveSet:
 
 
 @dataclass(frozen=True, slots=True)
+class KindBytes:
+    """The bytes of some values in allocations of one kind, a name of `KIND_NAMES`."""
+
+    kind: str
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class LineReport:
     """The bytes at the peak by source line.
 
-    `lines` are at most `top` lines, most bytes first, and then the bytes without a source. `count` is the number of all
+    `lines` are at most `top` lines and the bytes without a source, most bytes first. `count` is the number of all
     lines, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack frame that only
-    the HLO module could resolve, but it is missing or lacks the frame.
+    the HLO module could resolve, but it is missing or lacks the frame. `without_source` are the bytes without a source
+    by the kind of their allocation.
     """
 
     size_bytes: int
@@ -56,6 +70,7 @@ class LineReport:
     lines: tuple[LineBytes, ...]
     rest_bytes: int
     unresolved_bytes: int
+    without_source: tuple[KindBytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +130,15 @@ class SpaceReport:
 class Report:
     """One dump set. `files` maps what each file holds to its label.
 
-    `printed_peak` and `donation` are None if they were not requested or the dump does not have the facts.
+    `warrants` say which numbers are exact, and `left_out` are the requested parts whose numbers would not even be
+    bounds. `printed_peak` and `donation` are None if they were not requested or the dump does not have the facts.
     """
 
     analysis: Analysis
     files: Mapping[FileKind, str]
     options: ReportOptions
+    warrants: Warrants
+    left_out: tuple[Part, ...]
     printed_peak: PrintedPeak | None
     donation: Donation | None
     spaces: tuple[SpaceReport, ...]
@@ -188,6 +206,11 @@ class Report:
         )
 
     @property
+    def is_sound(self) -> bool:
+        """Whether `xla-lens check` reports no error, so that the exit status is 0."""
+        return not any(finding.severity is Severity.ERROR for finding in self.analysis.findings)
+
+    @property
     def finding_count(self) -> int:
         """The number of errors and warnings that `xla-lens check` reports."""
         return sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.analysis.findings)
@@ -204,34 +227,87 @@ def report(
     Only `Part.LINE` uses the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without it most bytes
     have no source.
     """
+    warrants = analysis.warrants.with_gaps(_module_gaps(module))
+    left_out = tuple(part for part in Part if part in options.parts and not is_warranted(part, warrants))
     one = Report(
         analysis=analysis,
         files=files,
         options=options,
-        printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if Part.PEAK in options.parts else None,
-        donation=_donation(analysis.dump) if Part.DONATION in options.parts else None,
+        warrants=warrants,
+        left_out=left_out,
+        printed_peak=None,
+        donation=None,
         spaces=(),
     )
+    parts = options.parts - {*left_out}
+    is_explained = Part.PEAK in parts and warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
     at_step = options.at_step if one.has_step else None
-    return replace(one, spaces=tuple(_space(one, module, space, at_step) for space in analysis.memory.spaces))
+    spaces = tuple(_space(one, parts, module, space, at_step) for space in analysis.memory.spaces)
+    return replace(
+        one,
+        warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
+        printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
+        donation=_donation(analysis.dump) if Part.DONATION in parts else None,
+        spaces=spaces,
+    )
 
 
-def _space(one: Report, module: HloModule | None, space: MemorySpace, at_step: int | None) -> SpaceReport:
+_EXACT: Final = {
+    Part.ALIVE: (Quantity.LIVE, Quantity.USES),
+    Part.PADDING: (Quantity.LIVE,),
+    Part.ARENAS: (Quantity.LIVE, Quantity.RESERVED),
+    Part.HISTORY: (Quantity.LIVE, Quantity.RESERVED),
+    Part.DONATION: (Quantity.LIVE, Quantity.RESERVED, Quantity.USES),
+    Part.BUDGET: (Quantity.LIVE,),
+}
+"""The parts whose numbers are no bounds unless these quantities are exact."""
+
+_KNOWN: Final = {
+    Part.TOTALS: (Quantity.RESERVED,),
+    Part.CURVE: (Quantity.LIVE,),
+    Part.LIVE: (Quantity.LIVE,),
+    Part.LINE: (Quantity.LIVE, Quantity.SOURCES),
+    Part.STACKS: (Quantity.LIVE, Quantity.SOURCES),
+    Part.SOURCE: (Quantity.LIVE, Quantity.SOURCES),
+}
+"""The parts whose numbers are bounds if these quantities are."""
+
+
+def is_warranted(part: Part, warrants: Warrants) -> bool:
+    """Return whether the numbers of a part are exact, or bounds that may be shown as such."""
+    return warrants.of(*_EXACT.get(part, ())).is_exact and warrants.of(*_KNOWN.get(part, ())).is_known
+
+
+def _module_gaps(module: HloModule | None) -> Iterator[Gap]:
+    if module is not None and module.is_cut_off:
+        yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.CUT_OFF, FileKind.HLO)
+
+
+def _missing_module(spaces: tuple[SpaceReport, ...]) -> Iterator[Gap]:
+    """A gap if the stack frames of some values are only in the HLO module, which the set lacks."""
+    if any(one.lines is not None and one.lines.unresolved_bytes for one in spaces):
+        yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.MISSING, FileKind.HLO)
+
+
+def _space(
+    one: Report, parts: frozenset[Part], module: HloModule | None, space: MemorySpace, at_step: int | None
+) -> SpaceReport:
     analysis, dump, options = one.analysis, one.dump, one.options
-    step = space.peak_step
-    at_peak = options.parts if step is not None else frozenset[Part]()
-    step = step or 0
+    is_known = space.live_bound is not Bound.UNKNOWN
+    is_peak = space.peak_step is not None and is_known
+    at_peak = parts if is_peak else frozenset[Part]()
+    step = space.peak_step or 0
     return SpaceReport(
         space=space,
-        peak=live_set(dump, space, step) if space.peak_step is not None else None,
-        live_at_printed_peak=space.live.at(one.printed[0]) if one.printed else None,
-        at_step=live_set(dump, space, at_step) if at_step is not None else None,
+        peak=live_set(dump, space, step) if is_peak else None,
+        live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
+        at_step=live_set(dump, space, at_step) if at_step is not None and is_known else None,
         lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
         sources=bytes_by_op(dump, step, space.color) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
-        arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & options.parts else (),
-        budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in options.parts else None,
+        arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & parts else (),
+        budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in parts else None,
     )
 
 
@@ -246,10 +322,25 @@ def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: in
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
         count=len(found.lines),
-        lines=(*lines[:top], *unknown),
+        lines=tuple(sorted((*lines[:top], *unknown), key=lambda line: -line.size_bytes)),
         rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
+        without_source=_without_source(dump, found.lines, step, space.color),
     )
+
+
+def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color: int) -> tuple[KindBytes, ...]:
+    values = [value for line in lines if line.frame is None for value in line.values]
+    if not values:
+        return ()
+    owners, owned = owned_bytes(dump, step, color)
+    is_here = np.isin(owners, values)
+    kinds = taken(allocation_kinds(dump), dump.values.allocation[owners[is_here]])
+    found = (
+        KindBytes(KIND_NAMES[kind], int(owned[is_here][kinds == kind].sum()), int((kinds == kind).sum()))
+        for kind in np.unique(kinds).tolist()
+    )
+    return tuple(sorted(found, key=lambda kind: -kind.size_bytes))
 
 
 def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:

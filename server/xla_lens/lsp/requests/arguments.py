@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.snapshot import Snapshot, snapshot_of
 from xla_lens.lsp.state import State, is_page
 from xla_lens.lsp.uris import path_of
@@ -23,7 +23,7 @@ _GREATEST: Final = (1 << 53) - 1
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The object that a command is given. Methods raise `JsonRpcInvalidParams` for a value of the wrong type."""
+    """The object that a command is given. Methods raise `InvalidParams` for a value of the wrong type."""
 
     state: State
     given: Mapping[str, Any]
@@ -34,14 +34,14 @@ class Arguments:
         if value is None:
             return default
         if not isinstance(value, wanted) or isinstance(value, bool):
-            raise JsonRpcInvalidParams(message=f"{name}: expected {wanted.__name__}, not {type(value).__name__}")
+            raise InvalidParams(f"{name}: expected {wanted.__name__}, not {type(value).__name__}")
         found: _T = value
         return found
 
     def need(self, name: str, wanted: type[_T]) -> _T:
         """Return a required property."""
         if self.given.get(name) is None:
-            raise JsonRpcInvalidParams(message=f"{name} is missing")
+            raise InvalidParams(f"{name} is missing")
         value: _T = self.get(name, wanted, self.given[name])
         return value
 
@@ -49,7 +49,7 @@ class Arguments:
         """Return an optional non-negative integer, None if it is missing."""
         value = self.get(name, int, 0) if self.given.get(name) is not None else None
         if value is not None and not 0 <= value <= _GREATEST:
-            raise JsonRpcInvalidParams(message=f"{name}: expected an integer from 0 to {_GREATEST}")
+            raise InvalidParams(f"{name}: expected an integer from 0 to {_GREATEST}")
         return value
 
     def need_number(self, name: str) -> int:
@@ -62,7 +62,7 @@ class Arguments:
         try:
             return from_json(self.need("position", dict), lsp.Position)
         except (ValueError, TypeError, ExceptionGroup) as error:
-            raise JsonRpcInvalidParams(message="position: expected an object with line and character") from error
+            raise InvalidParams("position: expected an object with line and character") from error
 
     def path(self) -> Path:
         """Return the path of the property `uri`."""
@@ -77,7 +77,7 @@ class Arguments:
         dump_set = dump_set or await self.state.set_for_command(path_of(uri))
         analysis = await _analysis(dump_set, path or dump_set.path) if dump_set else None
         if dump_set is None or analysis is None:
-            raise JsonRpcInvalidParams(message=f"{uri} is neither open nor a dump")
+            raise InvalidParams(f"{uri} is neither open nor a dump")
         return dump_set, analysis
 
     async def snapshot(self) -> Snapshot:
@@ -85,7 +85,7 @@ class Arguments:
         uri = self.need("uri", str)
         snapshot = None if is_page(uri) else await self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri)
         if snapshot is None:
-            raise JsonRpcInvalidParams(message=f"{uri} is not open")
+            raise InvalidParams(f"{uri} is not open")
         return snapshot
 
     async def snapshot_of_file(self) -> Snapshot:
@@ -100,7 +100,7 @@ class Arguments:
         capabilities = self.state.client.capabilities
         snapshot = snapshot_of(dump_set, path, capabilities, self.state.settings, lambda _: None)
         if snapshot is None:
-            raise JsonRpcInvalidParams(message=f"{uri} cannot be read")
+            raise InvalidParams(f"{uri} cannot be read")
         return snapshot
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, Part, report_options
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.pages import page_uri
@@ -51,10 +51,10 @@ _LONGEST_PATH: Final = 200
 async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any:
     """Run a command and return its result."""
     if params.command not in _COMMANDS:
-        raise JsonRpcInvalidParams(message=f"no such command: {params.command}")
+        raise InvalidParams(f"no such command: {params.command}")
     given = params.arguments or [{}]
     if len(given) != 1 or not isinstance(given[0], Mapping):
-        raise JsonRpcInvalidParams(message=f"{params.command} takes one object")
+        raise InvalidParams(f"{params.command} takes one object")
     return await _COMMANDS[params.command](Arguments(state, given[0]))
 
 
@@ -96,17 +96,17 @@ async def _report(arguments: Arguments) -> Any:
     dump_set, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
-        raise JsonRpcInvalidParams(message=f"format: {kind!r} is none of {', '.join(FORMATS)}")
+        raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
         module = await dump_set.module_for(dump_set.path)
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
-        raise JsonRpcInvalidParams(message='budget: expected a size such as "16GiB"')
+        raise InvalidParams('budget: expected a size such as "16GiB"')
     names = list(map(str, arguments.get("parts", list, [])))
     for name in names:
         if name not in set(Part):
-            raise JsonRpcInvalidParams(message=f"parts: {unknown_name('part', name, tuple(Part))}")
+            raise InvalidParams(f"parts: {unknown_name('part', name, tuple(Part))}")
     parts = frozenset(map(Part, names))
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
@@ -138,7 +138,7 @@ async def _check(arguments: Arguments) -> Any:
 async def _explain(arguments: Arguments) -> Any:
     code = arguments.need("code", str)
     if code not in set(Code):
-        raise JsonRpcInvalidParams(message=unknown_name("code", code, tuple(Code)))
+        raise InvalidParams(unknown_name("code", code, tuple(Code)))
     page = explanation_path(Code(code))
     await arguments.state.client.show_document(page.as_uri())
     return page.read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ async def _show_live_set(arguments: Arguments) -> Any:
     if step is None and isinstance(target, Value) and dump.values.live_range[target.row] != NONE:
         step = int(dump.values.start_step[target.row])
     if step is None:
-        raise JsonRpcInvalidParams(message="nothing there has a step")
+        raise InvalidParams("nothing there has a step")
     return await _show(arguments, LiveSetPage(step))
 
 
@@ -184,7 +184,7 @@ async def _go_to(arguments: Arguments) -> Any:
     try:
         target = from_json(dict(arguments.given), lsp.Location)
     except (ValueError, TypeError, ExceptionGroup) as error:
-        raise JsonRpcInvalidParams(message="expected a location: uri and range") from error
+        raise InvalidParams("expected a location: uri and range") from error
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)
 
@@ -196,7 +196,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
     state = arguments.state
     found = await state.sources.find(path, state.settings.path_mapping, state.folders)
     if found is None:
-        raise JsonRpcInvalidParams(message=f"{shortened(path, _LONGEST_PATH)} is not in the workspace")
+        raise InvalidParams(f"{shortened(path, _LONGEST_PATH)} is not in the workspace")
     target = lsp.Location(source_uri(found, None), lsp.Range(place, place))
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.features.hover import hover
 from xla_lens.features.memory_map import memory_map as memory_map_facts
@@ -16,6 +15,7 @@ from xla_lens.features.overview import overview as overview_facts
 from xla_lens.files import file_size
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.raw_json import RawJson
@@ -264,13 +264,13 @@ async def describe(arguments: Arguments) -> contract.Description:
     """Return the hover of a value, an allocation or a step, and its location."""
     given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
     if len(given) != 1:
-        raise JsonRpcInvalidParams(message=f"expected exactly one of {', '.join(_DESCRIBED)}")
+        raise InvalidParams(f"expected exactly one of {', '.join(_DESCRIBED)}")
     (what,) = given
     number = arguments.need_number(what)
     dump_set, analysis = await arguments.analysed()
     found = _DESCRIBED[what](analysis.dump, number)
     if found is None:
-        raise JsonRpcInvalidParams(message=f"there is no {what} {number:,}")
+        raise InvalidParams(f"there is no {what} {number:,}")
     target, place = found
     module = await dump_set.module_for(dump_set.path)
     markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))

@@ -12,6 +12,8 @@ from xla_lens.model.checks.problems import (
     ForeignUsedValues,
     MissingAllocations,
     NoDumpLines,
+    PeakValueNotLive,
+    PeakValuesMissing,
     ReportSpaceTotal,
     ReportTotal,
     SecondModule,
@@ -73,7 +75,7 @@ _OF_CODE: Final[dict[Code, tuple[Bound, tuple[Quantity, ...]]]] = {
     Code.MISSING_LIVE_RANGE: (Bound.AT_LEAST, (Quantity.LIVE,)),
     Code.LIVE_RANGE_START: (Bound.UNKNOWN, (Quantity.LIVE,)),
     Code.LIVE_RANGE_END: (Bound.UNKNOWN, (Quantity.LIVE,)),
-    Code.PEAK_STEP_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
+    Code.PEAK_STEP_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK, Quantity.LIVE)),
     Code.PEAK_LIST_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
     Code.CUMULATIVE_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
 }
@@ -132,6 +134,9 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
         case ReportSpaceTotal(_, printed_bytes, reserved_bytes):
             bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
             quantities = (Quantity.RESERVED,)
+        case PeakValueNotLive() | PeakValuesMissing():
+            # Either the list or a live range is wrong.
+            quantities = (Quantity.PRINTED_PEAK, Quantity.LIVE)
         case _ if problem.code is Code.SYNTAX:
             cause, quantities = Cause.UNREADABLE, _at(file, finding.place.start)
         case _ if problem.code in _OF_CODE:

@@ -31,6 +31,11 @@ class HloModule:
         """The text of the module."""
         return self.file.document.data
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
+        return not self.data.endswith((b"\n\n", b"\n\r\n")) or self.data.rfind(b"\nENTRY ") < 0
+
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
         self.references.prepare()

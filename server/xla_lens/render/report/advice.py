@@ -8,7 +8,7 @@ from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import as_given, capitalized, counted, human
+from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part as padding_cause
 from xla_lens.render.report.blocks import WIDEST_SHAPE, Name, Section, Sections, Table, Text, headers
 from xla_lens.render.report.values import (
@@ -111,7 +111,8 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     which = "this buffer" if len(plan.values) == 1 else f"these {len(plan.values):,} buffers"
     at_least = f"no fewer than {plan.at_least:,} can suffice" if plan.at_least > 1 else "a smaller set may suffice"
     proof = "no smaller set suffices" if plan.is_proven_smallest else at_least
-    title = f"To fit {space} into {budget}, remove {which} ({proof}); the peak is then {human(plan.peak_bytes)}"
+    peak = apart(plan.peak_bytes, plan.budget_bytes)
+    title = f"To fit {space} into {budget}, remove {which} ({proof}); the peak is then {peak}"
     rows = tuple(
         (
             human(int(dump.values.size_bytes[value])),

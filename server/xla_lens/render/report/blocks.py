@@ -41,7 +41,16 @@ class Command:
     text: str
 
 
-Inline: TypeAlias = str | Name | Linked | Command
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar that shows a part of a whole, `width` characters for the whole."""
+
+    part: int
+    whole: int
+    width: int = 20
+
+
+Inline: TypeAlias = str | Name | Linked | Command | Bar
 Text: TypeAlias = Inline | tuple[Inline, ...]
 
 
@@ -76,8 +85,8 @@ class Table:
 class Section:
     """A title with sentences and tables below it.
 
-    If the first block is a table whose first column has no title, text puts the section's title there. `level` is 1 for
-    a subsection of the section above.
+    If the first block is a table with a header whose first column has no title, text puts the section's title there.
+    `level` is 1 for a subsection of the section above.
     """
 
     title: Text
@@ -91,11 +100,22 @@ Sections: TypeAlias = tuple[Section, ...]
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A whole report: its title, some labelled facts, and its sections."""
+    """A whole report: its title, the answer in a few sentences, some labelled facts, and its sections."""
 
     title: Text
     facts: tuple[tuple[str, Text], ...]
     parts: tuple[Sections, ...]
+    answer: tuple[Text, ...] = ()
+
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+
+
+def bar_text(bar: Bar) -> str:
+    """Return a bar in block characters, exact to an eighth of a character."""
+    eighths = round(8 * bar.width * min(bar.part, bar.whole) / bar.whole) if bar.whole > 0 else 0
+    full, rest = divmod(max(eighths, int(bar.part > 0)), 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
 def inlines(text: Text) -> tuple[Inline, ...]:

@@ -15,24 +15,46 @@ from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound, Gap, Quantity
+from xla_lens.render.messages.data import finding_data
 from xla_lens.render.report.values import op_name, reader_names, shape_text
 from xla_lens.syntax.columns import NONE, Column
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """Return a report as a JSON object. Parts that were not requested are left out."""
+    """Return a report as a JSON object. Parts that were not requested are left out. Numbers that are not even bounds
+    are null, and parts that would be made of them are null or empty.
+    """
+    warrants = report.warrants
     parts = report.options.parts
     step, size_bytes = report.printed or (None, None)
-    printed: dict[str, Any] = {"total_bytes": report.total_bytes, "peak_step": step, "peak_bytes": size_bytes}
+    printed: dict[str, Any] = {
+        "total_bytes": _known(report.total_bytes, warrants.of(Quantity.TOTAL).bound),
+        "peak_step": step,
+        "peak_bytes": _known(size_bytes, warrants.of(Quantity.PRINTED_PEAK).bound),
+        "bounds": _bounds(
+            total_bytes=warrants.of(Quantity.TOTAL).bound, peak_bytes=warrants.of(Quantity.PRINTED_PEAK).bound
+        ),
+    }
     if Part.PEAK in parts:
         printed["explained"] = report.printed_peak and _printed_peak(report.printed_peak)
     known: dict[str, Any] = {
         "module": report.module,
         "files": {kind.value: path for kind, path in report.files.items()},
-        "instructions": report.instruction_count,
-        "values": report.value_count,
-        "allocations": report.allocation_count,
-        "reserved_bytes": report.reserved_bytes,
+        "complete": warrants.is_complete,
+        "incomplete": [_gap(gap) for gap in warrants.gaps],
+        "left_out": [part.value for part in report.left_out],
+        "findings": [finding_data(finding) for finding in report.analysis.findings],
+        "instructions": _known(report.instruction_count, warrants.of(Quantity.SCHEDULE).bound),
+        "values": _known(report.value_count, warrants.of(Quantity.VALUES).bound),
+        "allocations": _known(report.allocation_count, warrants.of(Quantity.RESERVED).bound),
+        "reserved_bytes": _known(report.reserved_bytes, warrants.of(Quantity.RESERVED).bound),
+        "bounds": _bounds(
+            instructions=warrants.of(Quantity.SCHEDULE).bound,
+            values=warrants.of(Quantity.VALUES).bound,
+            allocations=warrants.of(Quantity.RESERVED).bound,
+            reserved_bytes=warrants.of(Quantity.RESERVED).bound,
+        ),
         "printed": printed,
     }
     if Part.DONATION in parts:
@@ -42,20 +64,27 @@ def report_data(report: Report) -> dict[str, Any]:
 
 def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     dump, space, parts, top = report.dump, one.space, report.options.parts, report.options.top
+    peak_step = space.peak_step if space.live_bound is not Bound.UNKNOWN else None
     known: dict[str, Any] = {
         "color": space.color,
-        "reserved_bytes": space.reserved_bytes,
-        "peak_step": space.peak_step,
-        "peak_instruction": dump.instruction_at(space.peak_step) if space.peak_step is not None else None,
-        "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
+        "reserved_bytes": _known(space.reserved_bytes, space.reserved_bound),
+        "peak_step": peak_step,
+        "peak_instruction": dump.instruction_at(peak_step) if peak_step is not None else None,
+        "peak_live_bytes": _known(space.peak_live_bytes if report.has_live_ranges else None, space.live_bound),
         "live_bytes_at_printed_peak": one.live_at_printed_peak,
+        "bounds": _bounds(
+            reserved_bytes=space.reserved_bound,
+            peak_live_bytes=space.live_bound,
+            live_bytes_at_printed_peak=space.live_bound,
+        ),
     }
     if Part.LIVE in parts:
         known["live_at_peak"] = _live_values(dump, one.peak.values[:top]) if one.peak else []
     if report.options.at_step is not None:
         known["at_step"] = one.at_step and _live_set(report, one.at_step)
     if Part.CURVE in parts:
-        known["curve"] = _pairs(space.live.steps, space.live.live_bytes)
+        is_known = space.live_bound is not Bound.UNKNOWN
+        known["curve"] = _pairs(space.live.steps, space.live.live_bytes) if is_known else []
     if Part.LINE in parts:
         known["lines"] = one.lines and {
             "size_bytes": one.lines.size_bytes,
@@ -63,9 +92,18 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
             "lines": [_line(dump, line) for line in one.lines.lines],
             "rest_bytes": one.lines.rest_bytes,
             "unresolved_bytes": one.lines.unresolved_bytes,
+            "without_source": [asdict(kind) for kind in one.lines.without_source],
+            "bounds": _bounds(
+                size_bytes=space.live_bound, lines=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
+            ),
         }
     if Part.SOURCE in parts:
         known["sources"] = one.sources and {
+            "bounds": _bounds(
+                by_op_name=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
+                by_opcode=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
+                by_kind=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
+            ),
             "by_op_name": _node(dump, one.sources.by_op_name),
             "by_opcode": _node(dump, one.sources.by_opcode),
             "by_kind": _node(dump, one.sources.by_kind),
@@ -79,6 +117,29 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     if Part.BUDGET in parts:
         known["budget"] = one.budget and _budget(dump, one.budget, top)
     return known
+
+
+# ---------------------------------------------------------------- warrants
+
+
+def _known(number: int | None, bound: Bound) -> int | None:
+    """A number that is exact or a bound, None for another one."""
+    return None if bound is Bound.UNKNOWN else number
+
+
+def _bounds(**bounds: Bound) -> dict[str, str]:
+    """The bounds of the numbers beside it that are not exact."""
+    return {name: bound.value for name, bound in bounds.items() if bound is not Bound.EXACT}
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {
+        "quantity": gap.quantity.value,
+        "bound": gap.bound.value,
+        "cause": gap.cause.value,
+        "file": gap.kind.value,
+        "finding": gap.code,
+    }
 
 
 # ---------------------------------------------------------------- values
@@ -120,6 +181,7 @@ def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
         "step": live.step,
         "instruction": report.dump.instruction_at(live.step),
         "live_bytes": live.live_bytes,
+        "bounds": _bounds(live_bytes=report.warrants.of(Quantity.LIVE).bound),
         "live": _live_values(report.dump, live.values[: report.options.top]),
     }
 

@@ -4,7 +4,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.render.markdown import code, table
-from xla_lens.render.report.blocks import Command, Inline, Linked, Name, Outline, Section, Table, Text, inlines
+from xla_lens.render.report.blocks import (
+    Bar,
+    Command,
+    Inline,
+    Linked,
+    Name,
+    Outline,
+    Section,
+    Table,
+    Text,
+    bar_text,
+    inlines,
+)
 
 _LONGEST_PATH: Final = 4096
 
@@ -15,6 +27,9 @@ def markdown_lines(outline: Outline) -> Iterator[str]:
     """Yield the lines of a report."""
     yield f"## {_markdown(outline.title)}"
     yield ""
+    for sentence in outline.answer:
+        yield _markdown(sentence)
+        yield ""
     for label, text in outline.facts:
         yield f"- {label}: {_markdown(text)}"
     for part in outline.parts:
@@ -50,4 +65,6 @@ def _inline(inline: Inline) -> str:
             return code(text, _LONGEST_PATH)
         case Linked(text):
             return text
+        case Bar():
+            return bar_text(inline)
     return inline

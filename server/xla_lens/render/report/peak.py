@@ -1,6 +1,6 @@
 """The parts of a report about the peak: totals, the recomputed and the printed peak, live values, live bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -11,10 +11,12 @@ from xla_lens.features.report.options import Part
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.render.numbers import capitalized, counted, human, percent
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.numbers import apart, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_SHAPE,
+    Bar,
     Inline,
     Linked,
     Name,
@@ -33,6 +35,7 @@ from xla_lens.render.report.values import (
     steps_text,
     value_link,
 )
+from xla_lens.render.warrants import bounded, bounded_size, reasons, share, suffix, worst
 
 
 def totals_sections(report: Report) -> Sections:
@@ -45,10 +48,17 @@ def totals_sections(report: Report) -> Sections:
     rows: list[tuple[Text, ...]] = []
     for one, here in zip(report.spaces, is_in_space, strict=True):
         sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
-        columns = (human(sum(column)) if column else "" for column in sizes)
-        rows.append((space_of(report, one), human(one.space.reserved_bytes), *columns))
+        bound = one.space.reserved_bound
+        columns = (bounded_size(sum(column), bound) if column else "" for column in sizes)
+        rows.append((space_of(report, one), bounded_size(one.space.reserved_bytes, bound), *columns))
     header = headers("", "reserved", *(KIND_NAMES[kind] for kind in present), text=("",))
-    return (Section("Memory space", (Table(header, tuple(rows)),)),)
+    return (Section("Memory space", (Table(header, tuple(rows)), *_why(report, Quantity.RESERVED))),)
+
+
+def _why(report: Report, *quantities: Quantity) -> tuple[str, ...]:
+    """A sentence that says why the numbers of a table are not exact."""
+    found = "; ".join(reasons(report.warrants.of(*quantities).gaps))
+    return (f"Not exact: {found}.",) if found else ()
 
 
 # ---------------------------------------------------------------- the recomputed and the printed peak
@@ -65,21 +75,25 @@ def peak_sections(report: Report) -> Sections:
         blocks.append(Table(headers(*titles, text=("", "instruction")), rows))
     if report.printed:
         step, size_bytes = report.printed
-        printed = f"XLA prints a peak of {human(size_bytes)} at step {step}"
+        bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
+        printed = f"XLA prints a peak of {bounded_size(size_bytes, bound)} at step {step}"
         blocks.append((Linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
+    blocks += _why(report, Quantity.LIVE, Quantity.PRINTED_PEAK)
     return (Section("Peak", tuple(blocks)),) if blocks else ()
 
 
 def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
     space, printed = one.space, one.live_at_printed_peak
     instruction = report.dump.instruction_at(space.peak_step) if space.peak_step is not None else None
+    is_known = space.live_bound is not Bound.UNKNOWN
+    live_bytes = space.peak_live_bytes
     return (
         space_of(report, one),
-        human(space.peak_live_bytes),
-        percent(space.peak_live_bytes, space.reserved_bytes),
-        step_link(space.peak_step),
-        Name(instruction or ""),
-        human(printed) if printed is not None else "",
+        bounded_size(live_bytes, space.live_bound),
+        share(live_bytes, space.reserved_bytes, worst(space.live_bound, space.reserved_bound)),
+        step_link(space.peak_step) if is_known else "",
+        Name(instruction or "") if is_known else "",
+        bounded(apart(printed, live_bytes), space.live_bound) if printed is not None else "",
     )
 
 
@@ -100,22 +114,28 @@ def printed_peak_sections(report: Report) -> Sections:
         return ()
     terms = (
         ("live_bytes", f"live in {space_of(report, DEFAULT_COLOR)}", 1),
-        ("died_bytes", "+ ended one step earlier", 1),
-        ("tuple_bytes", "+ tuple elements counted as whole tuples", 1),
-        ("other_space_bytes", "+ in other memory spaces", 1),
-        ("shared_bytes", "+ shared bytes counted more than once", 1),
-        ("padding_bytes", "- padding, which XLA does not count", -1),
-        ("unplaced_bytes", "+ in no allocation", 1),
+        ("died_bytes", "ended one step earlier", 1),
+        ("tuple_bytes", "tuple elements counted as whole tuples", 1),
+        ("other_space_bytes", "in other memory spaces", 1),
+        ("shared_bytes", "shared bytes counted more than once", 1),
+        ("padding_bytes", "padding, which XLA does not count", -1),
+        ("unplaced_bytes", "in no allocation", 1),
     )
     rows: list[tuple[Text, ...]] = []
     for field, title, sign in terms:
         sizes = [int(getattr(column, field)) * sign for _, column in known]
         if any(sizes) or field == "live_bytes":
-            rows.append((title, *(human(abs(size) if sign < 0 and size <= 0 else size) for size in sizes)))
-    rows.append(("= XLA's sum", *(human(column.total_bytes) for _, column in known)))
+            rows.append((title, *map(human if field == "live_bytes" else signed, sizes)))
+    rows.append(("= XLA's sum", *_sums([column for _, column in known])))
     sums = Table(headers("", *(title for title, _ in known), text=("",)), tuple(rows))
     rule = "XLA prints the first step at which its own sum is largest."
     return (Section("What XLA's printed peak counts", (sums, rule)),)
+
+
+def _sums(columns: Sequence[CountedBytes]) -> Iterator[str]:
+    """XLA's own sums: that at the printed step is the largest, by a few bytes in some dumps."""
+    largest = max(column.total_bytes for column in columns)
+    return (apart(column.total_bytes, largest) for column in columns)
 
 
 # ---------------------------------------------------------------- live values
@@ -138,22 +158,25 @@ def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
     values = live.values[: report.options.top].tolist()
     header = headers("size", "share", "value", "shape", "live", "op_name", text=("value", "shape", "live", "op_name"))
     left_out = len(live.values) - len(values)
-    rest = (f"... and {counted(left_out, 'smaller value')}",) if left_out else ()
+    bound = report.warrants.of(Quantity.LIVE).bound
+    rest = (f"... and {bounded(counted(left_out, 'smaller value'), bound)}",) if left_out else ()
     instruction = report.dump.instruction_at(live.step)
     runs: tuple[Inline, ...] = (" (", Name(instruction, widest=LONGEST_NAME), ")") if instruction else ()
-    count = counted(len(live.values), "value")
-    found = f"{title}: {human(live.live_bytes)} in {count} at "
+    warrant = report.warrants.of(Quantity.LIVE)
+    count = bounded(counted(len(live.values), "value"), warrant.bound)
+    found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
     table = Table(header, tuple(_live_rows(report, live, values)))
-    return (Section((found, step_link(live.step, f"step {live.step}"), *runs), (table, *rest)),)
+    where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
+    return (Section((found, *where), (table, *rest)),)
 
 
 def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tuple[Text, ...]]:
-    dump = report.dump
+    dump, bound = report.dump, report.warrants.of(Quantity.LIVE).bound
     for value in values:
         size_bytes = int(dump.values.size_bytes[value])
         yield (
             human(size_bytes),
-            percent(size_bytes, live.live_bytes),
+            share(size_bytes, live.live_bytes, bound),
             value_link(dump, value),
             Name(shape_text(dump, value), widest=WIDEST_SHAPE),
             live_range_text(dump, value),
@@ -179,7 +202,10 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
     for first, after in pairwise(bounds):
         most = curve.most_between(first, after - 1)
         steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
-        rows.append((step_link(first, steps), human(most), "█" * round(_BAR * most / max(one.peak.live_bytes, 1))))
+        rows.append(
+            (step_link(first, steps), bounded_size(most, one.space.live_bound), Bar(most, one.peak.live_bytes, _BAR))
+        )
     bars = Table(headers("steps", "live bytes", "", text=("",)), tuple(rows), has_text_header=False)
     title = f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)"
+    title += suffix(report.warrants.of(Quantity.LIVE))
     return (Section(title, (bars,)),)

@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.features.report.facts import LineReport, Report, SpaceReport
 from xla_lens.features.report.options import Part
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.render.numbers import capitalized, counted, human, percent
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_NAME,
+    Bar,
     Inline,
     Name,
     Section,
@@ -20,8 +22,9 @@ from xla_lens.render.report.blocks import (
     Text,
     headers,
 )
-from xla_lens.render.report.values import space_of
+from xla_lens.render.report.values import kind_counted, space_of
 from xla_lens.render.sources import frame_place, frame_text
+from xla_lens.render.warrants import bounded, bounded_size, share, suffix
 
 _MAX_STACKS: Final = 3
 """Maximum number of call stacks shown for a line."""
@@ -34,35 +37,64 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     lines = one.lines
     if lines is None:
         return ()
+    warrant = report.warrants.of(Quantity.LIVE, Quantity.SOURCES)
     stacks = _MAX_STACKS if Part.STACKS in report.options.parts else 0
-    rows = [row for line in lines.lines if line.frame for row in _line_rows(line, lines.size_bytes, stacks)]
+    rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
     left_out = lines.count - len(lines.lines)
     if left_out:
-        share = percent(lines.rest_bytes, lines.size_bytes)
-        rows.append((human(lines.rest_bytes), share, f"  ({counted(left_out, 'more line')})"))
-    rows += [row for line in lines.lines if not line.frame for row in _line_rows(line, lines.size_bytes, stacks)]
-    header = headers("size", "share", "source line", text=("source line",))
-    table = Table(header, tuple(rows), has_text_header=False, indent=0)
+        rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
+    header = headers("", "size", "share", "source line", text=("", "source line"))
+    table = Table(header, tuple(rows), has_text_header=False, indent=2)
     lost = (
         f"{human(lines.unresolved_bytes)} have a source line that only the HLO module contains, and that file is "
         "missing or lacks the line."
     )
-    title = f"{capitalized(space_of(report, one))} peak by source line: {human(lines.size_bytes)}"
+    total = bounded_size(lines.size_bytes, one.space.live_bound)
+    title = f"{capitalized(space_of(report, one))} peak by source line: {total}{suffix(warrant)}"
     return (Section(title, (table, *((lost,) if lines.unresolved_bytes else ()))),)
 
 
-def _line_rows(line: LineBytes, total: int, stacks: int) -> Iterator[tuple[Text, ...]]:
-    where = _call(line.frame, frame_text(line.frame)) if line.frame else ("(no source)",)
-    count = counted(len(line.values), "value")
-    yield human(line.size_bytes), percent(line.size_bytes, total), ("  ", *where, f"  {count}")
+def _line_rows(
+    report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
+) -> Iterator[tuple[Text, ...]]:
+    bound = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
+    where = _call(line.frame, frame_text(line.frame)) if line.frame else (_without_source(lines, bound),)
+    count = bounded(counted(len(line.values), "value"), bound) if line.frame else ""
+    bar = Bar(line.size_bytes, lines.size_bytes)
+    yield (
+        bar,
+        *_sizes(report, one, line.size_bytes, is_known=line.frame is not None),
+        (*where, f"  {count}" if count else ""),
+    )
     for stack in line.stacks[:stacks]:
         size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
         for number, frame in enumerate(stack.frames[:_MAX_FRAMES]):
-            yield "" if number else size, "", ("    ", *_call(frame, frame_place(frame)))
+            yield "", "" if number else size, "", ("  ", *_call(frame, frame_place(frame)))
         if len(stack.frames) > _MAX_FRAMES:
-            yield "", "", f"    and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
+            yield "", "", "", f"  and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
     if stacks and len(line.stacks) > stacks:
-        yield "", "", f"    and {counted(len(line.stacks) - stacks, 'more call stack')}"
+        yield "", "", "", f"  and {counted(len(line.stacks) - stacks, 'more call stack')}"
+
+
+def _without_source(lines: LineReport, bound: Bound) -> str:
+    """What has no source line: ``(no source: 4 parameter buffers 2.10 GiB, 1 constant buffer 512 B)``."""
+    kinds = lines.without_source
+    if bound is not Bound.EXACT or not kinds:
+        return "(no source)"
+    sizes = (f" {human(kind.size_bytes)}" if len(kinds) > 1 else "" for kind in kinds)
+    words = (kind_counted(kind.kind, kind.count) + size for kind, size in zip(kinds, sizes, strict=True))
+    return f"(no source: {', '.join(words)})"
+
+
+def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
+    """The size and the share of a part of the peak. `is_known` is whether its source is known: what is cut off can make
+    the other parts only larger, but that without a source smaller.
+    """
+    live, sources = one.space.live_bound, report.warrants.of(Quantity.SOURCES).bound
+    share_of_peak = share(size_bytes, one.space.peak_live_bytes, live)
+    if is_known or sources is Bound.EXACT:
+        return bounded_size(size_bytes, Bound.AT_LEAST if Bound.AT_LEAST in (live, sources) else live), share_of_peak
+    return (f"≤ {human(size_bytes)}", share_of_peak) if live is Bound.EXACT else ("", "")
 
 
 def _call(frame: StackFrame, where: str) -> tuple[Inline, ...]:
@@ -85,19 +117,25 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     if one.sources is None:
         return ()
     sources = one.sources
-    total, name = sources.by_op_name.size_bytes, capitalized(space_of(report, one))
+    name = capitalized(space_of(report, one))
+    total = bounded_size(sources.by_op_name.size_bytes, one.space.live_bound)
+    why = suffix(report.warrants.of(Quantity.LIVE, Quantity.SOURCES))
     trees = (("op_name", sources.by_op_name), ("opcode", sources.by_opcode), ("kind", sources.by_kind))
     return tuple(
-        Section(f"{name} peak by {title}: {human(total)}", (_tree(tree, total, title),)) for title, tree in trees
+        Section(f"{name} peak by {title}: {total}{why}", (_tree(report, one, tree, title),)) for title, tree in trees
     )
 
 
-def _tree(tree: BytesNode, total: int, title: str) -> Table:
-    rows = tuple((human(size), percent(size, total), name) for size, name in _branches(tree, total, 1, f"(no {title})"))
+def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str) -> Table:
+    unknown, bound = f"(no {title})", report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
+    rows = tuple(
+        (*_sizes(report, one, size, is_known=is_known), name)
+        for size, is_known, name in _branches(tree, tree.size_bytes, 1, unknown, bound)
+    )
     return Table(headers("size", "share", title, text=(title,)), rows, has_text_header=False, indent=0)
 
 
-def _branches(node: BytesNode, total: int, depth: int, unknown: str) -> Iterator[tuple[int, Text]]:
+def _branches(node: BytesNode, total: int, depth: int, unknown: str, bound: Bound) -> Iterator[tuple[int, bool, Text]]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent = "  " * depth
     small = 0
@@ -109,12 +147,16 @@ def _branches(node: BytesNode, total: int, depth: int, unknown: str) -> Iterator
         while len(child.children) == 1 and not child.own_bytes:
             child = child.children[0]  # noqa: PLW2901
             names.append(child.name)
-        yield child.size_bytes, (indent, _path(names, unknown), f"  {counted(child.count, 'value')}")
-        yield from _branches(child, total, depth + 1, unknown)
+        yield (
+            child.size_bytes,
+            None not in names,
+            (indent, _path(names, unknown), f"  {bounded(counted(child.count, 'value'), bound)}"),
+        )
+        yield from _branches(child, total, depth + 1, unknown, bound)
     if small:
-        yield small, f"{indent}(smaller)"
+        yield small, True, f"{indent}(smaller)"
     if node.own_bytes and node.children:
-        yield node.own_bytes, f"{indent}(itself)"
+        yield node.own_bytes, True, f"{indent}(itself)"
 
 
 def _path(names: Sequence[str | None], unknown: str) -> Inline:

@@ -6,7 +6,19 @@ from typing import TypeAlias
 
 from xla_lens.model.places.entities import Entity
 from xla_lens.render.numbers import shortened
-from xla_lens.render.report.blocks import Command, Header, Linked, Name, Outline, Section, Table, Text, inlines
+from xla_lens.render.report.blocks import (
+    Bar,
+    Command,
+    Header,
+    Linked,
+    Name,
+    Outline,
+    Section,
+    Table,
+    Text,
+    bar_text,
+    inlines,
+)
 
 Span: TypeAlias = tuple[int, int, Entity]
 """The first character, the one after the last, and the entity that they name."""
@@ -31,6 +43,10 @@ class Line:
 def text_lines(outline: Outline, layout: Layout) -> Iterator[Line]:
     """Yield the lines of a report. Truncates sentences, and tables whose last column is text, but never numbers."""
     yield _line(0, outline.title, layout)
+    for sentence in outline.answer:
+        yield _truncated(_line(2, sentence, layout), layout.width)
+    if outline.answer:
+        yield Line("")
     for label, text in outline.facts:
         yield _line(0, (f"  {label:<10} ", *inlines(text)), layout)
     for part in outline.parts:
@@ -42,7 +58,7 @@ def text_lines(outline: Outline, layout: Layout) -> Iterator[Line]:
 def _section(section: Section, layout: Layout) -> Iterator[Line]:
     indent = 2 * section.level
     first = section.blocks[0] if section.blocks else None
-    is_title_in_table = isinstance(first, Table) and first.header[0].title == ""
+    is_title_in_table = isinstance(first, Table) and first.has_text_header and first.header[0].title == ""
     if not is_title_in_table:
         yield _truncated(_line(indent, section.title, layout), layout.width)
     for block in section.blocks:
@@ -95,6 +111,8 @@ def _line(indent: int, content: Text, layout: Layout) -> Line:
                 spans.append((start, len(text), entity))
             case Command(command):
                 text += f"`{shortened(command, len(command))}`"
+            case Bar():
+                text += bar_text(inline)
     return Line(text, tuple(spans))
 
 

@@ -1,12 +1,14 @@
 """How reports name steps, allocations and values."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted
 from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, joined
 from xla_lens.syntax.columns import NONE, Column
 
@@ -73,3 +75,13 @@ def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:
 def space_of(report: Report, one: SpaceReport | int) -> str:
     """The name of a memory space, also by its number: ``HBM``."""
     return space_name(report.dump.space_id(one) if isinstance(one, int) else one.space.id)
+
+
+_NOUNS: Final = {
+    "temp": "temporary",
+}
+
+
+def kind_counted(kind: str, count: int) -> str:
+    """Some values in allocations of one kind: ``4 parameter buffers``."""
+    return counted(count, f"{_NOUNS.get(kind, kind)} buffer")

@@ -1,0 +1,115 @@
+"""`xla-lens oom` and `xla-lens report --oom`: what an out-of-memory message says, joined with the dump it is about."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_error, print_json
+from xla_lens.cli.report import options_of, output_width, report_of
+from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.features.report.facts import Report
+from xla_lens.features.report.options import Part, ReportOptions, report_options
+from xla_lens.files import DamagedFile, SetFiles, log_blocks
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.oom import Candidate, choose_dumps, device_capacity
+from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_markdown, oom_text
+from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.report.data import report_data
+from xla_lens.syntax.file_names import module_name
+from xla_lens.syntax.oom.messages import OomLog, read_oom_log
+
+
+def run_oom(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    log, paths = arguments.log, arguments.paths
+    if log.is_dir():
+        log, paths = STANDARD_INPUT, [log, *paths]
+    is_json = arguments.output_format == "json"
+    options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
+    return _answer(log, paths, arguments.output_format, options)
+
+
+def run_report_of_oom(arguments: argparse.Namespace) -> int:
+    """Run `xla-lens report --oom` and return the exit status."""
+    if arguments.output_format == "html":
+        raise CannotRun("--oom: the HTML page shows a dump without messages. Use text, markdown or json")
+    return _answer(arguments.oom, arguments.paths, arguments.output_format, options_of(arguments))
+
+
+_LAST_PARTS: Final = frozenset({Part.ALIVE})
+"""The parts of the dump's report that follow the message if it does not say what the device has."""
+
+
+def _answer(log: Path, paths: Sequence[Path], output_format: str, options: ReportOptions) -> int:
+    """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
+    options have a budget, it is the capacity in the message.
+
+    Returns the exit status: 0, or 1 if the log has no message or no dump fits.
+    """
+    if log == STANDARD_INPUT and STANDARD_INPUT in paths:
+        raise CannotRun("-: standard input is either the log or a dump, not both")
+    dumps = find_dumps(paths) if paths else DumpSets((), {})
+    label = "<stdin>" if log == STANDARD_INPUT else str(log)
+    found = _read(log, label)
+    if not found.messages:
+        print_error(f"xla-lens: {nothing_found(label)}")
+        return 1
+    answer = OomReport(
+        label=label,
+        log=found,
+        dumps=choose_dumps(
+            found.messages,
+            [Candidate(module_name(str(_first(files))), partial(_load, dumps, files)) for files in dumps.files],
+        ),
+        files=[{kind.value: path.as_posix() for kind, path in files.paths.items()} for files in dumps.files],
+        top=options.top,
+    )
+    choice = answer.dumps[answer.main]
+    last = None
+    if choice:
+        capacity = device_capacity(found.messages[answer.main])
+        if capacity and options.budget_bytes is None:
+            parts = options.parts - _LAST_PARTS if options.parts == _LAST_PARTS else options.parts
+            options = replace(options, parts=parts | {Part.BUDGET}, budget_bytes=capacity.size_bytes)
+        last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis), options)
+    _print(answer, last, output_format)
+    return int(bool(paths) and choice is None)
+
+
+def _read(log: Path, label: str) -> OomLog:
+    if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
+        raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
+    try:
+        if log == STANDARD_INPUT:
+            return read_oom_log(log_blocks(sys.stdin.buffer, label))
+        with log.open("rb") as stream:
+            return read_oom_log(log_blocks(stream, label))
+    except DamagedFile as error:
+        raise CannotRun(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise CannotRun(f"{label}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _load(dumps: DumpSets, files: SetFiles) -> Analysis:
+    (loaded,) = replace(dumps, files=(files,)).load()
+    return loaded.analysis
+
+
+def _first(files: SetFiles) -> Path:
+    return next(iter(files.paths.values()))
+
+
+def _print(answer: OomReport, last: Report | None, output_format: str) -> None:
+    if output_format == "json":
+        print_json(oom_data(answer) | {"report": last and report_data(last)})
+        return
+    is_text = output_format == "text"
+    width = output_width()
+    print("\n".join(oom_text(answer, width) if is_text else oom_markdown(answer)))
+    if last:
+        print("\n" + "\n".join(report_text(last, width) if is_text else report_markdown(last)))

@@ -1,0 +1,83 @@
+"""The bytes at a peak by what they are for, in a form in which two dumps can be compared.
+
+Each byte that is live at the peak counts for the value that owns it (`model/attribution/owned.py`), so the rows of each
+breakdown add up to the peak. Rows that do not own a byte are left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.diff.traits import folded, plain_op_name, without_layout
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+
+
+class By(StrEnum):
+    """What a breakdown tells apart."""
+
+    LINE = "line"
+    OP_NAME = "op_name"
+    OPCODE = "opcode"
+    KIND = "kind"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    """Like buffers: the same shape without its layout, the same op_name without numbers, the same source line."""
+
+    shape: str | None
+    op_name: str | None
+    line: str | None
+
+
+Key = str | Group | None
+"""The key of a row; None where the dump does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The bytes of one row, and the number of values that own them."""
+
+    size_bytes: int
+    count: int
+
+
+Breakdown = Mapping[Key, Part]
+
+
+def breakdowns(dump: DumpSet, module: HloModule | None, step: int, color: int) -> Mapping[By, Breakdown]:
+    """Return the bytes that are live in a memory space at a step, by everything in `By`."""
+    values, owned = owned_bytes(dump, step, color)
+    values, owned = values[owned > 0], owned[owned > 0]
+    names = dump.values.name[values].tolist()
+    found = origins(dump, module, names)
+    instructions = {name: dump.instruction(name) for name in found}
+    opcodes = {name: one.opcode.decode() if one else None for name, one in instructions.items()}
+    lines = {name: line_key(one.line.file, one.line.line) if one.line else None for name, one in found.items()}
+    op_names = {name: plain_op_name(origin.op_name) for name, origin in found.items()}
+    kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
+    rows: dict[By, defaultdict[Key, list[int]]] = {by: defaultdict(list) for by in By}
+    for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
+        rows[By.LINE][lines[name]].append(size_bytes)
+        rows[By.OP_NAME][op_names[name]].append(size_bytes)
+        rows[By.OPCODE][opcodes[name]].append(size_bytes)
+        rows[By.KIND][KIND_NAMES[kind]].append(size_bytes)
+        rows[By.GROUP][group_of(dump.shape(value), op_names[name], lines[name])].append(size_bytes)
+    return {by: {key: Part(sum(sizes), len(sizes)) for key, sizes in of.items()} for by, of in rows.items()}
+
+
+def line_key(file: str, line: int | None) -> str:
+    """Return a source line as text: ``train.py:31``."""
+    return file if line is None else f"{file}:{line}"
+
+
+def group_of(shape: bytes | None, op_name: str | None, line: str | None) -> Group:
+    """Return the group of a buffer."""
+    bare = without_layout(shape).decode("utf-8", "replace") if shape is not None else None
+    return Group(bare, folded(op_name) if op_name else None, line)

@@ -1,0 +1,300 @@
+"""Out-of-memory messages joined with dumps: which dump a message is about, and which values and sums it names."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
+from xla_lens.syntax.oom.sizes import PrintedSize
+
+
+class DumpSum(StrEnum):
+    """A sum over the allocations of a memory space, or its peak."""
+
+    RESERVED = "reserved"
+    TEMPORARIES = "temporaries"
+    PARAMETERS = "parameters"
+    PROGRAM = "program"
+    """Everything but the parameters."""
+    OUTPUTS = "outputs"
+    CONSTANTS = "constants"
+    PEAK = "peak"
+
+
+@dataclass(frozen=True, slots=True)
+class FactMatch:
+    """A number of a message. `equals` are the sums of the dump that it may be, within the rounding of the message.
+    `meant` is the sum that its name stands for, None if the name stands for none.
+    """
+
+    fact: OomFact
+    equals: tuple[DumpSum, ...]
+    meant: DumpSum | None
+
+    @property
+    def is_misnamed(self) -> bool:
+        """Whether the number is another sum than the one that its name stands for."""
+        return self.meant is not None and bool(self.equals) and self.meant not in self.equals
+
+
+class MatchedBy(StrEnum):
+    """How a listed buffer was found in the dump."""
+
+    NAME = "name"
+    OP_NAME = "op_name"
+    """By its op_name, shape and size."""
+    SHAPE = "shape"
+    """By its shape and size."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferMatch:
+    """A buffer that a message lists. `values` are the rows of `DumpSet.values` that it may be; where there are several,
+    the message does not tell them apart. `is_other_size` is whether the dump has the name, but with another size.
+    """
+
+    buffer: OomBuffer
+    values: tuple[int, ...]
+    by: MatchedBy | None
+    is_other_size: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OomJoin:
+    """A message joined with a dump. `sums` are in bytes, with their bound."""
+
+    message: OomMessage
+    color: int
+    sums: Mapping[DumpSum, tuple[int, Bound]]
+    facts: tuple[FactMatch, ...]
+    buffers: tuple[BufferMatch, ...]
+
+    @property
+    def found_names(self) -> int:
+        """How many listed buffers the dump has by their names and sizes."""
+        return sum(match.by is MatchedBy.NAME and not match.is_other_size for match in self.buffers)
+
+    @property
+    def has_number(self) -> bool:
+        """Whether a total in the message is a total of the dump."""
+        return any(_TOTALS.intersection(match.equals) for match in self.facts)
+
+
+_TOTALS: Final = frozenset({DumpSum.RESERVED, DumpSum.TEMPORARIES, DumpSum.PROGRAM, DumpSum.PEAK})
+
+_COLORS: Final = {"vmem": 1, "smem": 2, "host": 5}
+
+_MEANT: Final = {
+    "Used": DumpSum.RESERVED,
+    "HLO temporaries": DumpSum.TEMPORARIES,
+    "HLO temp": DumpSum.TEMPORARIES,
+    "program": DumpSum.PROGRAM,
+    "Program hbm requirement": DumpSum.PROGRAM,
+    "arguments": DumpSum.PARAMETERS,
+    "parameter allocation": DumpSum.PARAMETERS,
+    "constant allocation": DumpSum.CONSTANTS,
+    "maybe_live_out allocation": DumpSum.OUTPUTS,
+    "preallocated temp allocation": DumpSum.TEMPORARIES,
+    "total allocation": DumpSum.RESERVED,
+}
+"""What the names of numbers in messages stand for."""
+
+_NEED_IS_SUM: Final = (OomKind.COMPILE, OomKind.LOAD_PROGRAM, OomKind.ALLOCATE)
+"""The kinds whose sentence gives a need without a name. On GPUs, a failed request is often that of all temporaries."""
+
+
+def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
+    """Join a message with the dump of its module."""
+    color = _COLORS.get(message.space or "", DEFAULT_COLOR)
+    sums = _sums(analysis, color)
+    shapes = _shapes(analysis.dump) if message.buffers else []
+    return OomJoin(
+        message=message,
+        color=color,
+        sums=sums,
+        facts=tuple(_fact_match(fact, sums) for fact in _facts(message)),
+        buffers=tuple(_buffer_match(analysis.dump, shapes, buffer) for buffer in message.buffers),
+    )
+
+
+def device_capacity(message: OomMessage) -> PrintedSize | None:
+    """Return the size of HBM that a program of this message may use; None if the message does not say."""
+    kinds = (OomKind.COMPILE, OomKind.COMPILE_TOTAL, OomKind.COMPILE_CORES, OomKind.COMPILE_ALLOCATION)
+    return message.capacity if message.kind in kinds and message.space == "hbm" else None
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _facts(message: OomMessage) -> Iterable[OomFact]:
+    if message.kind in _NEED_IS_SUM and message.needed:
+        yield OomFact("", "Used" if message.kind is OomKind.COMPILE else "requested", message.needed)
+    yield from message.facts
+
+
+def _sums(analysis: Analysis, color: int) -> dict[DumpSum, tuple[int, Bound]]:
+    allocations, space = analysis.dump.allocations, analysis.memory.space(color)
+    if space is None:
+        return {}
+    own = allocations.color == color
+
+    def total(kind: Kind) -> int:
+        return int(allocations.size_bytes[own & ((allocations.kind & int(kind)) != 0)].sum())
+
+    found = {
+        DumpSum.RESERVED: space.reserved_bytes,
+        DumpSum.TEMPORARIES: total(Kind.PREALLOCATED_TEMP),
+        DumpSum.PARAMETERS: total(Kind.PARAMETER),
+        DumpSum.PROGRAM: space.reserved_bytes - total(Kind.PARAMETER),
+        DumpSum.OUTPUTS: total(Kind.MAYBE_LIVE_OUT),
+        DumpSum.CONSTANTS: total(Kind.CONSTANT),
+    }
+    sums = {name: (size_bytes, space.reserved_bound) for name, size_bytes in found.items()}
+    return sums | {DumpSum.PEAK: (space.peak_live_bytes, space.live_bound)}
+
+
+def _fact_match(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> FactMatch:
+    size = fact.size
+    equals = (
+        tuple(
+            name
+            for name, (size_bytes, bound) in sums.items()
+            if bound is Bound.EXACT and size_bytes and size.may_be(size_bytes)
+        )
+        if size
+        else ()
+    )
+    return FactMatch(fact, equals, _MEANT.get(fact.name))
+
+
+# ---------------------------------------------------------------- buffers
+
+
+def _buffer_match(dump: DumpSet, shapes: Sequence[bytes | None], buffer: OomBuffer) -> BufferMatch:
+    shape = _without_layout(buffer.shape.encode()) if buffer.shape else None
+
+    def has_size(value: int) -> bool:
+        return buffer.size is None or buffer.size.may_be(int(dump.values.size_bytes[value]))
+
+    name = dump.name_number(buffer.name.encode()) if buffer.name else NONE
+    if name != NONE:
+        named = np.flatnonzero(dump.values.name == name).tolist()
+        # All elements of a tuple have the name of the instruction.
+        named = [value for value in named if shape in (None, shapes[value])] or named
+        fitting = [value for value in named if has_size(value)]
+        if named:
+            return BufferMatch(buffer, tuple(fitting or named), MatchedBy.NAME, is_other_size=not fitting)
+    if buffer.name or shape is None:
+        return BufferMatch(buffer, (), None)
+    alike = [value for value, own in enumerate(shapes) if own == shape and has_size(value)]
+    if buffer.is_parameter:
+        kinds = dump.allocations.kind
+        alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
+    same_op = [value for value in alike if buffer.op_name and _op_name(dump, value) == buffer.op_name]
+    by = MatchedBy.OP_NAME if same_op else MatchedBy.SHAPE
+    return BufferMatch(buffer, tuple(same_op or alike), by if alike else None)
+
+
+def _shapes(dump: DumpSet) -> list[bytes | None]:
+    """The shapes of all values without layouts, which the messages of GPUs lack."""
+    shapes = map(dump.shape, range(len(dump.values)))
+    return [_without_layout(shape) if shape is not None else None for shape in shapes]
+
+
+def _without_layout(shape: bytes) -> bytes:
+    return _LAYOUT.sub(b"", shape)
+
+
+_LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
+
+
+def _op_name(dump: DumpSet, value: int) -> str | None:
+    instruction = dump.instruction(int(dump.values.name[value]))
+    return instruction.op_name if instruction else None
+
+
+# ---------------------------------------------------------------- which dump
+
+
+class ChosenBy(StrEnum):
+    """Why a dump is that of a message."""
+
+    MODULE = "module"
+    """The message names the module, and this is its only dump."""
+    BUFFERS = "buffers"
+    """It has the most of the listed buffers."""
+    NUMBER = "number"
+    """A total in the message is a total of the dump."""
+    BIGGEST = "biggest"
+    """The message names the module; of its dumps, this one reserves the most."""
+    ONLY = "only"
+    """It is the only dump, and the message neither confirms nor contradicts it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A dump that a message may be about: the name of its module, None if unknown, and a function that loads it."""
+
+    module: str | None
+    load: Callable[[], Analysis]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The dump of a message: its place among the candidates, and of how many with the module's name."""
+
+    place: int
+    analysis: Analysis
+    join: OomJoin
+    by: ChosenBy
+    count: int
+
+
+def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]) -> tuple[Choice | None, ...]:
+    """Return the dump of each message, None where no candidate fits. Loads only candidates that may fit, each once."""
+    best: list[tuple[tuple[int, bool, int], Choice] | None] = [None] * len(messages)
+    fits = [[_is_module(message, one, len(candidates)) for one in candidates] for message in messages]
+    for place, candidate in enumerate(candidates):
+        wanted = [number for number, fit in enumerate(fits) if fit[place]]
+        analysis = candidate.load() if wanted else None
+        for number in wanted if analysis else ():
+            assert analysis
+            join, count = join_oom(messages[number], analysis), sum(fits[number])
+            by = _chosen_by(join, candidate.module, count, len(candidates))
+            if by:
+                rank = (join.found_names, join.has_number, join.sums.get(DumpSum.RESERVED, (0, Bound.EXACT))[0])
+                before = best[number]
+                if before is None or rank > before[0]:
+                    best[number] = rank, Choice(place, analysis, join, by, count)
+    return tuple(one[1] if one else None for one in best)
+
+
+def _is_module(message: OomMessage, candidate: Candidate, count: int) -> bool:
+    unknown = message.module is None or (candidate.module is None and count == 1)
+    return unknown or message.module == candidate.module
+
+
+def _chosen_by(join: OomJoin, module: str | None, fitting: int, count: int) -> ChosenBy | None:
+    message = join.message
+    is_named = message.module is not None and message.module == module
+    if is_named and fitting == 1:
+        return ChosenBy.MODULE
+    named = sum(buffer.name is not None for buffer in message.buffers)
+    if named and 2 * join.found_names >= named:
+        return ChosenBy.BUFFERS
+    if join.has_number:
+        return ChosenBy.NUMBER
+    if is_named:
+        return ChosenBy.BIGGEST
+    # The same program may have been compiled with other sizes.
+    is_likely = not named or any(match.by is MatchedBy.NAME for match in join.buffers)
+    return ChosenBy.ONLY if count == 1 and is_likely else None

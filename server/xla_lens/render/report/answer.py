@@ -1,0 +1,113 @@
+"""The first lines of a report: the answer in a few sentences."""
+
+from collections.abc import Iterator
+
+from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.model.advice.donation import Fit
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.places.entities import Entity, EntityKind
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.numbers import apart, capitalized, counted, human, percent
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Text, joined
+from xla_lens.render.report.values import kind_counted, space_of, step_link
+from xla_lens.render.sources import frame_text
+from xla_lens.render.warrants import bounded_size, reasons
+
+
+def answer(report: Report) -> tuple[Text, ...]:
+    """Return the answer: the peak, where most of it comes from, how far off XLA's own number is, and what could go."""
+    one = next((one for one in report.spaces if one.space.color == DEFAULT_COLOR), None)
+    return tuple(_sentences(report, one)) if one else ()
+
+
+def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
+    space, name = one.space, capitalized(space_of(report, one))
+    why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
+    if one.peak is None and space.live_bound is Bound.UNKNOWN:
+        yield f"The peak of {space_of(report, one)} is unknown: {why}."
+        return
+    if one.peak is None:
+        yield f"Nothing is ever live in {space_of(report, one)}."
+        return
+    if space.live_bound is Bound.EXACT:
+        yield (
+            f"{name} peaks at {human(space.peak_live_bytes)}",
+            *_of_budget(report, one),
+            " at ",
+            *_where(report, one),
+        )
+    else:
+        size = bounded_size(space.peak_live_bytes, space.live_bound)
+        yield f"The peak of {space_of(report, one)} is {size}: {why}."
+        yield ("In what is left, most bytes are live at ", *_where(report, one))
+        return
+    if report.warrants.of(Quantity.SOURCES).is_exact:
+        yield from _origin(one)
+    yield from _printed(report, one)
+    yield from _donation(report)
+
+
+def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
+    budget_bytes = report.options.budget_bytes
+    if budget_bytes is None:
+        return ()
+    return (
+        f" of {apart(budget_bytes, one.space.peak_live_bytes)} ({percent(one.space.peak_live_bytes, budget_bytes)})",
+    )
+
+
+def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
+    step = one.space.peak_step
+    yield step_link(step, f"step {step}")
+    if report.instruction_count and report.warrants.of(Quantity.SCHEDULE).is_exact:
+        yield f" of {report.instruction_count}"
+    instruction = report.dump.instruction_at(step) if step is not None else None
+    if instruction:
+        yield from (" (", Name(instruction), ")")
+    yield "."
+
+
+def _origin(one: SpaceReport) -> Iterator[Text]:
+    """Where most of the peak comes from."""
+    if one.lines is None or not one.lines.lines:
+        return
+    total = one.lines.size_bytes
+    line = next((line for line in one.lines.lines if line.frame), None)
+    found: list[tuple[int, tuple[Inline, ...]]] = []
+    if line and line.frame:
+        in_function = (" in ", Name(line.frame.function)) if line.frame.function else ()
+        place = Name(frame_text(line.frame), widest=LONGEST_NAME)
+        share = percent(line.size_bytes, total)
+        found.append((line.size_bytes, (f"{share} of it comes from ", place, *in_function)))
+    for kind in one.lines.without_source[:1]:
+        words = f"{percent(kind.size_bytes, total)} of it is in {kind_counted(kind.kind, kind.count)}"
+        found.append((kind.size_bytes, (words,)))
+    found.sort(key=lambda part: -part[0])
+    # The second part matters if it is of the size of the first.
+    big = [words for size_bytes, words in found if 4 * size_bytes >= found[0][0]]
+    yield (*joined(big, ", "), ".")
+
+
+def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
+    """How far off the step is that XLA prints."""
+    live_bytes, peak_bytes = one.live_at_printed_peak, one.space.peak_live_bytes
+    if report.printed is None or live_bytes is None or live_bytes == peak_bytes:
+        return
+    step, _ = report.printed
+    short = percent(peak_bytes - live_bytes, peak_bytes)
+    yield (
+        Linked("XLA prints its peak", Entity(EntityKind.PRINTED_PEAK, 0)),
+        " at ",
+        step_link(step, f"step {step}"),
+        f", where {apart(live_bytes, peak_bytes)} are live: {short} short.",
+    )
+
+
+def _donation(report: Report) -> Iterator[Text]:
+    """What donating parameters could free."""
+    donation = report.donation
+    free_bytes = donation.missed_bytes(Fit.FREE) if donation else 0
+    if donation and free_bytes:
+        count = sum(row.fit is Fit.FREE for row in donation.missed)
+        parameters = counted(count, "more parameter" if donation.donated else "parameter")
+        yield f"Donating {parameters} could free {human(free_bytes)}."

@@ -1,0 +1,298 @@
+"""`xla-lens oom` and `xla-lens report --oom`, as people and programs run them."""
+
+import gzip
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+import xla_lens
+from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
+from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, needs_shared_dumps
+from xla_lens.cli.main import main
+
+LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
+"""The message of the collection's out-of-memory set."""
+
+FOLDER = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
+"""Has a module of the name in the message, which fits into a device easily."""
+
+SCHEMA = json.loads((ROOT / "docs" / "oom.schema.json").read_text(encoding="utf-8"))
+REPORT_SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        status = int(exit_.code or 0)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "oom", LOG)
+    assert (status, err) == (0, "")
+    assert out == (
+        f"HBM ran out when XLA compiled jit_train_step\n  log        {LOG}, line 1, error code E1000\n"
+        "  needed     44.36 GiB\n  available  15.75 GiB\n  missing    about 28.61 GiB\n\nWhat the message says\n"
+        "       size  in the message\n  44.36 GiB  HLO temporaries\n"
+    )
+
+
+@pytest.mark.parametrize("how", ["name", "dash", "nothing", "gzip", "gzip-pipe", "utf-16"])
+def test_log_comes_from_a_file_or_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
+    data = b"step\n" * 400_000 + LOG.read_bytes()
+    path = tmp_path / "log"
+    path.write_bytes(
+        gzip.compress(data) if how == "gzip" else data.decode().encode("utf-16") if how == "utf-16" else data
+    )
+    feed(monkeypatch, gzip.compress(data[:1000]) + gzip.compress(data[1000:]) if how == "gzip-pipe" else data)
+    arguments = {"dash": ["-"], "nothing": [], "gzip-pipe": ["-"]}.get(how, [str(path)])
+    status, out, err = run(capsys, "oom", *arguments)
+    assert (status, err) == (0, "")
+    assert "line 400,001, error code E1000" in out
+
+
+def test_a_folder_alone_joins_it_with_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(monkeypatch, LOG.read_bytes())
+    status, out, _ = run(capsys, "oom", FOLDER)
+    assert status == 0
+    assert "log        <stdin>, line 1" in out
+    assert re.search(r"^Dump: .*mlp_train/module_\d+\.jit_train_step\.", out, re.MULTILINE)
+
+
+def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "oom", LOG, FOLDER)
+    assert (status, err) == (0, "")
+    assert "The only dump of the module that the message names." in out
+    # Nothing in this small dump has 44.36 GiB, and the answer does not pretend otherwise.
+    assert re.search(r"44\.36 GiB  HLO temporaries  no such sum: preallocated temporaries take [\d.]+ KiB", out)
+    assert "The HBM peak already fits into 15.75 GiB" in out
+    assert re.search(r"^  It needs [\d.]+ \wiB of HBM, with [\d.]+ \wiB of parameters and ", out, re.MULTILINE)
+
+
+def test_report_begins_with_the_message_and_keeps_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "report", "--oom", LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
+    assert status == 0
+    assert out.startswith("HBM ran out when XLA compiled jit_train_step\n")
+    assert "\nDonation: " in out
+    assert "1.0 KiB" in out
+    assert "15.75 GiB, remove" not in out
+    # One dump is reported, although the folder has several.
+    assert out.count("\n  files ") == 1
+
+
+def test_message_without_its_dump_is_still_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(LOG.read_text().replace("jit_train_step", "jit_strange"))
+    status, out, err = run(capsys, "oom", log, FOLDER)
+    assert (status, err) == (1, "")
+    assert "HBM ran out when XLA compiled jit_strange" in out
+    assert "none is of module jit_strange" in out
+
+
+def test_messages_besides_the_first_failure_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(GPU_LIST + TPU_LIST + GPU_LIST)
+    status, out, _ = run(capsys, "oom", log)
+    assert status == 0
+    assert out.startswith("A buffer could not be allocated in device memory while the program ran\n")
+    assert ", line 2, 2 times; 2 other messages" in out
+    others = out[out.index("Other messages in the log") :].splitlines()
+    assert [line.split()[:2] for line in others[2:]] == [["1", "2"], [f"{GPU_LIST.count(chr(10)) + 4}", "1"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            TPU_LIST,
+            [
+                "  needed     63.80 GiB",
+                "  missing    33.05 GiB",
+                "   1.25 GiB  Total hbm usage: reserved",
+                "  13.91 GiB  12.91 GiB  f32[1024,256,8]{2,1,0:T(8,128)}    copy.40488                         "
+                "jit(train_step)/jit(main)/reshape",
+            ],
+        ),
+        (TPU_TENSORFLOW, ["     unknown  Total hbm usage: arguments", "     unknown  Output size"]),
+        (TPU_VMEM, ["VMEM ran out when XLA compiled the program", "  missing    12.58 MiB"]),
+    ],
+    ids=["tpu", "tensorflow", "vmem"],
+)
+def test_lists_are_shown_as_tables(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, lines: list[str]
+) -> None:
+    log = tmp_path / "log"
+    log.write_text(text)
+    _, out, _ = run(capsys, "oom", log)
+    assert set(lines) <= {line.rstrip() for line in out.splitlines()}, out
+
+
+def test_list_that_is_cut_off_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(TPU_LIST[: TPU_LIST.index("     Unpadded size: 1.00G")])
+    assert "  The message is cut off: the last buffer is incomplete" in run(capsys, "oom", log)[1]
+    log.write_text(TPU_LIST)
+    assert "cut off" not in run(capsys, "oom", log)[1]
+
+
+def test_list_is_as_long_as_the_user_wants(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(TPU_LIST)
+    assert "Buffers that the message lists (the first 1 of 2)" in run(capsys, "oom", log, "--top", "1")[1]
+    assert "copy.40488" in run(capsys, "oom", log)[1]
+
+
+def test_markdown_quotes_what_comes_from_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(TPU_LIST.replace("jit(train_step)/jit(main)/reshape", "<b>a|b</b>"))
+    _, out, _ = run(capsys, "oom", log, "--output-format", "markdown")
+    assert out.startswith("## HBM ran out when XLA compiled the program\n")
+    (row,) = (line for line in out.splitlines() if "copy.40488" in line)
+    assert "`<b>a\\|b</b>`" in row
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def data_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    _, out, err = run(capsys, *arguments, "--output-format", "json")
+    assert not err
+    data = json.loads(out)
+    Draft202012Validator(SCHEMA).validate(data)
+    if data["report"]:
+        Draft202012Validator(REPORT_SCHEMA | {"anyOf": [{"$ref": "#/$defs/report"}]}).validate(data["report"])
+    return data
+
+
+def test_json_matches_its_schema_and_prints_every_field(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    seen: set[str] = set()
+
+    def collect(data: Any) -> None:
+        if isinstance(data, dict):
+            seen.update(data)
+        for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+            collect(part)
+
+    log = tmp_path / "log"
+    log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
+    collect(data_of(capsys, "oom", log))
+    collect(data_of(capsys, "oom", LOG, FOLDER))
+    collect(data_of(capsys, "report", "--oom", LOG, FOLDER, "--part", "totals"))
+    name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
+    log.write_text(
+        TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
+    )
+    collect(data_of(capsys, "oom", log, TPU))
+    for definition in SCHEMA["$defs"].values():
+        assert definition["additionalProperties"] is False
+        assert set(definition["properties"]) <= seen
+        assert definition["description"].endswith(".")
+        for name, field in definition["properties"].items():
+            assert field["description"].endswith("."), name
+
+
+def test_json_has_the_rounding_of_each_size(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, "oom", LOG, FOLDER)
+    (message,) = data["messages"]
+    assert message["capacity"]["text"] == "15.75G"
+    assert message["capacity"]["size_bytes"] == 63 << 28
+    assert message["capacity"]["least_bytes"] < 63 << 28 < message["capacity"]["most_bytes"]
+    assert message["facts"][0]["meant"] == "temporaries"
+    assert data["report"]["module"] == "jit_train_step"
+
+
+# ---------------------------------------------------------------- what cannot be answered
+
+
+def test_log_without_a_message_is_one_line_and_status_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    for data in (b"", b"all is well\n", bytes(range(256)) * 50):
+        log.write_bytes(data)
+        words = "no out-of-memory message of XLA found. Expected the log of the failed program"
+        assert run(capsys, "oom", log) == (1, "", f"xla-lens: {log}: {words}\n")
+        assert run(capsys, "report", "--oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
+        feed(monkeypatch, data)
+        assert run(capsys, "oom") == (1, "", f"xla-lens: <stdin>: {words}\n")
+
+
+def test_what_cannot_run_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missing, empty, broken = tmp_path / "missing", tmp_path / "empty", tmp_path / "broken"
+    empty.mkdir()
+    broken.write_bytes(gzip.compress(LOG.read_bytes())[:30] + b"\xff" * 50)
+    feed(monkeypatch, LOG.read_bytes())
+    for arguments, words in (
+        (["oom", missing], "cannot be read: No such file or directory"),
+        (["oom", LOG, empty], "this folder contains no dumps"),
+        (["oom", broken], "cannot be decompressed"),
+        (["oom", "-", "-"], "standard input is either the log or a dump, not both"),
+        (["report", "--oom", LOG, FOLDER, "--output-format", "html"], "the HTML page shows a dump without messages"),
+    ):
+        status, out, err = run(capsys, *arguments)
+        assert (status, out, err.count("\n")) == (2, "", 1), arguments
+        assert words in err
+
+
+def test_terminal_is_not_read_as_a_log(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    status, _, err = run(capsys, "oom")
+    assert (status, err) == (
+        2,
+        "xla-lens: no log given: name the file, or pipe the output of the program into this command\n",
+    )
+
+
+# ---------------------------------------------------------------- the library, and the collection
+
+
+def test_library_reads_the_same_messages(tmp_path: Path) -> None:
+    (message,) = xla_lens.oom_messages(LOG)
+    assert (message.module, message.code) == ("jit_train_step", "E1000")
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(LOG.read_bytes()))
+    assert xla_lens.oom_messages(path) == (message,)
+    join = xla_lens.join_oom(message, xla_lens.load(TPU))
+    assert [match.fact.name for match in join.facts] == ["HLO temporaries"]
+
+
+@needs_shared_dumps
+def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [path for path in sorted(SHARED_DUMPS.iterdir()) if path.name.startswith("tpu") and path.is_dir()]
+    data = data_of(capsys, "oom", LOG, *folders)
+    (message,) = data["messages"]
+    assert message["dump"]["chosen_by"] == "number"
+    assert "tpu-v5e-oom" in message["dump"]["files"]["buffer-assignment"]
+    assert message["facts"][0]["equals"] == ["reserved", "peak"]
+    assert message["dump"]["sums"]["temporaries"] == {"size_bytes": 27555742208, "bound": "exact"}
+    (space,) = (space for space in data["report"]["memory_spaces"] if space["color"] == 0)
+    assert space["budget"]["budget_bytes"] == 63 << 28
+
+
+@needs_shared_dumps
+def test_documented_answer_is_that_of_the_collection(capsys: pytest.CaptureFixture[str]) -> None:
+    (folder,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*")
+    _, out, _ = run(capsys, "oom", LOG, folder)
+    text = (ROOT / "docs" / "out-of-memory.md").read_text(encoding="utf-8")
+    documented = text[text.index("Dump: dumps/") :].split("```")[0]
+    assert documented in out.replace(str(folder), "dumps")

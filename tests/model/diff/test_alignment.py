@@ -1,0 +1,80 @@
+"""Alignment of sequences: anchors stay in order, equal keys pair in order, and an insertion shifts nothing."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xla_lens.model.diff.alignment import Alignment, combined, longest_chain
+from xla_lens.syntax.columns import NONE
+
+_LETTERS = st.lists(st.sampled_from("abcdef"), max_size=30)
+
+
+def _keys(text: str) -> np.ndarray:
+    return np.array([ord(letter) for letter in text], np.int64)
+
+
+def _aligned(old: str, new: str) -> list[tuple[int, int]]:
+    alignment = Alignment(len(old), len(new))
+    alignment.align(_keys(old), _keys(new), 0)
+    anchors = alignment.anchors()
+    return list(zip(*(column.tolist() for column in anchors), strict=True))
+
+
+def test_inserted_block_shifts_nothing() -> None:
+    pairs = _aligned("xabcabcabcy", "xabcabcabcabcy")
+    assert len(pairs) == 11
+    assert pairs[0] == (0, 0)
+    assert pairs[-1] == (10, 13)
+
+
+def test_blocks_inserted_at_two_places_shift_nothing_between_unique_keys() -> None:
+    pairs = dict(_aligned("aaa1bbb2ccc", "aaaa1bbb2cccc"))
+    assert [pairs[place] for place in (3, 4, 5, 6, 7)] == [4, 5, 6, 7, 8]
+
+
+def test_moved_element_is_no_anchor_but_is_paired() -> None:
+    old, new = "abcdefz", "zabcdef"
+    alignment = Alignment(len(old), len(new))
+    alignment.align(_keys(old), _keys(new), 0)
+    assert alignment.partner.tolist() == [1, 2, 3, 4, 5, 6, NONE]
+    alignment.pair_anywhere(_keys(old), _keys(new), 0)
+    assert alignment.partner[6] == 0
+    assert not alignment.is_anchor[6]
+
+
+@given(_LETTERS, _LETTERS)
+def test_anchors_ascend_and_pair_equal_keys(old: list[str], new: list[str]) -> None:
+    pairs = _aligned("".join(old), "".join(new))
+    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(one < next_one and other < next_other for (one, other), (next_one, next_other) in pairwise(pairs))
+
+
+@given(_LETTERS, _LETTERS)
+def test_nothing_that_could_be_paired_is_left_over(old: list[str], new: list[str]) -> None:
+    one, other = _keys("".join(old)), _keys("".join(new))
+    alignment = Alignment(len(old), len(new))
+    alignment.align(one, other, 0)
+    alignment.pair_anywhere(one, other, 0)
+    for letter in "abcdef":
+        assert int((alignment.partner[one == ord(letter)] != NONE).sum()) == min(old.count(letter), new.count(letter))
+
+
+@given(st.lists(st.integers(0, 20), unique=True, max_size=12))
+def test_longest_chain_is_the_longest(numbers: list[int]) -> None:
+    chain = longest_chain(np.array(numbers, np.int64)).tolist()
+    assert [numbers[place] for place in chain] == sorted(numbers[place] for place in chain)
+    assert chain == sorted(chain)
+    lengths: list[int] = []
+    for place, number in enumerate(numbers):
+        lengths.append(1 + max((lengths[before] for before in range(place) if numbers[before] < number), default=0))
+    assert len(chain) == max(lengths, default=0)
+
+
+def test_combined_keys_are_equal_where_all_columns_are() -> None:
+    columns = [np.array([1, 1, NONE, NONE, 1]), np.array([2, 3, 2, 2, 2])]
+    keys = combined(columns, [columns[0]])
+    assert keys[0] == keys[4] != keys[1]
+    assert keys[2] == keys[3] == NONE

@@ -1,0 +1,179 @@
+"""Comparisons of real dumps: their sums, their symmetry, and what renaming must not change."""
+
+import random
+import re
+from functools import cache
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, analysis_of, assignments, dump_file, facts
+from xla_lens.files import find_set, load_module
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.diff.breakdowns import By
+from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparison import Comparison, compare_analyses
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import split_name
+
+
+@cache
+def _module(path: Path) -> HloModule | None:
+    loaded = load_module(find_set(path), {}, None, lambda: False)
+    return loaded.module if loaded else None
+
+
+@cache
+def _compared(old: Path, new: Path) -> Comparison:
+    return compare_analyses(analysis_of(old), _module(old), analysis_of(new), _module(new))
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.parent.name}-{path.parent.name}-{path.name[:11]}"
+
+
+def _pairs() -> list[tuple[Path, Path]]:
+    """Neighbors in the list of all small dumps, and all pairs of the dumps of one program."""
+    paths = assignments()
+    same = [pair for pair in product(paths, paths) if pair[0].parent.name == pair[1].parent.name and pair[0] != pair[1]]
+    return [*pairwise(paths), *same]
+
+
+_PAIRS = [pytest.param(old, new, id=f"{_name(old)}-{_name(new)}") for old, new in _pairs()]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=_name)
+def test_dump_compared_with_itself_has_no_change(path: Path) -> None:
+    compared = _compared(path, path)
+    assert compared.is_unchanged
+    assert compared.matched_peak_bytes_fraction == 1
+    assert compared.values.count(ValueClass.UNCHANGED) == len(analysis_of(path).dump.values)
+
+
+@pytest.mark.parametrize(("old", "new"), _PAIRS)
+def test_rows_add_up_to_the_peaks_and_the_reserved_bytes(old: Path, new: Path) -> None:
+    peaks = [{space["color"]: space for space in _fact(path)["memory_spaces"]} for path in (old, new)]
+    compared = _compared(old, new)
+    assert {space.color for space in compared.memory_spaces} == peaks[0].keys() | peaks[1].keys()
+    for space in compared.memory_spaces:
+        for side, facts_of_side in zip(("old", "new"), peaks, strict=True):
+            fact = facts_of_side.get(space.color, {"peak_live_bytes": 0, "reserved_bytes": 0})
+            peak = fact.get("peak_live_bytes") or 0
+            assert getattr(space.peak_live_bytes, side) == peak
+            assert getattr(space.reserved_bytes, side) == fact["reserved_bytes"]
+            for by in By:
+                assert sum(getattr(row.size_bytes, side) for row in space.breakdowns[by]) == peak, by
+            kinds = sum(getattr(row.size_bytes, side) for row in space.reserved_by_kind)
+            assert kinds == fact["reserved_bytes"]
+
+
+@pytest.mark.parametrize(("old", "new"), _PAIRS)
+def test_every_value_is_in_one_class(old: Path, new: Path) -> None:
+    compared = _compared(old, new)
+    values = compared.values
+    for rows, path in ((values.old, old), (values.new, new)):
+        assert sorted(rows[rows != NONE].tolist()) == list(range(_fact(path)["values"]))
+    assert ((values.old == NONE) == (values.value_class == ValueClass.ADDED)).all()
+    assert ((values.new == NONE) == (values.value_class == ValueClass.REMOVED)).all()
+    assert sum(values.count(value_class) for value_class in ValueClass) == len(values)
+    assert ((values.level != NONE) == ((values.old != NONE) & (values.new != NONE))).all()
+
+
+@pytest.mark.parametrize(("old", "new"), _PAIRS)
+def test_opposite_comparison_has_the_opposite_changes(old: Path, new: Path) -> None:
+    there, back = _compared(old, new), _compared(new, old)
+    assert there.matched_peak_bytes_fraction == back.matched_peak_bytes_fraction
+    for one, other in zip(there.memory_spaces, back.memory_spaces, strict=True):
+        assert one.peak_live_bytes.change == -other.peak_live_bytes.change
+        assert one.reserved_bytes.change == -other.reserved_bytes.change
+        assert one.padding_bytes.change == -other.padding_bytes.change
+        for by in By:
+            changes = {row.key: row.change for row in one.breakdowns[by]}
+            assert changes == {row.key: -row.change for row in other.breakdowns[by]}
+    assert _rows(there, 1) == _rows(back, -1)
+
+
+_OPPOSITES = {ValueClass.ADDED: ValueClass.REMOVED, ValueClass.REMOVED: ValueClass.ADDED}
+
+
+def _rows(compared: Comparison, sign: int) -> set[tuple[int, ...]]:
+    """All rows of the values; with the sign -1 with the dumps swapped."""
+    values = compared.values
+    columns = (values.old, values.new)[::sign]
+    classes = [ValueClass(number) for number in values.value_class.tolist()]
+    classes = [_OPPOSITES.get(one, one) if sign < 0 else one for one in classes]
+    rest = (values.change.tolist(), values.level.tolist(), (sign * values.longer_by).tolist())
+    return set(zip(*(column.tolist() for column in columns), classes, *rest, strict=True))
+
+
+@cache
+def _facts() -> dict[str, dict[str, Any]]:
+    return {fact["file"]: fact for fact in facts(DUMPS)}
+
+
+def _fact(path: Path) -> dict[str, Any]:
+    return _facts()[path.relative_to(DUMPS).as_posix()]
+
+
+# ---------------------------------------------------------------- renaming
+
+_WORD = re.compile(rb"(?<![\w.\-])[A-Za-z_][\w.\-]*")
+_VALUE = re.compile(rb"<(\d+) (?=\S+ (?:\(phi\) )?@)")
+_NUMBERED = re.compile(rb"(.*?)\.(\d+)")
+
+
+def _renamed(path: Path) -> Analysis:
+    """A dump with other numbers in all names, other ids, and the allocations in another order."""
+    chance = random.Random(1)
+    before = analysis_of(path).dump
+    by_stem: dict[bytes, list[bytes]] = {}
+    for name in before.names:
+        match = _NUMBERED.fullmatch(name)
+        if match:
+            by_stem.setdefault(match[1], []).append(name)
+    names = {
+        old: new
+        for of_stem in by_stem.values()
+        for old, new in zip(of_stem, chance.sample(of_stem, len(of_stem)), strict=True)
+    }
+    known = before.values.id.tolist()
+    ids = dict(zip(known, chance.sample(known, len(known)), strict=True))
+    files = []
+    for file in before.files:
+        text = _WORD.sub(lambda word: names.get(word[0], word[0]), file.document.data)
+        text = _VALUE.sub(lambda found: b"<%d " % ids.get(int(found[1]), int(found[1])), text)
+        files.append(dump_file(_reordered(text, chance), split_name(Path(file.label).name)[1] or file.kind))
+    return analyse(files)
+
+
+def _reordered(text: bytes, chance: random.Random) -> bytes:
+    """The allocations of a buffer assignment in another order, numbered anew."""
+    head, mark, rest = text.partition(b"BufferAssignment:\n")
+    if not mark:
+        return text
+    body, end, tail = rest.partition(b"\n\n")
+    blocks = re.split(rb"(?m)^(?=allocation \d+: )", body)[1:]
+    blocks = [block.rstrip(b"\n") for block in blocks]
+    chance.shuffle(blocks)
+    numbered = (re.sub(rb"^allocation \d+", b"allocation %d" % number, block) for number, block in enumerate(blocks))
+    return head + mark + b"\n".join(numbered) + end + tail
+
+
+_RENAMED = [path for path in assignments() if "seeds" not in path.parts and "tf2.5" not in str(path)]
+
+
+@pytest.mark.parametrize("path", _RENAMED, ids=_name)
+def test_renamed_dump_has_no_change(path: Path) -> None:
+    old, new = analysis_of(path), _renamed(path)
+    assert sorted(old.dump.names) == sorted(new.dump.names)
+    numbered = [name for name in old.dump.names if _NUMBERED.fullmatch(name)]
+    if len(numbered) > 20:
+        scheduled = [[dump.names[name] for name in dump.schedule.name] for dump in (old.dump, new.dump)]
+        assert scheduled[0] != scheduled[1]
+    compared = compare_analyses(old, None, new, None)
+    assert compared.values.count(ValueClass.UNCHANGED) == len(old.dump.values)
+    assert compared.is_unchanged
+    assert compared.matched_peak_bytes_fraction == 1

@@ -1,0 +1,424 @@
+"""The messages in `oom_texts` and one-line forms, read from logs of all kinds."""
+
+import random
+from typing import Any
+
+import pytest
+
+from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_TORCH, TPU_VMEM
+from samples import SHARED_DUMPS, needs_shared_dumps
+from xla_lens.syntax.oom.messages import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, read_oom_log
+from xla_lens.syntax.oom.sizes import PrintedSize, printed_size
+
+SENTENCES: tuple[tuple[str, dict[str, Any]], ...] = (
+    # libtpu 0.0.51, as in the collection's out-of-memory set.
+    (
+        "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
+        "temporaries (44.36G) exceeds available HBM (15.75G). HLO module: jit_train_step.\n"
+        "See https://openxla.org/xla/errors/error_1000 for more details.",
+        {"kind": OomKind.COMPILE_TOTAL, "code": "E1000", "needed": "44.36G", "capacity": "15.75G", "space": "hbm"}
+        | {"module": "jit_train_step", "facts": {"HLO temporaries": "44.36G"}},
+    ),
+    # XLA's docs/errors/error_1000.md.
+    (
+        "RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.82G, SparseCore Hbm usage 174.10G, exceeding available "
+        "bytes: 95.74G",
+        {"kind": OomKind.COMPILE_CORES, "space": "hbm", "needed": None, "capacity": "95.74G"}
+        | {"facts": {"TensorCore usage": "34.82G", "SparseCore usage": "174.10G"}},
+    ),
+    # libtpu of 2026, EnzymeAD/Enzyme-JAX#2422: a code, and no list.
+    (
+        "ERROR: LoadError: RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: XLA:TPU compile permanent error. Ran out of "
+        "memory in memory space hbm. Used 215.17G of 31.25G hbm. Exceeded hbm capacity by 183.92G.",
+        {"kind": OomKind.COMPILE, "code": "E1000", "needed": "215.17G", "capacity": "31.25G", "excess": "183.92G"},
+    ),
+    # jax-ml/jax#38988, wrapped in the middle of the sentence.
+    (
+        "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in\nmemory space vmem. Used 65.05M of "
+        "64.00M vmem. Exceeded vmem\ncapacity by 1.05M",
+        {"kind": OomKind.COMPILE, "space": "vmem", "needed": "65.05M", "capacity": "64.00M", "excess": "1.05M"},
+    ),
+    # TensorFlow 1.13 on TPU: tensorflow/tensorflow#26893.
+    (
+        "Compilation failure: Ran out of memory in memory space vmem. Please file a bug against XLA.",
+        {"kind": OomKind.COMPILE, "space": "vmem", "needed": None, "capacity": None},
+    ),
+    # libtpu of 2026, scalar memory: marin and vllm-project/tpu-inference#3194.
+    (
+        "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space smem. Used 1.10M of "
+        "1.00M smem. Exceeded smem capacity by 104.6K",
+        {"kind": OomKind.COMPILE, "space": "smem", "needed": "1.10M", "capacity": "1.00M", "excess": "104.6K"},
+    ),
+    # libtpu of 2026, XLA's docs/errors/error_1001.md, with the label of a kernel in between.
+    (
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory "
+        "space vmem while allocating on stack for %fwd.1 = bf16[16384,6144]{1,0:T(8,128)(2,1)} custom-call(%a, %b), "
+        'custom_call_target="tpu_custom_call", metadata={op_name="jit(f)/pallas_call" stack_frame_id=23}. Scoped '
+        "allocation with size 36.25M and limit 32.00M exceeded scoped vmem limit by 4.25M. It should not be possible "
+        "to run out of scoped vmem - please file a bug against XLA.",
+        {"kind": OomKind.SCOPED, "code": "E1001", "space": "vmem", "subject": "fwd.1", "needed": "36.25M"}
+        | {"capacity": "32.00M", "excess": "4.25M"},
+    ),
+    # A fragment of it, as notebooks print it.
+    (
+        "Scoped allocation with size 34.08M and limit 32.00M exceeded scoped vmem limit by 2.08M.",
+        {"kind": OomKind.SCOPED, "space": "vmem", "needed": "34.08M", "capacity": "32.00M"},
+    ),
+    # libtpu, docs/oom_debugging.md of XLA.
+    (
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Allocation (size=107374182400) would exceed memory (size=17179869184) :: "
+        "#allocation7 [shape = 'u8[327680,327680]{1,0:T(8,128)(4,1)}', space=hbm, size = 0xffffffffffffffff, "
+        "tag = 'output of xor_convert_fusion@{}'] :: <no-hlo-instruction>",
+        {"kind": OomKind.COMPILE_ALLOCATION, "space": "hbm", "needed": "107374182400", "capacity": "17179869184"},
+    ),
+    # libtpu, docs/errors/error_0101.md of XLA.
+    (
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Error loading program 'jit_step_fn': Attempting to reserve 29.49G at the "
+        "bottom of memory. That was not possible. There are 147.64M free, 0B reserved, and 147.64M reservable. Scope: "
+        "unknown..: while running replica 0 and partition 34 of a replicated computation.",
+        {"kind": OomKind.LOAD_PROGRAM, "module": "jit_step_fn", "needed": "29.49G", "free": "147.64M"}
+        | {"facts": {"reserved": "0B", "reservable": "147.64M"}},
+    ),
+    # libtpu of 2026.
+    (
+        "RESOURCE_EXHAUSTED: Error loading program 'jit_train_step':\nAttempting to allocate 1.82G. That was not "
+        "possible. There are 1.54G free.",
+        {"kind": OomKind.LOAD_PROGRAM, "module": "jit_train_step", "needed": "1.82G", "free": "1.54G"},
+    ),
+    # libtpu, docs/errors/error_0100.md of XLA.
+    (
+        "ValueError: RESOURCE_EXHAUSTED: E0100: RuntimeBufferAllocationFailure: Error allocating device buffer: "
+        "Attempting to allocate 8.00M.\nThat was not possible. There are 6.43M free.; (0x0x1_HBM0)",
+        {"kind": OomKind.ALLOCATE, "code": "E0100", "needed": "8.00M", "free": "6.43M"},
+    ),
+    # libtpu of 2025, with fragmentation.
+    (
+        "RESOURCE_EXHAUSTED: Attempting to allocate 3.98G. That was not possible. There are 4.97G free. The largest "
+        "contiguous region of free memory is 2.00G due to fragmentation.",
+        {"kind": OomKind.ALLOCATE, "needed": "3.98G", "free": "4.97G", "facts": {"largest free block": "2.00G"}},
+    ),
+    # jaxlib of 2019 to 2025 on GPU.
+    (
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 27668233200 "
+        "bytes.",
+        {"kind": OomKind.ALLOCATE, "needed": "27668233200 bytes"},
+    ),
+    # jaxlib of 2026 on GPU, tf_allocator_adapter.cc.
+    (
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 262.56GiB.\n"
+        "  [executable_name='jit_train_step'] [tf-allocator-allocation-error='']",
+        {"kind": OomKind.ALLOCATE, "needed": "262.56GiB", "module": "jit_train_step"},
+    ),
+    # XLA since July 2026, tf_allocator_adapter.cc.
+    (
+        "RESOURCE_EXHAUSTED: Out of host memory while trying to allocate 1.95GiB with allocator GPU_0_bfc on device 0.",
+        {"kind": OomKind.ALLOCATE, "needed": "1.95GiB", "space": "host", "subject": "GPU_0_bfc"},
+    ),
+    # XLA on CPU.
+    ("RESOURCE_EXHAUSTED: Out of memory allocating 68719476736 bytes.", {"needed": "68719476736 bytes"}),
+    # TensorFlow 2, bfc_allocator.cc; not a failure.
+    (
+        "2020-05-18 08:12:06.871558: W tensorflow/core/common_runtime/bfc_allocator.cc:239] Allocator (GPU_0_bfc) ran "
+        "out of memory trying to allocate 3.46GiB with freed_by_count=0. The caller indicates that this is not a "
+        "failure, but may mean that there could be performance gains if more memory were available.",
+        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "3.46GiB", "subject": "GPU_0_bfc"},
+    ),
+    # jaxlib of 2019, stream_executor: jax-ml/jax#788.
+    (
+        "2019-06-08 03:44:36.087182: E external/org_tensorflow/tensorflow/compiler/xla/service/gpu/"
+        "cudnn_conv_algorithm_picker.cc:555] Resource exhausted: Failed to allocate request for 3.39GiB (3640655872B) "
+        "on device ordinal 0",
+        {"kind": OomKind.ALLOCATE, "needed": "3640655872B"},
+    ),
+    # cuda_driver.cc.
+    (
+        "2025-07-31 20:22:32.901607: I tensorflow/stream_executor/cuda/cuda_driver.cc:763] failed to allocate 343.34M "
+        "(360015104 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "360015104 bytes"},
+    ),
+    # gpu_cudamallocasync_allocator.cc.
+    (
+        "E gpu_cudamallocasync_allocator.cc:359] cuMemAllocAsync failed to allocate 281923031072 bytes: "
+        "CUDA error: out of memory (CUDA_ERROR_OUT_OF_MEMORY)",
+        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "281923031072 bytes", "subject": "cuMemAllocAsync"},
+    ),
+    # jax-ml/jax#20008.
+    (
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 4194304, available: 101376",
+        {"kind": OomKind.SHARED_MEMORY, "needed": "4194304", "capacity": "101376"},
+    ),
+    # hlo_rematerialization.cc: EnzymeAD/Enzyme-JAX#1363.
+    (
+        "W0000 00:00:1756998431.440298    5182 hlo_rematerialization.cc:3183] Can't reduce memory use below 10.64GiB "
+        "(11428802214 bytes) by rematerialization; only reduced to 71.27GiB (76523901244 bytes), down from 73.51GiB "
+        "(78931543988 bytes) originally",
+        {"kind": OomKind.REMATERIALIZATION, "capacity": "11428802214 bytes", "needed": "76523901244 bytes"}
+        | {"facts": {"before rematerialization": "78931543988 bytes"}},
+    ),
+)
+
+
+def read(*blocks: str | bytes) -> tuple[OomMessage, ...]:
+    return read_oom_log(block.encode() if isinstance(block, str) else block for block in blocks).messages
+
+
+def text_of(size: PrintedSize | None) -> str | None:
+    return size.text if size else None
+
+
+def fields_of(message: OomMessage, names: set[str]) -> dict[str, Any]:
+    """Some fields of a message; sizes as texts, and the facts in the sentence itself."""
+    found = {name: getattr(message, name) for name in names}
+    if "facts" in found:
+        found["facts"] = {fact.name: text_of(fact.size) for fact in message.facts if not fact.group}
+    return {name: text_of(value) if isinstance(value, PrintedSize) else value for name, value in found.items()}
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
+def test_sentence_is_read(text: str, expected: dict[str, Any]) -> None:
+    (message,) = read(f"step 1\nstep 2\n{text}\nTraceback follows\n")
+    assert fields_of(message, set(expected)) == expected
+    assert message.line in (3, 4)
+    assert message.is_failure is (message.kind not in (OomKind.ALLOCATOR_WARNING, OomKind.REMATERIALIZATION))
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
+def test_sentence_is_read_through_terminals_and_loggers(text: str, expected: dict[str, Any]) -> None:
+    """Colors, Windows line ends, workers of Ray, timestamps of Kubernetes, progress bars and structured logs."""
+    lines = text.split("\n")
+    for wrapped in (
+        "\r\n".join(f"\x1b[31;1m{line}\x1b[0m" for line in lines),
+        "\n".join(f"\x1b[36m(train_fn pid=4711, ip=10.0.0.2)\x1b[0m {line}" for line in lines),
+        "\n".join(f"2026-11-22T09:05:40.721128112Z stderr F {line}" for line in lines),
+        "\n".join(f"[2026-11-22 09:05:40] ERROR: {line}" for line in lines),
+        " 31%|███      | 12/39 [00:10<00:20]\r" + "\n".join(lines),
+        '{"severity": "ERROR", "message": "' + text.replace('"', '\\"').replace("\n", "\\n") + '"}',
+        "\n".join(f"> {line}" for line in lines),
+    ):
+        (message,) = read(wrapped)
+        assert fields_of(message, set(expected)) == expected, wrapped
+
+
+def test_list_of_a_tpu_is_read() -> None:
+    (message,) = read(TPU_LIST)
+    assert (message.kind, message.line, message.space, message.is_cut_off) == (OomKind.COMPILE, 4, "hbm", False)
+    assert [(fact.group, fact.name, text_of(fact.size)) for fact in message.facts] == [
+        ("", "Total hbm usage", "65.05G"),
+        ("Total hbm usage", "reserved", "1.25G"),
+        ("Total hbm usage", "program", "63.80G"),
+        ("Total hbm usage", "arguments", "0B"),
+        ("", "Output size", "0B"),
+        ("", "Output shared with arguments", "0B"),
+        ("", "Program hbm requirement", "63.80G"),
+        ("Program hbm requirement", "global", "1.14M"),
+        ("Program hbm requirement", "scoped", "4.56M"),
+        ("Program hbm requirement", "HLO temp", "63.79G"),
+    ]
+    assert message.facts[-1].note.startswith("(100.0% utilization: Unpadded (63.58G)")
+    first, second = message.buffers
+    assert first == OomBuffer(
+        number=1,
+        size=printed_size("2.00G"),
+        shape="f32[32,4096,4096]{1,2,0:T(8,128)}",
+        name="fusion.1265.remat3",
+        opcode="fusion",
+        label="fusion.1265.remat3 = fusion(custom-call.224, custom-call.241), kind=kOutput, calls=fused.957.clone",
+        op_name="jit(train_step)/jit(main)/jvp(Model)/h/0/dot_general[dimension_numbers=(((3,), (3,)), "
+        "((0, 2), (0, 2))) preferred_element_type=bfloat16]",
+        source_file="/home/user/model.py",
+        source_line=1059,
+        unpadded=printed_size("2.00G"),
+        allocation_type="HLO temp",
+    )
+    assert (second.name, text_of(second.size), text_of(second.padding)) == ("copy.40488", "13.91G", "12.91G")
+
+
+def test_older_list_has_unknown_sizes_and_typed_operands() -> None:
+    (message,) = read(TPU_TENSORFLOW)
+    sizes = {(fact.group, fact.name): text_of(fact.size) for fact in message.facts}
+    assert sizes["Total hbm usage", "arguments"] is None
+    assert sizes["", "Output size"] is None
+    assert sizes["Program hbm requirement", "reserved"] == "4.0K"
+    (buffer,) = message.buffers
+    assert (buffer.name, buffer.opcode, buffer.op_name) == ("copy.40488", "copy", "slice/update/FloorMod")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "sizes"),
+    [
+        (TPU_TORCH, ["reshape.152469"], ["48.00M"]),
+        (TPU_VMEM, [None, "RPAm-p_256-bq_512.72"], ["50.23M", "4.00M"]),
+    ],
+)
+def test_list_is_read_where_a_logger_prefixes_each_line(text: str, names: list[str | None], sizes: list[str]) -> None:
+    (message,) = read(text)
+    assert [buffer.name for buffer in message.buffers] == names
+    assert [text_of(buffer.size) for buffer in message.buffers] == sizes
+    assert message.needed
+    assert not message.is_cut_off
+
+
+def test_lists_of_two_workers_do_not_mix() -> None:
+    lines = [
+        f"(worker pid={pid}) {line}"
+        for pair in zip(TPU_LIST.splitlines(), TPU_TENSORFLOW.splitlines(), strict=False)
+        for pid, line in enumerate(pair)
+    ]
+    messages = read("\n".join(lines))
+    assert [(text_of(message.needed), [buffer.name for buffer in message.buffers]) for message in messages] == [
+        ("41.74G", ["copy.40488"]),
+        ("63.80G", ["fusion.1265.remat3"]),
+    ]
+
+
+def test_list_of_a_gpu_is_read() -> None:
+    warning, message = read(GPU_LIST)
+    assert (warning.kind, text_of(warning.needed)) == (OomKind.ALLOCATOR_WARNING, "29995136256")
+    sizes = {fact.name: text_of(fact.size) for fact in message.facts if fact.group == "BufferAssignment stats"}
+    assert (sizes["parameter allocation"], sizes["preallocated temp allocation"]) == ("475.37MiB", "27.93GiB")
+    assert [(one.number, one.opcode, one.shape, one.is_parameter) for one in message.buffers] == [
+        (1, "fusion", "f32[128,256,16384]", False),
+        (2, None, "f32[256,128,3]", True),
+    ]
+    assert not message.is_cut_off
+
+
+def test_message_that_is_printed_twice_counts_once() -> None:
+    cut = TPU_LIST[: TPU_LIST.index("  2. Size")]
+    (message,) = read(f"{cut}\nThe above exception was the direct cause of the following exception:\n{TPU_LIST}")
+    assert (message.times, message.line, len(message.buffers)) == (2, 4, 2)
+
+
+def test_two_failures_are_two_messages_in_order() -> None:
+    texts = [SENTENCES[0][0], SENTENCES[9][0], TPU_LIST]
+    assert [message.needed and message.needed.text for message in read("\nstep\n".join(texts))] == [
+        "44.36G",
+        "29.49G",
+        "63.80G",
+    ]
+
+
+def test_a_wrapped_label_is_joined() -> None:
+    (message,) = read(TPU_LIST.replace("fusion(custom-call.224, ", "fusion(custom-call.224,\n        "))
+    assert message.buffers[0].label
+    assert "224, custom-call.241), kind=kOutput" in message.buffers[0].label
+
+
+# ---------------------------------------------------------------- hostile logs
+
+
+@pytest.mark.parametrize("cut", range(0, len(TPU_LIST), 97))
+def test_log_may_stop_anywhere(cut: int) -> None:
+    text = TPU_LIST[:cut]
+    messages = read(text)
+    assert len(messages) == ("Ran out of memory in memory space hbm" in text)
+    entries = text.count("Size: ") - text.count("==========================")
+    assert all(message.is_cut_off is (entries > 0) for message in messages)
+
+
+def test_log_may_begin_in_the_middle() -> None:
+    (message,) = read(TPU_LIST[TPU_LIST.index("Total hbm usage") :])
+    assert (message.kind, message.space, len(message.buffers)) == (OomKind.LIST, "hbm", 2)
+    (message,) = read(TPU_LIST[TPU_LIST.index("  Largest") :])
+    assert (message.kind, message.space, len(message.buffers)) == (OomKind.LIST, "hbm", 2)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_blocks_may_end_anywhere(size: int) -> None:
+    data = ("step\n" * 30 + GPU_LIST + "step\n" * 30 + TPU_LIST).encode()
+    blocks = [data[start : start + size] for start in range(0, len(data), size)]
+    assert read(*blocks) == read(data)
+    assert [message.line for message in read(data)] == [31, 32, 30 + GPU_LIST.count("\n") + 30 + 4]
+
+
+def test_binary_and_random_bytes_hold_no_message() -> None:
+    generator = random.Random(16)
+    assert read(bytes(range(256)) * 100) == ()
+    assert read(generator.randbytes(1 << 20)) == ()
+    assert read("nothing to see here\n" * 1000) == ()
+    assert read() == ()
+    (message,) = read(generator.randbytes(1 << 16) + b"\n" + TPU_LIST.encode() + generator.randbytes(1 << 16))
+    assert len(message.buffers) == 2
+
+
+def test_line_of_many_megabytes_is_read_in_pieces() -> None:
+    blocks = [b"x" * (1 << 20)] * 20 + [b"\n" + SENTENCES[0][0].encode() + b"\n"]
+    (message,) = read(*blocks)
+    assert (message.line, text_of(message.needed)) == (2, "44.36G")
+
+
+def test_damaged_messages_do_not_raise() -> None:
+    generator = random.Random(5)
+    data = (TPU_LIST + GPU_LIST + TPU_VMEM).encode()
+    for _ in range(300):
+        broken = bytearray(data)
+        for _ in range(generator.randrange(1, 30)):
+            start = generator.randrange(len(broken))
+            broken[start : start + generator.randrange(40)] = generator.randbytes(generator.randrange(40))
+        read(bytes(broken))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Ran out of memory in memory space vmem while allocating on stack for x " * 20_000, 1),
+        ("RESOURCE_EXHAUSTED: " + " " * (1 << 20), 0),
+        ("Size: 1.00G\n" * 50_000 + "Ran out of memory in memory space hbm.", 1),
+        ("Largest program allocations in hbm:\n" + "  1. Size: 2.00G\n" * 50_000, 1),
+        ("Out of memory while trying to allocate " + "9" * (1 << 20), 1),
+        ("XLA label: x = " + "(" * (1 << 20) + " RESOURCE_EXHAUSTED", 0),
+    ],
+    ids=["heads", "blanks", "sizes", "entries", "digits", "brackets"],
+)
+def test_hostile_text_is_read_to_its_end(text: str, count: int) -> None:
+    """A pattern that backtracks without limit would run into the time limit of all tests."""
+    assert len(read(text)) == count
+
+
+def test_number_of_messages_is_limited() -> None:
+    text = "".join(f"Out of memory while trying to allocate {number} bytes.\n" for number in range(MOST_MESSAGES + 50))
+    log = read_oom_log([text.encode()])
+    assert (len(log.messages), log.left_out) == (MOST_MESSAGES, 50)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("15.75G", 16911433728),
+        ("512.00M", 536870912),
+        ("2.25K", 2304),
+        ("0B", 0),
+        ("384.0KiB", 393216),
+        ("6,291,456 bytes", 6291456),
+        ("17179869184", 17179869184),
+    ],
+)
+def test_sizes_are_in_powers_of_1024(text: str, size_bytes: int) -> None:
+    size = printed_size(text)
+    assert size
+    assert size.size_bytes == size_bytes
+    assert size.may_be(size_bytes)
+    assert size.is_exact is ("." not in text)
+
+
+@pytest.mark.parametrize("size_bytes", [47633524736, 47628852736, 27555742208, 1023, 1025, 1 << 40, 999999999])
+def test_rounded_and_truncated_sizes_keep_the_real_one(size_bytes: int) -> None:
+    """XLA formats with `%.2f`; older versions divide integers first, which truncates."""
+    for unit, power in (("K", 1), ("M", 2), ("G", 3)):
+        rounded = printed_size(f"{size_bytes / 1024**power:.2f}{unit}")
+        truncated = printed_size(f"{size_bytes * 100 // 1024**power / 100:.2f}{unit}")
+        assert rounded
+        assert truncated
+        assert rounded.may_be(size_bytes)
+        assert truncated.may_be(size_bytes)
+        assert not rounded.may_be(size_bytes + 2 * 1024**power)
+
+
+@needs_shared_dumps
+def test_message_of_the_collection_is_read() -> None:
+    (path,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*/error_*.txt")
+    (message,) = read(path.read_bytes())
+    assert (message.code, message.module, text_of(message.needed)) == ("E1000", "jit_train_step", "44.36G")
