@@ -105,6 +105,17 @@ def test_message_without_its_dump_is_still_shown(capsys: pytest.CaptureFixture[s
     assert "none is of module jit_strange" in out
 
 
+def test_numbers_of_a_dump_that_is_cut_off_are_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for path in FOLDER.glob("module_*jit_train_step*"):
+        data = path.read_bytes()
+        is_cut = path.name.endswith("-buffer-assignment.txt")
+        (tmp_path / path.name).write_bytes(data[: len(data) // 2] if is_cut else data)
+    status, out, _ = run(capsys, "oom", LOG, tmp_path)
+    assert status == 1
+    assert re.search(r"^  It needs ≥ [\d.]+ \wiB of HBM", out, re.MULTILINE)
+    assert "44.36 GiB  HLO temporaries  unknown: dump is cut off" in out
+
+
 def test_messages_besides_the_first_failure_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(GPU_LIST + TPU_LIST + GPU_LIST)

@@ -49,7 +49,7 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, options: Repor
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message.
 
-    Returns the exit status: 0, or 1 if the log has no message or no dump fits.
+    Returns the exit status: 0, or 1 if the log has no message, no dump fits, or the dump has errors.
     """
     if log == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CannotRun("-: standard input is either the log or a dump, not both")
@@ -78,7 +78,7 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, options: Repor
             options = replace(options, parts=parts | {Part.BUDGET}, budget_bytes=capacity.size_bytes)
         last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis), options)
     _print(answer, last, output_format)
-    return int(bool(paths) and choice is None)
+    return int(bool(paths) and not (last and last.is_sound))
 
 
 def _read(log: Path, label: str) -> OomLog:

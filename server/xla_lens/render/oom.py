@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import (
@@ -23,7 +24,7 @@ from xla_lens.render.report.blocks import (
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import value_link
-from xla_lens.render.warrants import bounded_size
+from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomLog, OomMessage
 from xla_lens.syntax.oom.sizes import PrintedSize
@@ -236,6 +237,8 @@ def _in_dump(match: FactMatch, choice: Choice) -> str:
     if match.equals:
         # Sums that the message cannot tell apart differ in their last digits.
         return ", or ".join(f"{_sum_name(dump, join, one)} ({join.sums[one][0]:,} bytes)" for one in match.equals)
+    if any(bound is not Bound.EXACT for _, bound in join.sums.values()):
+        return f"unknown: {short_reason(choice.analysis.warrants)}"
     if match.meant and match.meant in join.sums and match.fact.size:
         return f"no such sum: {_sum_name(dump, join, match.meant)} take {_sum_size(join, match.meant)}"
     return ""

@@ -258,6 +258,18 @@ def test_list_is_read_where_a_logger_prefixes_each_line(text: str, names: list[s
     assert not message.is_cut_off
 
 
+@pytest.mark.parametrize(
+    "prefix", ["worker-{n}    | ", "[rank{n}]: ", "{n}: ", "[1,{n}]<stderr>:", "tpu-vm-2 INFO {n} >> ", "(3, 'x') "]
+)
+@pytest.mark.parametrize("text", [TPU_LIST, GPU_LIST], ids=["tpu", "gpu"])
+def test_list_is_read_behind_any_prefix(text: str, prefix: str) -> None:
+    lines = [prefix.format(n=number % 13) + line for number, line in enumerate(text.splitlines())]
+    found, expected = read("\n".join(lines))[-1], read(text)[-1]
+    assert found.buffers == expected.buffers
+    assert found.facts == expected.facts
+    assert not found.is_cut_off
+
+
 def test_lists_of_two_workers_do_not_mix() -> None:
     lines = [
         f"(worker pid={pid}) {line}"
