@@ -156,3 +156,34 @@ Peak buffers:
 
 """
 """XLA of October 2022: google-research/t5x#870 and jax-ml/jax#13428."""
+
+TPU_RUNTIME: Final = """\
+RuntimeError: Resource exhausted: From /job:tpu_worker/replica:0/task:0:
+Attempting to reserve 3.95G at the bottom of memory. That was not possible. There are 1.92G free, 0B reserved, and \
+1.92G reservable.;
+HBM capacity 8.00G:
+       Top-of-Memory reserved:  529.00M (     554,696,704 bytes)
+          Currently allocated:    6.08G (   6,532,939,776 bytes)
+          Program requirement:    3.95G (   4,237,689,856 bytes)
+                               ------------
+      Available after request:   -2.55G (  -2,735,391,744 bytes)
+; attempting reservation for program memory
+
+Total hbm usage >= 10.94G:
+    reserved(Infeed/Outfeed/Continuations) 529.00M
+    heap allocations (without fragmentation)   6.08G
+    program                    4.34G
+
+Heap allocator status:
+    Max free chunk             1.92G (0.0% fragmentation)
+
+Persistent allocations include some or all of:
+    arguments                478.07M (89.4% utilization)
+    output                     5.06G (71.6% utilization) [may share some memory with arguments]
+
+Program hbm requirement 4.34G:
+    reserved           4.0K
+    scoped           17.43M
+    HLO temp          3.93G (97.4% utilization: Unpadded (3.81G) Padded (3.92G), 0.4% fragmentation (14.68M))
+"""
+"""PyTorch/XLA of March 2020, when a program is loaded: pytorch/xla#1735."""

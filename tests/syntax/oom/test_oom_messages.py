@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_TORCH, TPU_VMEM
+from oom_texts import GPU_LIST, TPU_LIST, TPU_RUNTIME, TPU_TENSORFLOW, TPU_TORCH, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom.messages import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, read_oom_log
 from xla_lens.syntax.oom.sizes import PrintedSize, printed_size
@@ -281,6 +281,25 @@ def test_lists_of_two_workers_do_not_mix() -> None:
         ("41.74G", ["copy.40488"]),
         ("63.80G", ["fusion.1265.remat3"]),
     ]
+
+
+def test_state_of_the_allocator_is_read() -> None:
+    (message,) = read(TPU_RUNTIME)
+    assert fields_of(message, {"kind", "needed", "free", "capacity", "space"}) == {
+        "kind": OomKind.ALLOCATE,
+        "needed": "3.95G",
+        "free": "1.92G",
+        "capacity": "8.00G",
+        "space": "hbm",
+    }
+    sizes = {(fact.group, fact.name): fact.size and fact.size.size_bytes for fact in message.facts if fact.group}
+    # The exact numbers in brackets count. "Available after request" is negative, and no size.
+    assert sizes["HBM capacity", "Currently allocated"] == 6532939776
+    assert ("HBM capacity", "Available after request") not in sizes
+    assert sizes["Total hbm usage", "reserved(Infeed/Outfeed/Continuations)"] == 529 << 20
+    assert ("Total hbm usage", "heap allocations (without fragmentation)") in sizes
+    assert ("Persistent allocations include some or all of", "output") in sizes
+    assert ("Program hbm requirement", "HLO temp") in sizes
 
 
 def test_list_of_a_gpu_is_read() -> None:

@@ -269,7 +269,7 @@ def _message(kind: OomKind, match: re.Match[str], line: LogLine, before: str, bo
     named = words.get("named")
     if named:
         facts.append(OomFact("", " ".join(named.split()), exact["needed"]))
-    space = words.get("space") or body.space
+    space = words.get("space") or body.space or ("hbm" if body.capacity else None)
     buffers = body.buffers
     if words.get("shape"):
         tag = words.get("tag")
@@ -285,7 +285,7 @@ def _message(kind: OomKind, match: re.Match[str], line: LogLine, before: str, bo
         module=(words.get("module") or "").rstrip(".") or None,
         subject=words.get("subject"),
         needed=exact.get("needed"),
-        capacity=exact.get("capacity"),
+        capacity=exact.get("capacity") or body.capacity,
         excess=exact.get("excess"),
         free=exact.get("free"),
         facts=(*facts, *body.facts),
@@ -307,16 +307,19 @@ class _Body:
     facts: tuple[OomFact, ...] = ()
     buffers: tuple[OomBuffer, ...] = ()
     is_cut_off: bool = False
+    capacity: PrintedSize | None = None
 
 
 _UNKNOWN: Final = r"unknown(?: size)?"
 
 _GROUP: Final = re.compile(
-    rf"\s*(?P<name>Total (?P<space>\w+) usage >=|Program (?P<space2>\w+) requirement|BufferAssignment stats)"
+    rf"\s*(?P<name>Total (?P<space>\w+) usage >=|Program (?P<space2>\w+) requirement|BufferAssignment stats"
+    rf"|HBM capacity|Heap allocator status|Persistent allocations include some or all of)"
     rf"\s*(?P<size>{SIZE}|{_UNKNOWN})?:"
 )
 _FACT: Final = re.compile(
-    rf"\s*(?P<name>[A-Za-z_][\w ]{{1,40}}?)(?::\s+|\s{{2,}})(?P<size>{SIZE}|{_UNKNOWN})\s*(?P<note>\(.*)?$"
+    rf"\s*(?P<name>[A-Za-z_][\w -]{{1,40}}?(?:\s?\([^()]{{1,60}}\))?)(?::\s+|\s{{2,}}|(?<=\))\s)"
+    rf"(?P<size>{SIZE}|{_UNKNOWN})\s*(?:\(\s*(?P<exact>\d[\d,]* bytes)\)|(?P<note>[(\[].*))?$"
 )
 _OUTPUT: Final = re.compile(rf"\s*Output size (?:(?P<size>{SIZE})|unknown)(?:; shares (?P<shared>{SIZE}))?")
 _LIST: Final = re.compile(r"\s*(?:Largest program allocations in (?P<space>\w+)|Peak buffers)\s*:")
@@ -367,6 +370,7 @@ def _body(lines: Iterable[str]) -> _Body:
             body.space = body.space or match["space"] or match["space2"]
             if match["size"]:
                 facts.append(OomFact("", group, _size(match["size"])))
+            body.capacity = body.capacity or (_size(match["size"]) if group == "HBM capacity" else None)
         elif match := _LIST.match(line):
             body.space = body.space or match["space"]
         elif match := _OUTPUT.match(line):
@@ -374,7 +378,7 @@ def _body(lines: Iterable[str]) -> _Body:
             if match["shared"]:
                 facts.append(OomFact("", "Output shared with arguments", _size(match["shared"])))
         elif group and (match := _FACT.match(line)):
-            facts.append(OomFact(group, match["name"], _size(match["size"]), match["note"] or ""))
+            facts.append(OomFact(group, match["name"], _size(match["exact"] or match["size"]), match["note"] or ""))
     body.is_cut_off = entry is not None
     if entry and entry.fields:
         buffers.append(_buffer(entry))
