@@ -7,8 +7,11 @@ from pathlib import Path
 
 from xla_lens.files import NotADump, find_set, load_set, log_blocks
 from xla_lens.files import load_module as load_module_of_set
+from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
+from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.alive import Ending, Reason, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.next_peak import NextPeaks, next_peaks
 from xla_lens.model.advice.padding import Padding, PaddingAtStep, padding_at, padding_of
@@ -31,13 +34,19 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
 
 __all__ = [
+    "Action",
+    "Advice",
     "AllocationHistory",
     "Analysis",
     "Arena",
+    "ArgumentTree",
+    "Budget",
     "BudgetPlan",
+    "Buffers",
     "By",
     "BytesByLine",
     "BytesByOp",
+    "Certainty",
     "Change",
     "Comparison",
     "Donation",
@@ -57,10 +66,12 @@ __all__ = [
     "PaddingAtStep",
     "PrintedPeak",
     "Reason",
+    "Rule",
     "SpaceComparison",
     "StackFrame",
     "ValueChanges",
     "ValueClass",
+    "advise",
     "allocation_history",
     "arenas",
     "bytes_by_line",

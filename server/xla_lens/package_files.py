@@ -1,12 +1,13 @@
-"""Files that come with XLA Lens: the explanations of findings, and the script and the style of the memory map."""
+"""Files that come with XLA Lens: explanations of findings and actions, and script and style of the memory map."""
 
 from pathlib import Path
 
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 
 
-def explanation_path(code: Code) -> Path:
-    """Return the Markdown file that explains the findings of a code."""
+def explanation_path(code: Code | Rule) -> Path:
+    """Return the Markdown file that explains the findings of a code, or the actions of a rule."""
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 

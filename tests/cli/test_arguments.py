@@ -11,6 +11,7 @@ from xla_lens.cli.arguments import parsers
 from xla_lens.cli.main import main
 from xla_lens.cli.parser import VARIABLES
 from xla_lens.features.report.options import Part
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 
 PARTS = ", ".join(Part)
@@ -28,10 +29,10 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        ("", ": expected a command: report, check, "),
+        ("", ": expected a command: report, advise, check, "),
         (
             "reprot x",
-            ": unknown command 'reprot'; did you mean 'report'? The commands are report, check, explain, oom, server",
+            ": unknown command 'reprot'; did you mean 'report'? The commands are report, advise, check, explain, oom, ",
         ),
         ("--versoin", ": unknown option '--versoin'; did you mean '--version'? The options are --help, --version"),
         ("report", " report: the following arguments are required: PATH; see `xla-lens report --help`"),
@@ -175,7 +176,7 @@ def test_each_variable_stands_for_an_option() -> None:
 def test_explain_lists_all_codes(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = _run(capsys, "explain")
     assert status == 0
-    assert [line.split("  ")[0] for line in out.splitlines()] == list(Code)
+    assert [line.split("  ")[0] for line in out.splitlines()] == [*Code, *Rule]
     assert out.startswith("syntax                    A line does not belong to a dump, or stands in the wrong place\n")
 
 

@@ -156,6 +156,7 @@ def test_report_as_json_has_the_numbers_of_the_dump(capsys: pytest.CaptureFixtur
         "printed",
         "memory_spaces",
         "donation",
+        "advice",
     }
     for key in ("instructions", "values", "allocations", "reserved_bytes"):
         assert report[key] == fact[key]

@@ -8,13 +8,15 @@ import findings_docs
 from findings_docs import summary
 from samples import ROOT
 from xla_lens.cli.main import main
+from xla_lens.model.advice.actions import Certainty
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.package_files import explanation_path
 
 _FOLDER = explanation_path(Code.SYNTAX).parent
 
 
-def _page(code: Code) -> str:
+def _page(code: Code | Rule) -> str:
     return explanation_path(code).read_text(encoding="utf-8")
 
 
@@ -37,8 +39,26 @@ def test_each_explanation_has_all_sections(code: Code) -> None:
     assert _severities(code)
 
 
+@pytest.mark.parametrize("rule", Rule)
+def test_each_explanation_of_an_action_has_all_sections(rule: Rule) -> None:
+    lines = _page(rule).split("\n")
+    assert lines[0] == f"# {rule}"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## Why it takes memory",
+        "## What to do",
+        "## How the peak is computed",
+    ]
+    match = re.fullmatch(r"\*\*.+\.\*\* Certainty: (.+)\.", lines[2])
+    assert match
+    assert {Certainty(word) for word in re.split(", | or ", match[1])}
+
+
 def test_each_code_has_an_explanation() -> None:
-    assert {path.name for path in _FOLDER.iterdir()} == {f"{code}.md" for code in Code}
+    assert {path.name for path in _FOLDER.iterdir()} == {f"{code}.md" for code in (*Code, *Rule)}
+
+
+def test_docs_list_all_rules() -> None:
+    assert set(re.findall(r"^\| \[`([a-z-]+)`\]", (ROOT / "docs" / "advice.md").read_text(), re.MULTILINE)) == set(Rule)
 
 
 def test_docs_list_all_codes() -> None:
@@ -54,16 +74,7 @@ def test_explanations_list_the_severities_of_their_findings() -> None:
     }
 
 
-@pytest.mark.parametrize("code", Code)
-def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str], code: Code) -> None:
+@pytest.mark.parametrize("code", [*Code, *Rule])
+def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str], code: Code | Rule) -> None:
     assert main(["explain", code]) == 0
     assert capsys.readouterr().out == _page(code)
-
-
-def test_explain_rejects_unknown_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "no-such-code"]) == 2
-    captured = capsys.readouterr()
-    assert not captured.out
-    assert captured.err == (
-        "xla-lens: no-such-code: no finding has this code. `xla-lens explain --help` lists all codes\n"
-    )

@@ -61,7 +61,7 @@ def check_structure(lines: list[str]) -> None:
     columns: set[int] = set()
     for line in lines:
         assert "\n" not in line
-        assert re.fullmatch(r"[\w .,:;()%+=…█▏▎▍▌▋▊▉≥≤−/'|&#^–-]*", outside_of_code(line)), line
+        assert re.fullmatch(r"[\w .,:;()%+=…×█▏▎▍▌▋▊▉≥≤−/'|&#^–-]*", outside_of_code(line)), line
         columns = (columns or cell_counts(line)) if line.startswith("|") else set()
         assert not columns or cell_counts(line) == columns, line
 

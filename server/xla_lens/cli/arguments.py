@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 from xla_lens import __version__
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.render.names import allowed_names, unknown_name
 from xla_lens.render.numbers import Size, parse_size
@@ -27,6 +28,7 @@ examples:
   xla-lens report FILE --budget 16GiB         which buffers to remove to fit
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens advise FILE --budget 16GiB         what to change to fit
   xla-lens check dumps/                       verify all dumps in a folder
   xla-lens explain overlapping-slices         what a finding means
   xla-lens oom train.log dumps/               what an out-of-memory error means
@@ -66,6 +68,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     _add_report(commands)
+    _add_advise(commands)
     _add_check(commands)
     _add_explain(commands)
     _add_oom(commands)
@@ -124,6 +127,40 @@ def _add_report(commands: _Commands) -> None:
     )
 
 
+def _add_advise(commands: _Commands) -> None:
+    formats = tuple(name for name in FORMATS if name != "html")
+    parser = commands.add_parser(
+        "advise",
+        help="show what would lower the peak",
+        description="Show what would lower the peak of HBM (on CPU: host memory): actions, those that save the most "
+        "first, each with its buffers, the recomputed peak after it, and how certain that is.\n\n"
+        "This is the last part of `xla-lens report`.",
+        epilog=f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule.",
+    )
+    _add_paths(parser)
+    parser.add_argument(
+        "--budget",
+        metavar="SIZE",
+        type=size_argument,
+        help="also show whether the program can fit into this size, such as 16GiB, and which actions reach it",
+    )
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", formats),
+        choices=formats,
+        default="text",
+        help="text (default), markdown, or json: the report with the part advice only",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number_argument,
+        help=f"maximum number of actions (default: {DEFAULT_TOP}; json: all)",
+    )
+    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset())
+
+
 def _add_check(commands: _Commands) -> None:
     parser = commands.add_parser(
         "check",
@@ -155,17 +192,17 @@ def _add_check(commands: _Commands) -> None:
 def _add_explain(commands: _Commands) -> None:
     parser = commands.add_parser(
         "explain",
-        help="explain a finding",
-        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. "
-        "Without a code, list all codes.",
-        epilog=f"codes: {', '.join(Code)}",
+        help="explain a finding or an action",
+        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. Or "
+        "explain an action of `xla-lens advise`. Without a code, list all codes.",
+        epilog=f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}.",
     )
     parser.add_argument(
         "code",
         metavar="CODE",
         nargs="?",
         type=_code,
-        help="the code of the finding, such as overlapping-slices",
+        help="the code of the finding, such as overlapping-slices, or the rule of the action, such as donate",
     )
 
 
@@ -262,10 +299,11 @@ def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]
 _ALL_CODES: Final = "`xla-lens explain` lists all"
 
 
-def _code(text: str) -> Code:
-    if text not in set(Code):
-        raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(Code), _ALL_CODES))
-    return Code(text)
+def _code(text: str) -> Code | Rule:
+    codes: dict[str, Code | Rule] = {code: code for code in (*Code, *Rule)}
+    if text not in codes:
+        raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(codes), _ALL_CODES))
+    return codes[text]
 
 
 def _host_and_port(text: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The command line: `xla-lens report`, `check`, `explain`, `oom` and `server`.
+"""The command line: `xla-lens report`, `advise`, `check`, `explain`, `oom` and `server`.
 
 The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
 not run.
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.oom import run_report_of_oom
 
             return run_report_of_oom(options)
-        case "report":
+        case "report" | "advise":
             from xla_lens.cli.report import run_report
 
             return run_report(options)

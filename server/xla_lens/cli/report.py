@@ -75,7 +75,7 @@ def output_width() -> int:
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a loaded set."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
-    module = loaded.module() if Part.LINE in options.parts else None
+    module = loaded.module() if {Part.LINE, Part.ADVICE} & options.parts else None
     return report(loaded.analysis, files, options, module)
 
 

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.model.advice.actions import Advice
+from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.alive import Ending, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.donation import Donation, find_donation
@@ -131,7 +133,8 @@ class Report:
     """One dump set. `files` maps what each file holds to its label.
 
     `warrants` say which numbers are exact, and `left_out` are the requested parts whose numbers would not even be
-    bounds. `printed_peak` and `donation` are None if they were not requested or the dump does not have the facts.
+    bounds. `printed_peak`, `donation` and `advice`, which is about the default memory space, are None if they were not
+    requested or the dump does not have the facts.
     """
 
     analysis: Analysis
@@ -141,6 +144,7 @@ class Report:
     left_out: tuple[Part, ...]
     printed_peak: PrintedPeak | None
     donation: Donation | None
+    advice: Advice | None
     spaces: tuple[SpaceReport, ...]
 
     @property
@@ -224,8 +228,8 @@ def report(
 ) -> Report:
     """Return the report of a dump set whose files have the labels `files`.
 
-    Only `Part.LINE` uses the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without it most bytes
-    have no source.
+    Only `Part.LINE` and `Part.ADVICE` use the HLO module. Since jaxlib 0.8.2 the source lines are in the module;
+    without it most bytes have no source.
     """
     warrants = analysis.warrants.with_gaps(_module_gaps(module))
     left_out = tuple(part for part in Part if part in options.parts and not is_warranted(part, warrants))
@@ -237,6 +241,7 @@ def report(
         left_out=left_out,
         printed_peak=None,
         donation=None,
+        advice=None,
         spaces=(),
     )
     parts = options.parts - {*left_out}
@@ -248,6 +253,7 @@ def report(
         warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
         printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
         donation=_donation(analysis.dump) if Part.DONATION in parts else None,
+        advice=advise(analysis, module, DEFAULT_COLOR, options.budget_bytes) if Part.ADVICE in parts else None,
         spaces=spaces,
     )
 
@@ -259,6 +265,7 @@ _EXACT: Final = {
     Part.HISTORY: (Quantity.LIVE, Quantity.RESERVED),
     Part.DONATION: (Quantity.LIVE, Quantity.RESERVED, Quantity.USES),
     Part.BUDGET: (Quantity.LIVE,),
+    Part.ADVICE: (Quantity.LIVE, Quantity.USES),
 }
 """The parts whose numbers are no bounds unless these quantities are exact."""
 

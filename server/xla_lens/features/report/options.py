@@ -22,6 +22,7 @@ class Part(StrEnum):
     HISTORY = "history"
     DONATION = "donation"
     BUDGET = "budget"
+    ADVICE = "advice"
 
 
 LONG_PARTS: Final = (Part.CURVE, Part.STACKS, Part.HISTORY)
@@ -41,7 +42,7 @@ class ReportOptions:
     """What a report contains.
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
-    the size that the default memory space should fit into; it comes with `Part.BUDGET`.
+    the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it.
     """
 
     top: int | None = None
@@ -56,12 +57,13 @@ def report_options(
     """Return the options of a report as the command line and the server understand them.
 
     Empty `parts` mean the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is given.
-    A budget selects its part, and the part needs a budget.
+    A budget selects its part, unless only the advice is wanted, which uses it as well. The part needs a budget.
     """
     wanted = frozenset(parts) or DEFAULT_PARTS
+    chosen = wanted if wanted == {Part.ADVICE} else wanted | {Part.BUDGET}
     return ReportOptions(
         top=DEFAULT_TOP if top is None and not is_json else top,
         at_step=at_step,
-        parts=wanted - {Part.BUDGET} if budget_bytes is None else wanted | {Part.BUDGET},
+        parts=wanted - {Part.BUDGET} if budget_bytes is None else chosen,
         budget_bytes=budget_bytes,
     )

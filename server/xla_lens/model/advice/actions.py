@@ -12,25 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.without import SpaceSlots
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import LiveBytes, accumulated
 from xla_lens.model.memory.sweep import Slots, coverage
-
-
-class Rule(StrEnum):
-    """A rule that finds actions. `xla-lens explain RULE` explains it."""
-
-    DONATE = "donate"
-    REMATERIALIZE = "rematerialize"
-    OPTIMIZER_STATE = "optimizer-state"
-    GRADIENTS = "gradients"
-    ATTENTION_SCORES = "attention-scores"
-    LOGITS = "logits"
-    GATHERED = "gathered"
-    WIDE_COPY = "wide-copy"
-    TWO_LAYOUTS = "two-layouts"
-    PADDING = "padding"
 
 
 class Certainty(StrEnum):
@@ -60,7 +46,7 @@ Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Buffers:
     """Values that are alike except for the number of their layer.
 
     `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
@@ -88,7 +74,7 @@ class Action:
 
     rule: Rule
     certainty: Certainty
-    groups: tuple[Group, ...]
+    groups: tuple[Buffers, ...]
     edit: Edit
     most_saved_bytes: int
     saved_bytes: int

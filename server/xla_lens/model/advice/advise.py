@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.model.advice.actions import Action, Advice, Budget, Rule, combined, peak_after
+from xla_lens.model.advice.actions import Action, Advice, Budget, Certainty, combined, peak_after
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.arguments import argument_trees, optimizer_state
 from xla_lens.model.advice.rules.copies import two_layouts, wide_copy
 from xla_lens.model.advice.rules.donate import donate
@@ -141,10 +142,10 @@ class _Search:
     def budget(
         self, actions: Sequence[Action], together: Sequence[int], budget_bytes: int, argument_bytes: int
     ) -> Budget:
-        """Take the actions one after another until the budget is reached."""
+        """Take the actions one after another until the budget is reached, those that are only possible last."""
         taken: list[int] = []
         peaks = [self._peak_bytes]
-        for row in together:
+        for row in sorted(together, key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
             if peaks[-1] <= budget_bytes:
                 break
             after, _ = self.peak([actions[other] for other in (*taken, row)])

@@ -7,6 +7,7 @@ from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.numbers import counted
+from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
 from xla_lens.render.report.allocations import arenas_sections
 from xla_lens.render.report.answer import answer
@@ -83,6 +84,7 @@ def _parts(report: Report) -> Iterator[Sections]:
     for one in first:
         yield from (part(report, one) for part in _USER_PARTS)
     yield donation_sections(report)
+    yield advice_sections(report)
     for one in others:
         yield from (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
     for one in spaces:

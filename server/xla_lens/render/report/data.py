@@ -6,6 +6,7 @@ from typing import Any
 
 from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
+from xla_lens.model.advice.actions import Action, Advice, Buffers
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.budget import BudgetPlan
 from xla_lens.model.advice.donation import Donation, Fit
@@ -59,6 +60,8 @@ def report_data(report: Report) -> dict[str, Any]:
     }
     if Part.DONATION in parts:
         known["donation"] = report.donation and _donation(report, report.donation)
+    if Part.ADVICE in parts:
+        known["advice"] = report.advice and _advice(report, report.advice)
     return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
 
 
@@ -356,4 +359,62 @@ def _donation(report: Report, donation: Donation) -> dict[str, Any]:
             }
             for row in donation.kept_apart[:top]
         ],
+    }
+
+
+def _advice(report: Report, advice: Advice) -> dict[str, Any]:
+    budget = advice.budget
+    return {
+        "color": advice.color,
+        "peak_bytes": advice.peak_bytes,
+        "peak_step": advice.peak_step,
+        "actions": [_action(report.dump, action) for action in advice.actions[: report.options.top]],
+        "together": list(advice.together),
+        "together_peak_bytes": advice.all_peak_bytes,
+        "together_peak_step": advice.all_peak_step,
+        "argument_bytes": advice.argument_bytes,
+        "arguments": [
+            {
+                "name": tree.name,
+                "count": tree.count,
+                "size_bytes": tree.size_bytes,
+                "is_optimizer_state": tree.is_idle,
+            }
+            for tree in advice.arguments[: report.options.top]
+        ],
+        "budget": budget
+        and {
+            "size_bytes": budget.budget_bytes,
+            "is_reached": budget.is_reached,
+            "actions": list(budget.actions),
+            "peak_bytes": list(budget.peaks),
+            "arguments_exceed": budget.do_arguments_exceed,
+            "divide_arguments_by": budget.divide_arguments_by,
+        },
+    }
+
+
+def _action(dump: DumpSet, action: Action) -> dict[str, Any]:
+    return {
+        "rule": action.rule,
+        "certainty": action.certainty,
+        "size_bytes": action.size_bytes,
+        "saved_bytes": action.saved_bytes,
+        "peak_bytes": action.peak_bytes,
+        "peak_step": action.peak_step,
+        "factor": action.factor,
+        "buffers": [_group(dump, group) for group in action.groups],
+    }
+
+
+def _group(dump: DumpSet, group: Buffers) -> dict[str, Any]:
+    return {
+        "count": group.count,
+        "shape": group.shape,
+        "size_bytes": group.size_bytes,
+        "file": group.line and group.line.file,
+        "line": group.line and group.line.line,
+        "function": group.line and group.line.function,
+        "op_name": group.op_name,
+        "values": _ids(dump, group.values),
     }

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.model.advice.actions import ArgumentTree, Certainty, Piece, Rule
+from xla_lens.model.advice.actions import ArgumentTree, Certainty, Piece
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Draft, Facts
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.model.advice.actions import Certainty, Edit, Rule
+from xla_lens.model.advice.actions import Certainty, Edit
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Draft, Facts
 from xla_lens.model.advice.rules.groups import by_source
 

@@ -6,7 +6,8 @@ After donation an argument is live only until it is read for the last time.
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.model.advice.actions import Certainty, Rule
+from xla_lens.model.advice.actions import Certainty
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.donation import Fit, missed_donations
 from xla_lens.model.advice.rules.facts import Draft, Facts
 

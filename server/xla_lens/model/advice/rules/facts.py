@@ -5,14 +5,15 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Certainty, Edit, Group, Piece, Rule
+from xla_lens.model.advice.actions import Buffers, Certainty, Edit, Piece
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
@@ -253,7 +254,7 @@ class Facts:
 
     # ------------------------------------------------------------ groups
 
-    def groups(self, draft: Draft) -> tuple[Group, ...]:
+    def groups(self, draft: Draft) -> tuple[Buffers, ...]:
         """The values of a draft that own bytes at the peak, grouped by source line, op_name and shape."""
         values = [value for value in draft.edit if value in self.owned]
         sources = draft.sources or {}
@@ -266,7 +267,7 @@ class Facts:
             key = self.shape(value, draft.layers), origin.line, origin.line or folded(origin.op_name)
             members.setdefault(key, []).append(value)
         groups = [
-            Group(
+            Buffers(
                 values=tuple(rows),
                 count=len(rows) * draft.layers,
                 shape=self.shape(rows[0], draft.layers),
@@ -285,12 +286,12 @@ class Facts:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
         return str(Dimensions(dimensions.type, dimensions.lengths[1:]) if layers > 1 else dimensions)
 
-    def lines(self, values: Iterable[int]) -> Iterator[tuple[int, object]]:
-        """Yield values with the key of the source that they are grouped by."""
-        names = {value: self.name(value) for value in values}
+    def sources(self, names: Mapping[int, int]) -> dict[int, object]:
+        """Return for each value what tells its source from others: the line of the instruction `names[value]`, or the
+        op_name without layer numbers if no line is known.
+        """
         found = origins(self.dump, self.module, names.values())
-        for value, name in names.items():
-            yield value, found[name].line or folded(found[name].op_name)
+        return {value: found[name].line or folded(found[name].op_name) for value, name in names.items()}
 
 
 def without_ones(dimensions: Dimensions | None) -> Dimensions | None:

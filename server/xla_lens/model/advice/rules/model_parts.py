@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.model.advice.actions import Certainty, Edit, Piece, Rule
+from xla_lens.model.advice.actions import Certainty, Edit, Piece
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Draft, Facts, without_ones
 from xla_lens.model.advice.rules.groups import by_source
 from xla_lens.syntax.columns import Kind
@@ -16,6 +17,7 @@ CHUNKS: Final = 8
 """The number of chunks in which to compute the loss."""
 
 _ATTENTION: Final = re.compile(r"attention|attn|softmax", re.IGNORECASE)
+_KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
 _GATHERING: Final = (b"all-gather", b"all-gather-start", b"all-gather-done")
 
@@ -27,10 +29,15 @@ def attention_scores(facts: Facts) -> Iterator[Draft]:
         for value in facts.candidates
         if _is_square(facts, value)
         and _is_computed(facts, value)
-        and _ATTENTION.search(facts.op_name(facts.name(value)) or "")
+        and _is_attention(facts.op_name(facts.name(value)) or "")
     }
     if edit:
         yield Draft(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, edit)
+
+
+def _is_attention(op_name: str) -> bool:
+    """Whether an op_name belongs to attention that is not computed by a kernel."""
+    return bool(_ATTENTION.search(op_name)) and not _KERNEL.search(op_name)
 
 
 def _is_square(facts: Facts, value: int) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from xla_lens.model.advice.actions import Certainty, Piece, Rule
+from xla_lens.model.advice.actions import Certainty, Piece
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rules.facts import Draft, Facts
 

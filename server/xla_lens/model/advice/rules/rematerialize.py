@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.model.advice.actions import Action, Certainty, Piece, Rule
+from xla_lens.model.advice.actions import Action, Certainty, Piece
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Dimensions, Draft, Facts, Read, layers_in, without_ones
 from xla_lens.syntax.columns import Kind
 
@@ -43,17 +44,17 @@ def rematerialize(facts: Facts) -> Iterator[Draft]:
     """Find saved activations, one draft for each source line, shape and number of layers."""
     groups: dict[object, list[Saved]] = {}
     saved = list(saved_values(facts))
-    keys = dict(facts.lines([one.value for one in saved if one.layers == 1]))
+    sources = facts.sources({one.value: one.source for one in saved})
     for one in saved:
-        key = (keys.get(one.value, one.source), facts.shape(one.value), one.layers)
+        key = (sources[one.value], facts.shape(one.value), one.layers)
         groups.setdefault(key, []).append(one)
     for members in groups.values():
         edit: dict[int, tuple[Piece, ...]] = {}
-        sources: dict[int, int] = {}
+        blamed: dict[int, int] = {}
         for one in members:
             edit |= one.edit
-            sources |= dict.fromkeys(one.edit, one.source)
-        yield Draft(Rule.REMATERIALIZE, Certainty.ESTIMATED, edit, members[0].layers, sources=sources)
+            blamed |= dict.fromkeys(one.edit, one.source)
+        yield Draft(Rule.REMATERIALIZE, Certainty.ESTIMATED, edit, members[0].layers, sources=blamed)
 
 
 def saved_values(facts: Facts) -> Iterator[Saved]:

@@ -1,0 +1,18 @@
+"""The names of the rules that find actions. Imports nothing of the model, so that the command line can list them."""
+
+from enum import StrEnum
+
+
+class Rule(StrEnum):
+    """A rule that finds actions. `xla-lens explain RULE` explains it."""
+
+    DONATE = "donate"
+    REMATERIALIZE = "rematerialize"
+    OPTIMIZER_STATE = "optimizer-state"
+    GRADIENTS = "gradients"
+    ATTENTION_SCORES = "attention-scores"
+    LOGITS = "logits"
+    GATHERED = "gathered"
+    WIDE_COPY = "wide-copy"
+    TWO_LAYOUTS = "two-layouts"
+    PADDING = "padding"

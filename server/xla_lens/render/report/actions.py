@@ -1,0 +1,185 @@
+"""The part of a report about what to do: actions that lower the peak, and whether they reach a budget."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from xla_lens.features.report.facts import Report
+from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
+from xla_lens.model.advice.codes import Rule
+from xla_lens.model.advice.padding import padding_of
+from xla_lens.render.numbers import as_given, capitalized, counted, human
+from xla_lens.render.padding import padding_part
+from xla_lens.render.report.blocks import (
+    LONGEST_NAME,
+    WIDEST_SHAPE,
+    Command,
+    Name,
+    Section,
+    Sections,
+    Table,
+    Text,
+    headers,
+)
+from xla_lens.render.report.values import space_of, step_link, value_link
+from xla_lens.render.sources import frame_text
+
+_MOST_GROUPS: Final = 3
+"""Maximum number of groups of buffers shown for an action."""
+
+_MOST_TREES: Final = 6
+"""Maximum number of argument trees shown."""
+
+
+def advice_sections(report: Report) -> Sections:
+    """What would lower the peak of the default memory space, the decisive facts first."""
+    advice = report.advice
+    if advice is None:
+        return ()
+    space = space_of(report, advice.color)
+    now = f"now {human(advice.peak_bytes)}"
+    if not advice.actions:
+        title = f"What would lower the {space} peak ({now}): none of the rules finds anything"
+    elif len(advice.together) == 1:
+        title = f"What would lower the {space} peak ({now})"
+    else:
+        together = _numbers(advice.together)
+        saved = human(advice.peak_bytes - advice.all_peak_bytes)
+        title = f"What would lower the {space} peak ({now}; {together} together save {saved})"
+    blocks: list[Text | Table] = [*_decisive(advice)]
+    if advice.budget:
+        blocks += _plan(advice, advice.budget)
+    if advice.actions:
+        blocks += [_table(report, advice), *_footnotes(advice)]
+    return (Section(title, tuple(blocks)),)
+
+
+# ---------------------------------------------------------------- decisive facts
+
+
+def _decisive(advice: Advice) -> Iterator[Text | Table]:
+    budget = advice.budget
+    if budget is None or not budget.do_arguments_exceed:
+        return
+    over = human(advice.argument_bytes - budget.budget_bytes)
+    yield (
+        f"The arguments alone take {human(advice.argument_bytes)}, {over} more than {as_given(budget.budget_bytes)}. "
+        "No change to the computation, such as rematerialization, can make this fit."
+    )
+    rows = tuple(
+        (
+            human(tree.size_bytes),
+            counted(tree.count, "array"),
+            Name(tree.name) if tree.name else "(no name)",
+            "optimizer state: nothing reads it before the backward pass" if tree.is_idle else "",
+        )
+        for tree in advice.arguments[:_MOST_TREES]
+        if tree.size_bytes * 100 >= advice.argument_bytes
+    )
+    yield Table(
+        headers("size", "arrays", "arguments", "use", text=("arguments", "use")), rows, has_text_header=False, indent=4
+    )
+    factor = budget.divide_arguments_by
+    devices = f"Divided over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
+    idle = sum(tree.size_bytes for tree in advice.arguments if tree.is_idle)
+    offloaded = human(advice.argument_bytes - idle)
+    yield f"{devices}. " + (f"Without the optimizer state, {offloaded} remain." if idle else "")
+
+
+def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
+    size = as_given(budget.budget_bytes)
+    if not budget.actions:
+        fits = advice.peak_bytes <= budget.budget_bytes
+        yield f"The peak is within {size} already." if fits else f"No action brings the peak closer to {size}."
+        return
+    peaks = ", ".join(map(human, budget.peaks))
+    if budget.is_reached:
+        yield f"To fit into {size}, do {_numbers(budget.actions)}. The peak, recomputed after each: {peaks}."
+    else:
+        over = human(budget.peaks[-1] - budget.budget_bytes)
+        yield f"All actions together leave {over} too much for {size}. The peak, recomputed after each: {peaks}."
+
+
+def _numbers(rows: Sequence[int]) -> str:
+    """Return the numbers of some actions: ``1–4, 6``."""
+    runs: list[list[int]] = []
+    for row in sorted(rows):
+        if runs and runs[-1][1] == row:
+            runs[-1][1] = row + 1
+        else:
+            runs.append([row + 1, row + 1])
+    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in runs)
+
+
+# ---------------------------------------------------------------- actions
+
+
+def _table(report: Report, advice: Advice) -> Table:
+    titles = ("#", "saves", "peak then", "at step", "certainty", "what to do")
+    shown = advice.actions[: report.options.top]
+    rows = (row for number, action in enumerate(shown) for row in _rows(report, number + 1, action))
+    return Table(headers(*titles, text=("certainty", "what to do")), tuple(rows))
+
+
+def _rows(report: Report, number: int, action: Action) -> Iterator[tuple[Text, ...]]:
+    yield (
+        f"{number}.",
+        human(action.saved_bytes),
+        human(action.peak_bytes),
+        step_link(action.peak_step),
+        action.certainty.value,
+        (capitalized(_WHAT[action.rule].format(factor=action.factor)), f" ({action.rule})"),
+    )
+    for group in action.groups[:_MOST_GROUPS]:
+        yield "", "", "", "", "", ("  ", *_group(report, action, group))
+    more = action.groups[_MOST_GROUPS:]
+    if more:
+        size = human(sum(group.size_bytes for group in more))
+        count = sum(group.count for group in more)
+        yield "", "", "", "", "", f"  {size}  {count:,} × other shapes"
+
+
+_WHAT: Final = {
+    Rule.DONATE: "donate these arguments: the caller keeps them, so outputs of the same shape need other memory",
+    Rule.REMATERIALIZE: "rematerialize what the forward pass saves here for the backward pass",
+    Rule.OPTIMIZER_STATE: "keep the optimizer state in host memory until the update reads it, or divide it",
+    Rule.GRADIENTS: "apply gradients as they are completed: they are live together with the optimizer state",
+    Rule.ATTENTION_SCORES: "compute attention in blocks (flash attention), so that it never stores these scores",
+    Rule.LOGITS: "compute logits and loss in {factor} chunks",
+    Rule.GATHERED: "gather again where the array is read, instead of keeping it",
+    Rule.WIDE_COPY: "use the narrow value instead of a wider copy of it",
+    Rule.TWO_LAYOUTS: "avoid the copy: the same data is live in two layouts",
+    Rule.PADDING: "avoid padding: fold or transpose dimensions",
+}
+
+
+def _group(report: Report, action: Action, group: Buffers) -> Iterator[str | Name]:
+    """A group in a line: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
+    dump, value = report.dump, group.values[0]
+    yield f"{human(group.size_bytes)}  {group.count:,} × "
+    yield Name(group.shape, widest=WIDEST_SHAPE)
+    if group.line is not None:
+        yield "  "
+        yield Name(frame_text(group.line), widest=LONGEST_NAME)
+        if group.line.function:
+            yield " in "
+            yield Name(group.line.function)
+    elif group.op_name:
+        yield "  "
+        yield Name(group.op_name, widest=LONGEST_NAME)
+    if action.rule is Rule.PADDING:
+        padding = padding_of(dump, value)
+        causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
+        yield f"  {causes} each" if causes else ""
+    more = len(group.values) - 1
+    yield "  "
+    yield value_link(dump, value)
+    yield f" and {more:,} more" if more else ""
+
+
+def _footnotes(advice: Advice) -> Iterator[Text]:
+    left_out = [row for row in range(len(advice.actions)) if row not in advice.together]
+    if left_out:
+        row = _numbers(left_out)
+        yield f"Not together with the others: {row}. A layer can be rematerialized only if its input stays saved."
+    command = Command(f"xla-lens explain {advice.actions[0].rule}")
+    yield ("Each peak is recomputed from the live ranges for that action alone. ", command, " explains the first.")
