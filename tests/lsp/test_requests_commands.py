@@ -257,6 +257,29 @@ async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_pat
     await reader.editor.until(lambda: progress_kinds("bar") == ["begin", "end"])
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_opening_a_file_that_is_being_read(
+    reader: Reader, loads: Loads, tmp_path: Path, *, is_changed: bool
+) -> None:
+    """The file is read once more only if its text differs from that in the editor."""
+    path = copied(SEED, tmp_path)
+    await reader.start(FULL, tmp_path)
+    loads.hold()
+    overview = {"command": "xla-lens.overview", "arguments": [{"uri": path.as_uri(), "top": 1}]}
+    number = reader.editor.ask("workspace/executeCommand", overview)
+    await reader.editor.until(lambda: loads.count == 1)
+    text = path.read_text()
+    uri = reader.open(path, text.replace("gemm.1", "zebra.1") if is_changed else text)
+    hints = reader.editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+    # A message that is answered at once: the document is open.
+    assert await reader.ask("hover", "file:///nothing", position={"line": 0, "character": 0}) is None
+    loads.resume()
+    assert (await reader.editor.answer(number))["module"]
+    outline = str(await reader.editor.answer(hints))
+    assert ("zebra.1" in outline, "gemm.1" in outline) == (is_changed, not is_changed)
+    assert loads.count == 1 + is_changed
+
+
 async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_path: Path) -> None:
     await reader.start(FULL, tmp_path)
     loads.done = 0.42

@@ -93,12 +93,17 @@ class DumpSetState:
     # ---------------------------------------------------------------- documents
 
     def add(self, opened: OpenDocument) -> None:
-        """Add a document that the editor has opened. If its text is already loaded, nothing is loaded again."""
+        """Add a document that the editor has opened. If its text is already loaded or being loaded, nothing is loaded
+        again.
+        """
         known = self._files.get(opened.path)
         if known and known.dump_file.document.data == opened.document.data:
             document = known.dump_file.document
             self.open[opened.path] = replace(opened, document=document, analysed=document)
             self._events.loaded(self)
+        elif self._load and not self._load.is_cancelled and opened.path not in self._load.open:
+            # The file is being read from disk, most likely with the same text. The end of the load compares them.
+            self.open[opened.path] = opened
         else:
             self.open[opened.path] = opened
             self.reload()
@@ -247,6 +252,8 @@ class DumpSetState:
         self._answered.clear()
         for path in texts.keys() & files.keys():
             self._set_analysed(load, path, texts[path])
+        for path in self.open.keys() - texts.keys():
+            self._match_opened(path)
         self._events.loaded(self)
         self._module.reload(self.path, texts, partial(self._module_loaded, load))
 
@@ -254,6 +261,15 @@ class DumpSetState:
         if self.module:
             self._set_analysed(load, Path(self.module.file.label), self.module.file.document)
             self._events.module_loaded(self)
+
+    def _match_opened(self, path: Path) -> None:
+        """Compare a document that was opened during a load with its file. If they differ, load again."""
+        opened, loaded = self.open[path], self._files.get(path)
+        if loaded and loaded.dump_file.document.data == opened.document.data:
+            document = loaded.dump_file.document
+            self.open[path] = replace(opened, document=document, analysed=document)
+        else:
+            self._is_stale = True
 
     def _set_analysed(self, load: _Load, path: Path, document: Document) -> None:
         """Record that an open document was analysed as it was at the start of a load."""

@@ -21,6 +21,7 @@ from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.loading import set_key
+from xla_lens.lsp.long_messages import utf8
 from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, USER_INITIATED
 from xla_lens.lsp.pages import PageCache, RenderedPage, is_page_of, render_page, set_key_of_page
 from xla_lens.lsp.settings import Settings, read_settings
@@ -104,7 +105,7 @@ class State:
         """Add a document. Pages are left out: some editors report those, too."""
         item = params.text_document
         if not is_page(item.uri):
-            self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
+            self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(utf8(item.text)))
 
     def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Change a document. Does nothing if it is not open."""

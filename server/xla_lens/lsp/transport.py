@@ -5,13 +5,14 @@ bounded: when too much waits on either side, the reader stops reading.
 """
 
 import asyncio
-import json
 import re
 import threading
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
+
+from xla_lens.lsp.long_messages import decode
 
 _LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 
@@ -176,6 +177,6 @@ def _read_exactly(source: BinaryIO, length: int) -> bytes | None:
 
 def _json(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return decode(body)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not JSON: {error}") from error

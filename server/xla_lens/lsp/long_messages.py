@@ -1,0 +1,95 @@
+"""Messages with the text of a whole dump.
+
+`json.loads` holds the interpreter's lock until it is done, which blocks the event loop for a tenth of a second if the
+text has 60 MB. The text is therefore decoded here in chunks, straight to the UTF-8 that documents consist of.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+from xla_lens.text.positions import encode
+
+_LONG: Final = 1 << 21
+"""Messages with fewer bytes are decoded at once."""
+
+_CHUNK: Final = 1 << 20
+_HEAD: Final = 1 << 16
+"""The text is looked for in so many bytes. Editors send it after the URI and the version."""
+
+_TEXT: Final = re.compile(rb'"text"[ \t\r\n]*:[ \t\r\n]*"')
+_PLACEHOLDER: Final = "\N{OBJECT REPLACEMENT CHARACTER} text"
+_DECODER: Final = json.JSONDecoder()
+_BACKSLASH: Final = ord("\\")
+
+
+class LongText(str):
+    """The text of a document that is decoded already: as a string it is a placeholder, `data` is the text in UTF-8."""
+
+    data: bytes
+
+
+def utf8(text: str) -> bytes:
+    """Return a text of a message in UTF-8."""
+    return text.data if isinstance(text, LongText) else encode(text)
+
+
+def decode(body: bytes) -> Any:
+    """Return what `json.loads` returns, but with a `LongText` for the text in a long message about a document. Raises
+    `ValueError` and `RecursionError`.
+    """
+    found = _TEXT.search(body, 0, _HEAD) if len(body) >= _LONG else None
+    if found:
+        data, end = _decode_string(body, found.end())
+        message = json.loads(b"%b%b%b" % (body[: found.end()], _PLACEHOLDER.encode(), body[end:]))
+        if _replace_placeholder(message, data):
+            return message
+    return json.loads(body)
+
+
+def _decode_string(body: bytes, start: int) -> tuple[bytes, int]:
+    """The string of a JSON text that starts behind the quote before `start`, and the offset of the quote behind it."""
+    parts: list[bytes] = []
+    while True:
+        end = _end_of_chunk(body, start)
+        chunk = body[start:end].decode("utf-8", "surrogatepass")
+        text, behind = _DECODER.raw_decode(f'"{chunk}"')
+        parts.append(encode(text))
+        if behind < len(chunk) + 2:
+            return b"".join(parts), start + len(encode(chunk[: behind - 2]))
+        if end == len(body):
+            raise ValueError("a string has no end")
+        start = end
+
+
+def _end_of_chunk(body: bytes, start: int) -> int:
+    """An offset before the escape sequence of a line end, where no other sequence and no character is cut in two."""
+    size = _CHUNK
+    while start + size < len(body):
+        end = body.rfind(b"\\n", start + 1, start + size)
+        while end != -1:
+            backslashes = 0
+            while end - backslashes > start and body[end - backslashes - 1] == _BACKSLASH:
+                backslashes += 1
+            if backslashes % 2 == 0:
+                return end
+            end = body.rfind(b"\\n", start + 1, end)
+        size *= 2
+    return len(body)
+
+
+def _replace_placeholder(message: Any, data: bytes) -> bool:
+    """Put a text where its placeholder is. Return whether it is the text of a document."""
+    match message:
+        case {"method": "textDocument/didOpen", "params": {"textDocument": {"text": str(found)} as place}}:
+            pass
+        case {"method": "textDocument/didChange", "params": {"contentChanges": [{"text": str(found)} as place, *_]}}:
+            pass
+        case _:
+            return False
+    if found != _PLACEHOLDER:
+        return False
+    text = LongText(_PLACEHOLDER)
+    text.data = data
+    place["text"] = text
+    return True
