@@ -1,7 +1,7 @@
 """Checks JSON against the types of `xla_lens.render.contract`: no missing, additional or converted fields."""
 
 from types import NoneType, UnionType
-from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 from xla_lens.render import contract
 
@@ -25,6 +25,8 @@ def _check(value: Any, wanted: Any, where: str) -> None:
             raise Mismatch(f"{where}: {sorted(value.keys())} instead of {sorted(fields)}")
         for field in value:
             _check(value[field], fields[field], f"{where}.{field}")
+    elif origin is Literal:
+        _need(value in arguments, value, wanted, where)
     elif origin is UnionType:
         # All unions of the contract are with None.
         (other,) = (one for one in arguments if one is not NoneType)

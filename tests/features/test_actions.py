@@ -177,7 +177,6 @@ Show the report as Markdown
         """
 Explain live-range-start
 Go to line 64: Scheduled here -> 5:negate.0
-Go to the real HBM peak: 580.0 KiB at step 3 -> fusion
 Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
@@ -188,7 +187,6 @@ Show the report as Markdown
         "  Live ranges at 5 (peak):\n     ^",
         """
 Show values live at step 5
-Go to the real HBM peak: 580.0 KiB at step 3 -> fusion
 Show the report as Markdown
 """,
     )

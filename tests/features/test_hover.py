@@ -148,7 +148,7 @@ are added up.
 | host memory | 4.00 MiB | 3 `copy-start` | 4.00 MiB | 4.00 MiB |
 
 Why the numbers differ:
-- XLA selects the step by sums of its own: 8,388,824 bytes at step 5, 8,388,704 bytes at step 8. In these sums a tuple \
+- XLA selects the step by sums of its own: 8.00 MiB at step 5, 8.00 MiB − 120 B at step 8. In these sums a tuple \
 element counts as the tuple's whole pointer table, each value counts for one more step (4.00 MiB here), and all memory \
 spaces are added up.
 - The printed list includes 8.00 MiB outside of HBM.

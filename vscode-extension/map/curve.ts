@@ -1,6 +1,7 @@
 /** The upper plot: the live bytes of a memory space over the schedule, its reserved bytes, and both peaks. */
 
 import { grouped, human } from "../shared/numbers";
+import { peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
 import { type Label, placeLabels } from "./labels";
 import { liveBytesAt } from "./model";
@@ -80,7 +81,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     });
   };
   const reserve = y(space.reservedBytes);
-  const reserved = `reserved ${human(space.reservedBytes)}`;
+  const reserved = `reserved ${reservedText(space)}`;
   if (reserve >= 0) {
     line("reserve", 0, reserve, width, reserve);
     gutter(plot, Math.max(6, reserve), reserved);
@@ -90,7 +91,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
     const name = isBoth ? "real and printed peak" : "real peak";
-    const text = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    const text = `${name} ${peakText(space)}, step ${grouped(space.peakStep)}`;
     label("peak", text, space.peakStep, space.peakLiveBytes);
   }
   if (printed && !isBoth && isIn(printed.step)) {

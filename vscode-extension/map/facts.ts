@@ -1,6 +1,8 @@
 /** The facts that tooltips show about values, steps and allocations. */
 
 import { exact, grouped, human, percent } from "../shared/numbers";
+import type { MapSpace } from "../shared/protocol";
+import { bounded, shareOfPeak } from "../shared/spaces";
 import { instructionAt, liveBytesAt, type Model, NONE, stringAt, valueString } from "./model";
 import type { Scene } from "./scene";
 
@@ -16,7 +18,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
     ["shape", valueString(model, "shape", value)],
     ["padding", paddingText(model, value)],
     ["live", liveText(model, value)],
-    ["at the peak", isAtPeak ? percent(model.size[value]!, space.peakLiveBytes) : "not live"],
+    ["at the peak", isAtPeak ? shareOfPeak(model.size[value]!, space) || "live" : "not live"],
     ["allocation", allocation >= 0 ? allocationText(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
     ["op_name", valueString(model, "opName", value)],
@@ -50,10 +52,15 @@ export function stepFacts({ model, space, live, step: cursor }: Scene, step: num
   const bytes = liveBytesAt(space, step);
   const facts: Fact[] = [
     ["runs", instructionAt(model, step)],
-    ["live", `${human(bytes)}, ${percent(bytes, space.peakLiveBytes)} of the peak`],
+    ["live", stepShare(bytes, space)],
     ["values", step === cursor ? grouped(live.values.length) : ""],
   ];
   return facts.filter(([, text]) => text !== "");
+}
+
+function stepShare(bytes: number, space: MapSpace): string {
+  const share = shareOfPeak(bytes, space);
+  return bounded(bytes, space.peakBound) + (share && `, ${share} of the peak`);
 }
 
 /** The name of an allocation, and its size. */

@@ -1,6 +1,7 @@
 /** The toolbar above the plots. */
 
-import { grouped, human } from "../shared/numbers";
+import { grouped } from "../shared/numbers";
+import { peakText, reservedText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
@@ -39,6 +40,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const search = field("Search", "search", "name, op_name, source or /regex/", (search) => actions.change({ search }));
   const minSize = field("Minimum size", "min-size", "1 MiB", (minSize) => actions.change({ minSize }));
   const count = make("output", { class: "count", "data-matches": "" });
+  const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   search.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -75,6 +77,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     peak,
     button("?", "Keys and gestures (?)", "help", help),
     problem,
+    incomplete,
   );
 
   return {
@@ -91,6 +94,11 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       colorBy.fill(COLOR_BY, state.colorBy);
       if (search.input.value !== state.search) search.input.value = state.search;
       if (minSize.input.value !== state.minSize) minSize.input.value = state.minSize;
+      write(
+        incomplete,
+        model.map.incomplete && `Incomplete dump: ${model.map.incomplete}. Sizes with ≥ are lower bounds.`,
+      );
+      incomplete.hidden = model.map.incomplete === "";
       const problems = [found.problem, scene.minSizeProblem].filter((text) => text !== "");
       write(problem, problems.join(". "));
       problem.hidden = problems.length === 0;
@@ -107,8 +115,8 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 
 function spacesOf(model: Model): [string, string][] {
   return model.map.spaces.map((space) => {
-    const reserved = human(space.reservedBytes);
-    const bytes = space.peakStep < 0 ? `${reserved} reserved` : `${human(space.peakLiveBytes)} of ${reserved}`;
+    const reserved = reservedText(space);
+    const bytes = space.peakStep < 0 ? `${reserved} reserved` : `${peakText(space)} of ${reserved}`;
     return [String(space.color), `${space.name}: ${bytes}`];
   });
 }

@@ -39,6 +39,7 @@ const VALUE_COLUMNS = keysOf<ValueColumns>({
   paddingBytes: 0,
 });
 const CURVE_COLUMNS = ["curveStep", "curveBytes"] as const;
+const SPACE_BOUNDS = ["reservedBound", "peakBound"] as const;
 const SPACE_NUMBERS = ["color", "reservedBytes", "peakLiveBytes", "peakStep"] as const;
 
 /** Return a message of the page, or undefined if it is invalid. */
@@ -80,6 +81,7 @@ export function isMemoryMap(map: unknown): map is MemoryMap {
   return (
     isObject(map) &&
     typeof map.module === "string" &&
+    typeof map.incomplete === "string" &&
     Array.isArray(map.strings) &&
     map.strings.every((text) => typeof text === "string") &&
     isColumn(map.steps) &&
@@ -95,7 +97,8 @@ function isMapSpace(space: unknown): space is MapSpace {
   return (
     isTable(space, CURVE_COLUMNS) &&
     typeof space.name === "string" &&
-    SPACE_NUMBERS.every((name) => isNumber(space[name]))
+    SPACE_NUMBERS.every((name) => isNumber(space[name])) &&
+    SPACE_BOUNDS.every((name) => ["exact", "at_least", "unknown"].includes(`${space[name]}`))
   );
 }
 

@@ -43,7 +43,14 @@ export interface SpaceSummary {
   name: string;
   /** The sum of the sizes of its allocations. */
   reservedBytes: number;
+  /**
+   * How `reservedBytes` relates to the true number. `at_least`: the true one is the same or larger. `unknown`: it may
+   * be smaller or larger, so `reservedBytes` must not be shown.
+   */
+  reservedBound: "exact" | "at_least" | "unknown";
   peakLiveBytes: number;
+  /** How `peakLiveBytes` relates to the true number. */
+  peakBound: "exact" | "at_least" | "unknown";
   /** -1: no value of this space has a live range. */
   peakStep: number;
 }
@@ -53,6 +60,8 @@ export interface ModuleSummary {
   /** The file to open first. */
   uri: string;
   module: string;
+  /** Why numbers of the set are not exact: `the live ranges are cut off`. Empty if all are. */
+  incomplete: string;
   spaces: SpaceSummary[];
   files: SetFile[];
 }
@@ -123,6 +132,8 @@ export interface AllocationEntry {
 export interface Overview {
   uri: string;
   module: string;
+  /** Why numbers of the set are not exact, as in `ModuleSummary`. */
+  incomplete: string;
   files: SetFile[];
   spaces: SpaceOverview[];
   printedPeak: LocatedPeak | null;
@@ -185,6 +196,8 @@ export interface ValueColumns {
 /** Everything of a dump set that can be drawn, as columns. */
 export interface MemoryMap {
   module: string;
+  /** Why numbers of the set are not exact, as in `ModuleSummary`. */
+  incomplete: string;
   strings: string[];
   /**
    * The instruction of each step as an index of `strings`, -1 where unknown. The last entry is the last step that any

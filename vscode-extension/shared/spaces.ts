@@ -1,6 +1,28 @@
 /** Memory spaces. */
 
+import { human, percent } from "./numbers";
 import type { SpaceSummary } from "./protocol";
+
+/** Return a size with its bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`. */
+export function bounded(sizeBytes: number, bound: SpaceSummary["peakBound"]): string {
+  if (bound === "unknown") return "unknown";
+  return `${bound === "at_least" ? "≥ " : ""}${human(sizeBytes)}`;
+}
+
+/** Return the peak of a space with its bound. */
+export function peakText({ peakLiveBytes, peakBound }: SpaceSummary): string {
+  return bounded(peakLiveBytes, peakBound);
+}
+
+/** Return the reserved bytes of a space with their bound. */
+export function reservedText({ reservedBytes, reservedBound }: SpaceSummary): string {
+  return bounded(reservedBytes, reservedBound);
+}
+
+/** Return a share of the peak of a space, empty if the peak is not exact. */
+export function shareOfPeak(sizeBytes: number, { peakLiveBytes, peakBound }: SpaceSummary): string {
+  return peakBound === "exact" ? percent(sizeBytes, peakLiveBytes) : "";
+}
 
 /**
  * The memory space with the greatest peak, the first of several; if no space has live ranges, that with the most reserved

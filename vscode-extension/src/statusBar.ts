@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 
 import { grouped, human, percent } from "../shared/numbers";
 import type { Overview } from "../shared/protocol";
-import { worstSpace } from "../shared/spaces";
+import { peakText, reservedText, worstSpace } from "../shared/spaces";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -48,11 +48,12 @@ export class StatusBar implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    const reserved = human(worst.reservedBytes);
-    const peak = worst.peakStep < 0 ? "" : `${human(worst.peakLiveBytes)} peak of `;
-    this.item.text = `$(pulse) ${peak}${reserved}${peak ? "" : " reserved"}`;
+    const reserved = reservedText(worst);
+    const peak = worst.peakStep < 0 ? "" : `${peakText(worst)} peak of `;
+    const incomplete = overview.incomplete && " · incomplete dump";
+    this.item.text = `$(pulse) ${peak}${reserved}${peak ? "" : " reserved"}${incomplete}`;
     this.item.tooltip = tooltip(overview, worst.peakLocation !== null);
-    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved` };
+    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved${incomplete}` };
     this.item.command = `${SECTION}.goToTruePeak`;
     this.item.show();
   }
@@ -70,18 +71,24 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-function tooltip({ module, spaces, printedPeak }: Overview, isLink: boolean): vscode.MarkdownString {
+function tooltip({ module, spaces, printedPeak, incomplete }: Overview, isLink: boolean): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.appendMarkdown("**");
   text.appendText(module);
   text.appendMarkdown("**\n\n| Memory space | Real peak | Share of reserved | Step |\n|---|--:|--:|--:|\n");
-  for (const { name, peakLiveBytes, peakStep, reservedBytes } of spaces) {
+  for (const space of spaces) {
+    const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
     const [peak, share, step] =
-      peakStep < 0
+      space.peakStep < 0 || space.peakBound === "unknown"
         ? ["unknown", "unknown", ""]
-        : [human(peakLiveBytes), percent(peakLiveBytes, reservedBytes), grouped(peakStep)];
-    text.appendMarkdown(`| ${name} | ${peak} | ${share} of ${human(reservedBytes)} | ${step} |\n`);
+        : [
+            peakText(space),
+            isExact ? percent(space.peakLiveBytes, space.reservedBytes) : "unknown",
+            grouped(space.peakStep),
+          ];
+    text.appendMarkdown(`| ${space.name} | ${peak} | ${share} of ${reservedText(space)} | ${step} |\n`);
   }
+  if (incomplete) text.appendText(`\nIncomplete dump: ${incomplete}.`);
   if (printedPeak) {
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);

@@ -17,7 +17,7 @@ import type {
   WhatIsAt,
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import { worstSpace } from "../shared/spaces";
+import { peakText, reservedText, shareOfPeak, worstSpace } from "../shared/spaces";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -124,8 +124,14 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const item = new vscode.TreeItem(module.module || "module");
     const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module.spaces)];
     item.id = module.uri;
-    const size = worst && (worst.peakStep < 0 ? `${human(worst.reservedBytes)} reserved` : human(worst.peakLiveBytes));
-    item.description = [size, isAmbiguous && vscode.workspace.asRelativePath(uri)].filter(Boolean).join(" · ");
+    const size = worst && (worst.peakStep < 0 ? `${reservedText(worst)} reserved` : peakText(worst));
+    item.description = [
+      size,
+      module.incomplete && "incomplete dump",
+      isAmbiguous && vscode.workspace.asRelativePath(uri),
+    ]
+      .filter(Boolean)
+      .join(" · ");
     item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
@@ -158,12 +164,13 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 }
 
-function moduleTooltip({ spaces, files }: ModuleSummary): string {
-  const sizes = spaces.map(({ name, peakStep, peakLiveBytes, reservedBytes }) => {
-    const peak = peakStep < 0 ? "" : `${human(peakLiveBytes)} peak of `;
-    return `${name}: ${peak}${human(reservedBytes)} reserved`;
+function moduleTooltip({ spaces, files, incomplete }: ModuleSummary): string {
+  const sizes = spaces.map((space) => {
+    const peak = space.peakStep < 0 ? "" : `${peakText(space)} peak of `;
+    return `${space.name}: ${peak}${reservedText(space)} reserved`;
   });
-  return [...sizes, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
+  const gaps = incomplete ? ["", `Incomplete: ${incomplete}`] : [];
+  return [...sizes, ...gaps, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
 }
 
 function partsOf(overview: Overview, module: Node): Node[] {
@@ -184,11 +191,13 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
   item.iconPath = new vscode.ThemeIcon("pulse");
   item.contextValue = "space";
   if (space.peakStep < 0) {
-    item.description = `${human(space.reservedBytes)} reserved`;
+    item.description = `${reservedText(space)} reserved`;
     return new Node(item, parent);
   }
-  item.description = `${human(space.peakLiveBytes)} at step ${grouped(space.peakStep)}`;
-  const share = `${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} reserved`;
+  item.description = `${peakText(space)} at step ${grouped(space.peakStep)}`;
+  const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
+  const part = isExact ? percent(space.peakLiveBytes, space.reservedBytes) : peakText(space);
+  const share = `${part} of the ${reservedText(space)} reserved`;
   item.tooltip = `Real peak of ${space.name}: ${share}${space.peakInstruction && `, while ${space.peakInstruction} runs`}`;
   if (space.peakLocation) item.command = goToCommand(space.peakLocation);
   return new Node(item, parent, (self) => [
@@ -199,7 +208,8 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
 
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {
   const item = new vscode.TreeItem(value.label);
-  item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${withoutFolders(value.source)}`}`;
+  const parts = [human(value.sizeBytes), shareOfPeak(value.sizeBytes, space), withoutFolders(value.source)];
+  item.description = parts.filter(Boolean).join(" · ");
   item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source]
     .filter(Boolean)
     .join("\n");

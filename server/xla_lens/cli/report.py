@@ -28,8 +28,9 @@ _WIDTH_OF_FILES: Final = 200
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.output_format == "html":
-        print_page("\n".join(_page(arguments.paths)))
-        return 0
+        loaded = _only_set(arguments.paths)
+        print_page("\n".join(memory_map_page(loaded.analysis, loaded.module(), *page_sources())))
+        return int(not loaded.analysis.is_sound)
     options = options_of(arguments)
     reports = _reports(find_dumps(arguments.paths), options)
     if arguments.output_format == "json":
@@ -79,8 +80,8 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     return report(loaded.analysis, files, options, module)
 
 
-def _page(paths: Sequence[Path]) -> Iterator[str]:
-    """The page of the only dump set at some paths."""
+def _only_set(paths: Sequence[Path]) -> LoadedSet:
+    """The only dump set at some paths. Raises `CannotRun` if there are more."""
     found = find_dumps(paths)
     if len(found.files) > 1:
         one = next(iter(found.files[0].paths.values()))
@@ -89,4 +90,4 @@ def _page(paths: Sequence[Path]) -> Iterator[str]:
             f"{given} {len(found.files):,} dumps, but an HTML page shows one. Choose one of them, such as {one}"
         )
     (loaded,) = found.load()
-    return memory_map_page(loaded.analysis, loaded.module(), *page_sources())
+    return loaded

@@ -29,6 +29,7 @@ from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2
@@ -61,11 +62,12 @@ class ShowPage:
 
 @dataclass(frozen=True, slots=True)
 class GoToPeak:
-    """Go to the real peak of a memory space."""
+    """Go to the real peak of a memory space. `bound` says how `live_bytes` relates to the true peak."""
 
     space: SpaceId
     step: int
     live_bytes: int
+    bound: Bound
     place: Place
 
 
@@ -174,10 +176,10 @@ def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[A
 
 
 def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
-    if space.peak_step is not None:
+    if space.peak_step is not None and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
         if place:
-            yield GoToPeak(space.id, space.peak_step, space.peak_live_bytes, place)
+            yield GoToPeak(space.id, space.peak_step, space.peak_live_bytes, space.live_bound, place)
 
 
 def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:

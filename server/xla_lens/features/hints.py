@@ -13,6 +13,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
+from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -118,7 +119,8 @@ def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[LiveBytesHint]:
     """The live bytes at some rows of the schedule."""
     schedule = analysis.dump.schedule
-    spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
+    is_known = analysis.warrants.of(Quantity.LIVE).is_known
+    spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes and is_known]
     live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]
     for number, row in enumerate(rows.tolist()):
         peaks = tuple(space.id for space in spaces if space.peak_step == schedule.step[row])
@@ -138,5 +140,6 @@ def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     for row in rows.tolist():
         here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
-        if space and space.peak_step is not None and live < space.peak_live_bytes:
+        is_known = space is not None and space.live_bound is not Bound.UNKNOWN
+        if space and is_known and space.peak_step is not None and live < space.peak_live_bytes:
             yield Hint(int(peaks.end[row]), PeakHint(space.id, live, space.peak_step, space.peak_live_bytes))

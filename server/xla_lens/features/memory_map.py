@@ -16,6 +16,7 @@ from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import taken
+from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import NONE, Column
 
 STEP_LIMIT: Final = 1_000_000
@@ -69,6 +70,7 @@ class MemoryMap:
     printed_peak: tuple[int, int | None] | None
     allocations: MappedAllocations
     values: MappedValues
+    warrants: Warrants
 
 
 def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
@@ -95,6 +97,7 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
         steps=steps,
         spaces=analysis.memory.spaces,
         printed_peak=first_printed_peak(dump),
+        warrants=analysis.warrants,
         allocations=MappedAllocations(table.index, table.color, table.size_bytes, kinds),
         values=MappedValues(
             label=tuple(map(dump.value_label, range(len(values)))),

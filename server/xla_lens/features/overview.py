@@ -15,6 +15,7 @@ from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import Column
 
 
@@ -69,6 +70,7 @@ class Overview:
     printed_place: Place | None
     allocations: tuple[AllocationEntry, ...]
     allocation_count: int
+    warrants: Warrants
 
 
 def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview:
@@ -81,6 +83,7 @@ def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview
         printed_place=row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None,
         allocations=tuple(_allocations(analysis, top)),
         allocation_count=len(dump.allocations),
+        warrants=analysis.warrants,
     )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.model.warrants import COMPLETE, Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
@@ -63,6 +64,7 @@ class WorkspaceSymbol:
     is_at_peak: bool
     live_range: tuple[int, int] | None
     most_live_bytes: int | None
+    warrants: Warrants = COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         is_at_peak=bool(entries.is_at_peak[row]),
         live_range=(start_step, int(entries.end_step[row])) if start_step != NONE else None,
         most_live_bytes=_known(entries.most_live_bytes[row]),
+        warrants=summary.warrants,
     )
 
 

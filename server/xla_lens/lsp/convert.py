@@ -17,6 +17,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.warrants import Warrants
 from xla_lens.package_files import explanation_path
 from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
@@ -130,14 +131,14 @@ class Converter:
             or None,
         )
 
-    def hints(self, file: DumpFile, hints: Sequence[Hint]) -> RawJson:
-        """Convert hints, each to an `InlayHint`."""
+    def hints(self, file: DumpFile, hints: Sequence[Hint], warrants: Warrants) -> RawJson:
+        """Convert hints about numbers with some warrants, each to an `InlayHint`."""
         rows, columns = self.positions(file, [hint.offset for hint in hints])
         return RawJson(
             [
                 {
                     "position": {"line": row, "character": column},
-                    "label": hint_label(hint.facts),
+                    "label": hint_label(hint.facts, warrants),
                     "paddingLeft": True,
                 }
                 for hint, row, column in zip(hints, rows, columns, strict=True)

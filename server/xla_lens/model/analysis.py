@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.checks.check import check
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import may_overlap
@@ -25,6 +26,11 @@ class Analysis:
     memory: Memory
     findings: tuple[Finding, ...]
     warrants: Warrants
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is no finding of severity error."""
+        return not any(finding.severity is Severity.ERROR for finding in self.findings)
 
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""

@@ -19,6 +19,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import taken
+from xla_lens.model.warrants import Bound, Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.document import Document
@@ -82,12 +83,14 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class SpaceSummary:
-    """One memory space. `peak_step` is None if nothing is ever live."""
+    """One memory space. `peak_step` is None if nothing is ever live. The bounds are those of `MemorySpace`."""
 
     id: SpaceId
     reserved_bytes: int
     peak_step: int | None
     peak_live_bytes: int
+    reserved_bound: Bound = Bound.EXACT
+    live_bound: Bound = Bound.EXACT
 
     @property
     def color(self) -> int:
@@ -117,6 +120,7 @@ class SetSummary:
     value_count: int
     entries: Entries
     is_truncated: bool
+    warrants: Warrants
 
 
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
@@ -133,13 +137,21 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         backend=dump.backend,
         files=tuple(FileSummary(file.label, file.kind) for file in dump.files),
         spaces=tuple(
-            SpaceSummary(space.id, space.reserved_bytes, space.peak_step, space.peak_live_bytes)
+            SpaceSummary(
+                space.id,
+                space.reserved_bytes,
+                space.peak_step,
+                space.peak_live_bytes,
+                space.reserved_bound,
+                space.live_bound,
+            )
             for space in memory.spaces
         ),
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
         entries=_entries(dump.files, parts, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
+        warrants=analysis.warrants,
     )
 
 

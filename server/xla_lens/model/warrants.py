@@ -7,6 +7,7 @@ from the rest are only lower bounds. Where a dump contradicts itself, a number m
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from xla_lens.syntax.file_names import FileKind
 
@@ -107,3 +108,7 @@ class Warrants:
     def with_gaps(self, gaps: Iterable[Gap]) -> "Warrants":
         """Return the warrants with some more gaps."""
         return Warrants(tuple(dict.fromkeys((*self.gaps, *gaps))))
+
+
+COMPLETE: Final = Warrants()
+"""The warrants of a dump set without gaps."""

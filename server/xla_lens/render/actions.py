@@ -6,7 +6,8 @@ from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, Go
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import related_message
-from xla_lens.render.numbers import human, shortened
+from xla_lens.render.numbers import shortened
+from xla_lens.render.warrants import bounded_size
 
 
 def action_title(action: Action) -> str:
@@ -19,8 +20,8 @@ def action_title(action: Action) -> str:
             return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related)}"
         case ShowPage(page):
             return f"Show {_page(page)}"
-        case GoToPeak(space, step, live_bytes):
-            return f"Go to the real {space_name(space)} peak: {human(live_bytes)} at step {step}"
+        case GoToPeak(space, step, live_bytes, bound):
+            return f"Go to the real {space_name(space)} peak: {bounded_size(live_bytes, bound)} at step {step}"
         case GoToSource(frame):
             line = f":{frame.line}" if frame.line is not None else ""
             function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""

@@ -51,7 +51,13 @@ class SpaceSummary(TypedDict):
     """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` if the number has no known meaning."""
     reservedBytes: int
     """The sum of the sizes of its allocations."""
+    reservedBound: Literal["exact", "at_least", "unknown"]
+    """How `reservedBytes` relates to the true number. `at_least`: the true one is the same or larger. `unknown`: it may
+    be smaller or larger, so `reservedBytes` must not be shown.
+    """
     peakLiveBytes: int
+    peakBound: Literal["exact", "at_least", "unknown"]
+    """How `peakLiveBytes` relates to the true number."""
     peakStep: int
     """-1: no value of this space has a live range."""
 
@@ -62,6 +68,8 @@ class ModuleSummary(TypedDict):
     uri: str
     """The file to open first."""
     module: str
+    incomplete: str
+    """Why numbers of the set are not exact: `the live ranges are cut off`. Empty if all are."""
     spaces: list[SpaceSummary]
     files: list[SetFile]
 
@@ -139,6 +147,8 @@ class Overview(TypedDict):
 
     uri: str
     module: str
+    incomplete: str
+    """Why numbers of the set are not exact, as in `ModuleSummary`."""
     files: list[SetFile]
     spaces: list[SpaceOverview]
     printedPeak: LocatedPeak | None
@@ -206,6 +216,8 @@ class MemoryMap(TypedDict):
     """Everything of a dump set that can be drawn, as columns."""
 
     module: str
+    incomplete: str
+    """Why numbers of the set are not exact, as in `ModuleSummary`."""
     strings: list[str]
     steps: list[int]
     """The instruction of each step as an index of `strings`, -1 where unknown. The last entry is the last step that any

@@ -3,7 +3,7 @@
 A hover leads with name, size and share of the peak, then the source line, op_name and live range, then placement.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from xla_lens.features.hover.facts import (
@@ -18,11 +18,13 @@ from xla_lens.features.hover.facts import (
     ValueFacts,
     ValueName,
 )
+from xla_lens.model.warrants import COMPLETE, Bound, Cause, Quantity, Warrant, Warrants
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, human, percent, shortened
+from xla_lens.render.numbers import apart, counted, human, percent, shortened
 from xla_lens.render.padding import padding_part
 from xla_lens.render.sources import stack_lines
+from xla_lens.render.warrants import bounded, bounded_size, reasons
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
 
@@ -36,20 +38,36 @@ _MISSING: Final = {
 }
 
 
-def hover_markdown(facts: Hover) -> str:
-    """Return a hover as Markdown. Text from the dump is escaped as code, so that it cannot become a link or markup."""
+def hover_markdown(facts: Hover, warrants: Warrants = COMPLETE) -> str:
+    """Return a hover as Markdown, with the bounds of the numbers that are not exact and the reasons. Text from the dump
+    is escaped as code, so that it cannot become a link or markup.
+    """
     match facts:
         case ValueFacts():
-            lines = _value_lines(facts)
+            lines = _value_lines(facts, warrants)
         case AllocationFacts():
-            lines = _allocation_lines(facts)
+            lines = _allocation_lines(facts, warrants)
         case StepFacts():
-            lines = _step_lines(facts)
+            lines = _step_lines(facts, warrants)
         case InstructionFacts():
             lines = _instruction_lines(facts)
         case PeakFacts():
-            lines = _peak_lines(facts)
-    return "\n".join(lines)
+            lines = _peak_lines(facts, warrants)
+    return "\n".join((*lines, *_why(warrants.of(*_RELIES_ON.get(type(facts), ())))))
+
+
+_RELIES_ON: Final[Mapping[type, tuple[Quantity, ...]]] = {
+    ValueFacts: (Quantity.LIVE, Quantity.SOURCES, Quantity.USES),
+    AllocationFacts: (Quantity.LIVE, Quantity.RESERVED),
+    StepFacts: (Quantity.LIVE,),
+    PeakFacts: (Quantity.LIVE, Quantity.RESERVED, Quantity.PRINTED_PEAK),
+}
+
+
+def _why(warrant: Warrant) -> Iterator[str]:
+    found = "; ".join(reasons(gap for gap in warrant.gaps if gap.cause is not Cause.MISSING))
+    if found:
+        yield f"- incomplete: {found}"
 
 
 def kind_text(kind: Kind) -> str:
@@ -68,9 +86,9 @@ def kind_text(kind: Kind) -> str:
 # ---------------------------------------------------------------- values
 
 
-def _value_lines(facts: ValueFacts) -> Iterator[str]:
+def _value_lines(facts: ValueFacts, warrants: Warrants) -> Iterator[str]:
     size = f" · {human(facts.size_bytes)}" if facts.size_bytes is not None else ""
-    yield f"**{code(facts.label)}**{size}{_share(facts)}"
+    yield f"**{code(facts.label)}**{size}{_share(facts, warrants.of(Quantity.LIVE).bound)}"
     yield ""
     if facts.alias:
         yield f"- {code(facts.alias)} is an alias of it, without bytes of its own"
@@ -96,8 +114,10 @@ def _value_lines(facts: ValueFacts) -> Iterator[str]:
 _KIB: Final = 1024
 
 
-def _share(facts: ValueFacts) -> str:
+def _share(facts: ValueFacts, bound: Bound) -> str:
     peak = f"the {space_name(facts.space)} peak"
+    if bound is not Bound.EXACT:
+        return f" · {peak} is {bounded_size(facts.peak_bytes, bound)}" if facts.peak_bytes else ""
     if facts.live_at_peak and facts.size_bytes is not None:
         return f" · {percent(facts.size_bytes, facts.peak_bytes)} of {peak}"
     return f" · not live at {peak}" if facts.live_range and facts.peak_bytes else ""
@@ -165,10 +185,13 @@ def _allocation_name(facts: AllocationName) -> str:
     return f"allocation {facts.index} ({kind + ', ' if kind else ''}{human(facts.size_bytes)})"
 
 
-def _allocation_lines(facts: AllocationFacts) -> Iterator[str]:
+def _allocation_lines(facts: AllocationFacts, warrants: Warrants) -> Iterator[str]:
     size_bytes, space = facts.name.size_bytes, space_name(facts.space)
+    warrant = warrants.of(Quantity.LIVE, Quantity.RESERVED)
+    bound = warrants.of(Quantity.LIVE).bound
     peak = f" · {percent(facts.live_at_space_peak, facts.space_peak_bytes)} of the {space} peak"
-    yield f"**allocation {facts.name.index}** · {human(size_bytes)}{peak if facts.space_peak_bytes else ''}"
+    is_shared = facts.space_peak_bytes and warrant.is_exact
+    yield f"**allocation {facts.name.index}** · {human(size_bytes)}{peak if is_shared else ''}"
     yield ""
     exact = f", {size_bytes:,} bytes" if size_bytes >= _KIB else ""
     yield f"- {kind_text(facts.name.kind) or 'no kind'} in {space}{exact}"
@@ -176,7 +199,11 @@ def _allocation_lines(facts: AllocationFacts) -> Iterator[str]:
         yield f"- parameter {facts.parameter}"
     if facts.shape is not None:
         yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}"
-    if facts.peak_step is not None:
+    if facts.peak_step is not None and bound is Bound.AT_LEAST:
+        yield f"- {bounded_size(facts.peak_bytes, bound)} live at once; the {space} peak is " + (
+            bounded_size(facts.space_peak_bytes, bound)
+        )
+    if facts.peak_step is not None and bound is Bound.EXACT:
         yield (
             f"- at most {human(facts.peak_bytes)} live at once ({percent(facts.peak_bytes, size_bytes)}), first at "
             f"step {facts.peak_step}; the other {human(size_bytes - facts.peak_bytes)} are idle then"
@@ -187,12 +214,13 @@ def _allocation_lines(facts: AllocationFacts) -> Iterator[str]:
         )
         if len(facts.fill) > 1 and size_bytes:
             yield f"- live bytes over time `{''.join(_bar(part, size_bytes) for part in facts.fill)}`"
-    if facts.full_size_steps:
+    if facts.full_size_steps and warrant.is_exact:
         steps = ", ".join(_steps(first, last) for first, last in facts.full_size_steps[:_MAX_INTERVALS])
         more = ", …" if len(facts.full_size_steps) > _MAX_INTERVALS else ""
         yield f"- its size is due to values that reach its last byte, live at {steps}{more}"
     largest = ", the largest" if facts.values > len(facts.largest) else ""
-    yield f"- {counted(facts.values, 'value')}{largest}{':' if facts.largest else ''}"
+    values = bounded(counted(facts.values, "value"), warrants.of(Quantity.RESERVED).bound)
+    yield f"- {values}{largest}{':' if facts.largest else ''}"
     for value in facts.largest:
         yield f"  - {_value_name(value)}"
 
@@ -218,12 +246,17 @@ def _instruction_lines(facts: InstructionFacts) -> Iterator[str]:
         yield "It has no buffer of its own."
 
 
-def _step_lines(facts: StepFacts) -> Iterator[str]:
+def _step_lines(facts: StepFacts, warrants: Warrants) -> Iterator[str]:
+    bound = warrants.of(Quantity.LIVE).bound
     name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
     yield f"**step {facts.step}**{name}"
     yield ""
     for space, before, at, after in facts.live:
-        yield f"- {space_name(space)}: {human(at)} live (before: {human(before)}, after: {human(after)})"
+        if bound is Bound.UNKNOWN:
+            yield f"- {space_name(space)}: unknown bytes live"
+            continue
+        sizes = [bounded_size(size_bytes, bound) for size_bytes in (before, at, after)]
+        yield f"- {space_name(space)}: {sizes[1]} live (before: {sizes[0]}, after: {sizes[2]})"
     if FileKind.BUFFER_ASSIGNMENT in facts.missing:
         yield from _missing(facts.missing)
         return
@@ -233,11 +266,14 @@ def _step_lines(facts: StepFacts) -> Iterator[str]:
     ):
         names = ", ".join(_value_name(value) for value in values)
         rest = f" and {count - len(values):,} more" if count > len(values) else ""
-        yield f"- {title}: {names + rest if count else 'nothing'}"
+        nothing = "nothing" if bound is Bound.EXACT else "nothing that the dump shows"
+        yield f"- {title}: {names + rest if count else nothing}"
 
 
-def _peak_lines(facts: PeakFacts) -> Iterator[str]:
-    yield f"**Printed peak** · {human(facts.printed_bytes)} at step {facts.step}"
+def _peak_lines(facts: PeakFacts, warrants: Warrants) -> Iterator[str]:
+    live, reserved = warrants.of(Quantity.LIVE).bound, warrants.of(Quantity.RESERVED).bound
+    printed = bounded_size(facts.printed_bytes, warrants.of(Quantity.PRINTED_PEAK).bound)
+    yield f"**Printed peak** · {printed} at step {facts.step}"
     yield ""
     if not facts.spaces:
         yield from _missing(facts.missing)
@@ -245,29 +281,27 @@ def _peak_lines(facts: PeakFacts) -> Iterator[str]:
     rows = [
         (
             space_name(space.space),
-            human(space.peak_bytes),
+            bounded_size(space.peak_bytes, live),
             f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-",
-            human(space.live_at_printed),
-            human(space.reserved_bytes),
+            bounded(apart(space.live_at_printed, space.peak_bytes), live),
+            bounded_size(space.reserved_bytes, reserved),
         )
         for space in facts.spaces
     ]
     yield from table(("memory space", "real peak", "at step", "live at the printed step", "reserved"), rows, (0,))
     yield ""
-    reasons = list(_reasons(facts))
-    if reasons:
+    differences = list(_differences(facts)) if warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact else []
+    if differences:
         yield "Why the numbers differ:"
-        yield from reasons
+        yield from differences
 
 
-def _reasons(facts: PeakFacts) -> Iterator[str]:
+def _differences(facts: PeakFacts) -> Iterator[str]:
     first = facts.spaces[0] if facts.spaces else None
     if first is None:
         return
     if facts.counted and facts.counted[0] >= facts.counted[1] and first.live_at_printed < first.peak_bytes:
-        here, there = map(human, facts.counted)
-        if here == there:
-            here, there = (f"{counted:,} bytes" for counted in facts.counted)
+        here, there = human(facts.counted[0]), apart(facts.counted[1], facts.counted[0])
         ended = f" ({human(facts.died_before_bytes)} here)" if facts.died_before_bytes else ""
         yield (
             f"- XLA selects the step by sums of its own: {here} at step {facts.step}, {there} at step "

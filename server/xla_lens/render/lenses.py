@@ -16,50 +16,66 @@ from xla_lens.features.lenses import (
     UsesLens,
 )
 from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.warrants import COMPLETE, Bound, Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.numbers import counted, percent
+from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 _MOST_SPACES: Final = 3
 
 
-def lens_title(facts: LensFacts) -> str:
-    """Return the title of a lens."""
+def lens_title(facts: LensFacts, warrants: Warrants = COMPLETE) -> str:
+    """Return the title of a lens, with bounds and the reason where `warrants` say that numbers are not exact:
+    ``HBM: peak ≥ 3.57 MiB, reserved 4.22 MiB · dump is cut off``.
+    """
+    warrant = warrants.of(Quantity.LIVE)
+    bound, reason = warrant.bound, short_reason(warrant)
+    why = f", {reason}" if reason else ""
     match facts:
         case SummaryLens():
-            return _summary(facts)
+            return _summary(facts, warrants)
         case LimitLens(limit):
             return f"lenses for the {limit:,} largest only"
         case FillLens(size, peak, values):
-            fill = f"{percent(peak, size)} live at once, " if peak is not None else ""
+            is_known = peak is not None and warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
+            fill = f"{percent(peak or 0, size)} live at once, " if is_known else ""
             return f"{fill}{counted(values, 'value')}"
         case UsesLens(uses, instructions):
-            return f"{counted(uses, 'use')} in {counted(instructions, 'instruction')}" if uses else "no uses"
+            use_bound = warrants.of(Quantity.USES).bound
+            if not uses:
+                return "no uses" if use_bound is Bound.EXACT else f"no known uses, {short_reason(warrants)}"
+            return bounded(f"{counted(uses, 'use')} in {counted(instructions, 'instruction')}", use_bound)
         case ShareLens(space, size, peak):
-            return f"{percent(size, peak)} of the {space_name(space)} peak"
+            if bound is Bound.EXACT:
+                return f"{percent(size, peak)} of the {space_name(space)} peak"
+            return f"part of the {space_name(space)} peak, {bounded_size(peak, bound)}{why}"
         case PeakLens(live):
-            return f"show values live at the peak: {_sizes(live)}"
+            return f"show values live at the peak: {_sizes(live, bound)}{why}"
         case LiveLens(live):
-            return f"show values live here: {_sizes(live)}"
+            return f"show values live here: {_sizes(live, bound)}{why}"
         case RealPeakLens(space, step, live):
-            return f"real {space_name(space)} peak: {human(live)} at step {step}"
+            return f"real {space_name(space)} peak: {bounded_size(live, bound)} at step {step}{why}"
 
 
-def _summary(facts: SummaryLens) -> str:
+def _summary(facts: SummaryLens, warrants: Warrants) -> str:
     biggest = sorted(facts.spaces, key=lambda space: space.reserved_bytes, reverse=True)
-    parts = [_space(space) for space in biggest[:_MOST_SPACES]]
+    parts = [_space(space, warrants) for space in biggest[:_MOST_SPACES]]
     more = len(biggest) - _MOST_SPACES
     parts += [counted(more, "more memory space")] if more > 0 else []
     parts += [counted(facts.findings, "finding")] if facts.findings else []
+    reason = short_reason(warrants)
+    parts += [reason] if reason else []
     return " · ".join(parts) or "summary"
 
 
-def _space(space: SpacePeak) -> str:
-    peak = f"peak {human(space.peak_bytes)}, " if space.peak_step is not None else ""
-    return f"{space_name(space.space)}: {peak}reserved {human(space.reserved_bytes)}"
+def _space(space: SpacePeak, warrants: Warrants) -> str:
+    live, reserved = warrants.of(Quantity.LIVE).bound, warrants.of(Quantity.RESERVED).bound
+    peak = f"peak {bounded_size(space.peak_bytes, live)}, " if space.peak_step is not None else ""
+    return f"{space_name(space.space)}: {peak}reserved {bounded_size(space.reserved_bytes, reserved)}"
 
 
-def _sizes(live: Sequence[tuple[SpaceId, int]]) -> str:
+def _sizes(live: Sequence[tuple[SpaceId, int]], bound: Bound) -> str:
     biggest = sorted(live, key=lambda entry: entry[1], reverse=True)
-    sizes = ", ".join(f"{human(size)} of {space_name(space)}" for space, size in biggest[:_MOST_SPACES])
+    sizes = ", ".join(f"{bounded_size(size, bound)} of {space_name(space)}" for space, size in biggest[:_MOST_SPACES])
     more = len(biggest) - _MOST_SPACES
     return (sizes or "nothing") + (f" and {counted(more, 'more memory space')}" if more > 0 else "")

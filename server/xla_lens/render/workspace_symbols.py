@@ -18,8 +18,10 @@ from typing import Final
 from xla_lens.features.workspace_symbols import Query, WorkspaceSymbol
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.model.warrants import Quantity
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.numbers import human, parse_size, percent
+from xla_lens.render.warrants import warranted_size
 
 _BOUND: Final = re.compile(r"([<>]=?)(.+)")
 
@@ -41,15 +43,22 @@ def container_text(symbol: WorkspaceSymbol) -> str:
     """
     parts: list[str] = [] if symbol.kind is EntryKind.MODULE else [symbol.module]
     parts.append(symbol.file_kind)
+    live = symbol.warrants.of(Quantity.LIVE)
     if symbol.size_bytes is not None:
-        parts.append(f"{'peak ' if symbol.kind is EntryKind.MODULE else ''}{human(symbol.size_bytes)}")
-    if symbol.size_bytes and symbol.most_live_bytes is not None and symbol.most_live_bytes < symbol.size_bytes:
+        is_module = symbol.kind is EntryKind.MODULE
+        parts.append(f"peak {warranted_size(symbol.size_bytes, live)}" if is_module else human(symbol.size_bytes))
+    if (
+        live.is_exact
+        and symbol.size_bytes
+        and symbol.most_live_bytes is not None
+        and symbol.most_live_bytes < symbol.size_bytes
+    ):
         parts.append(f"{percent(symbol.most_live_bytes, symbol.size_bytes)} live at once")
     if symbol.allocation_kind is not None:
         parts.append(symbol.allocation_kind)
     if symbol.space and symbol.space.color:
         parts.append(space_name(symbol.space))
-    if symbol.is_at_peak:
+    if symbol.is_at_peak and live.is_known:
         parts.append("live at the peak")
     return " · ".join(parts)
 

@@ -40,6 +40,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
   const peak = Math.max(...live);
   return {
     module: "jit_f",
+    incomplete: "",
     strings,
     steps: Array.from({ length: stepCount }, (_, step) => number(`instruction.${step}`)),
     spaces: [
@@ -47,7 +48,9 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
         color: 0,
         name: "HBM",
         reservedBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
+        reservedBound: "exact",
         peakLiveBytes: peak,
+        peakBound: "exact",
         peakStep: peak ? live.indexOf(peak) : -1,
         curveStep: changes,
         curveBytes: changes.map((step) => live[step]!),

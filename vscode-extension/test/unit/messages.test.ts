@@ -13,7 +13,7 @@ import {
 import type { MemoryMap } from "../../shared/protocol";
 import mlpTrain from "../map/data/mlp_train.json";
 
-const MAP: MemoryMap = mlpTrain.map;
+const MAP = mlpTrain.map as MemoryMap;
 
 const NO_MESSAGES: unknown[] = [undefined, null, 7, "ready", [], {}, { type: "reload" }, { type: null }];
 

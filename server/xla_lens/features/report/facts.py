@@ -212,7 +212,7 @@ class Report:
     @property
     def is_sound(self) -> bool:
         """Whether `xla-lens check` reports no error, so that the exit status is 0."""
-        return not any(finding.severity is Severity.ERROR for finding in self.analysis.findings)
+        return self.analysis.is_sound
 
     @property
     def finding_count(self) -> int:

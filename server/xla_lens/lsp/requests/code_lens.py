@@ -31,7 +31,7 @@ def code_lens_resolve(snapshot: Snapshot, lens: lsp.CodeLens) -> lsp.CodeLens:
     kind, number = data.get("kind"), data.get("number")
     if isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
         facts = lens_facts(snapshot.analysis, Lens(0, LensKind(kind), number))
-        lens.command = _command(snapshot, lens_title(facts), facts.click) if facts else None
+        lens.command = _command(snapshot, lens_title(facts, snapshot.analysis.warrants), facts.click) if facts else None
     # Editors request a lens without a command again and again.
     lens.command = lens.command or lsp.Command("", "")
     return lens

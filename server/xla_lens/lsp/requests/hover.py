@@ -17,7 +17,7 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     mention = snapshot.mention(params.position)
     if mention is None:
         return None
-    markdown = hover_markdown(hover_facts(snapshot.analysis, snapshot.module, mention))
+    markdown = hover_markdown(hover_facts(snapshot.analysis, snapshot.module, mention), snapshot.analysis.warrants)
     return _hover(snapshot, markdown, mention.start, mention.end)
 
 
@@ -29,7 +29,8 @@ def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | Non
     facts = hlo_hover_facts(snapshot.analysis, snapshot.module, mention)
     target = facts.target if isinstance(facts, InstructionFacts) else None
     meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
-    value = hover_markdown(hover_facts(snapshot.analysis, snapshot.module, meant)) if meant else None
+    meaning = hover_facts(snapshot.analysis, snapshot.module, meant) if meant else None
+    value = hover_markdown(meaning, snapshot.analysis.warrants) if meaning else None
     return _hover(snapshot, hlo_hover_markdown(facts, value), mention.start, mention.end)
 
 

@@ -21,7 +21,7 @@ def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | Non
     found = hints(snapshot.analysis, snapshot.file, start, end, HINT_LIMIT)
     if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
         snapshot.on_truncated(f"only the first {HINT_LIMIT:,} hints of each kind are shown")
-    return snapshot.convert.hints(snapshot.file, found)
+    return snapshot.convert.hints(snapshot.file, found, snapshot.analysis.warrants)
 
 
 def hlo_inlay_hint(snapshot: HloSnapshot, params: lsp.InlayHintParams) -> RawJson | None:
@@ -30,4 +30,4 @@ def hlo_inlay_hint(snapshot: HloSnapshot, params: lsp.InlayHintParams) -> RawJso
         return None
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
     found = module_hints(snapshot.analysis, snapshot.module, start, end, HINT_LIMIT)
-    return snapshot.convert.hints(snapshot.file, found)
+    return snapshot.convert.hints(snapshot.file, found, snapshot.analysis.warrants)

@@ -41,6 +41,7 @@ from xla_lens.render import contract
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
+from xla_lens.render.warrants import reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -86,6 +87,7 @@ def _overview(
     return {
         "uri": uri,
         "module": one.module,
+        "incomplete": "; ".join(reasons(one.warrants.gaps)),
         "files": files,
         "spaces": [_space(space, dump, convert) for space in one.spaces],
         "printedPeak": {**peak, "location": _location(convert, place) if place else None} if peak else None,
@@ -209,6 +211,7 @@ def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> contract
     return {
         "uri": _first(files),
         "module": one.summary.module,
+        "incomplete": "; ".join(reasons(one.summary.warrants.gaps)),
         "spaces": [space_data(space) for space in one.summary.spaces],
         "files": files,
     }
@@ -273,7 +276,8 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"there is no {what} {number:,}")
     target, place = found
     module = await dump_set.module_for(dump_set.path)
-    markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
+    facts = hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end))
+    markdown = hover_markdown(facts, analysis.warrants)
     convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     return {"markdown": markdown, "location": _location(convert, asked or _shown(analysis.dump, target, place))}

@@ -1,6 +1,7 @@
 """The memory map as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 import numpy as np
 
@@ -8,9 +9,11 @@ from xla_lens.features.memory_map import MemoryMap
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
 from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
+from xla_lens.render.warrants import reasons
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -29,6 +32,7 @@ def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
     kinds = numbers(KIND_NAMES, np.append(allocations.kind, values.kind))
     return {
         "module": one.module,
+        "incomplete": "; ".join(reasons(one.warrants.gaps)),
         "strings": strings,
         "steps": numbers(one.instructions, one.steps),
         "spaces": [_space(space) for space in one.spaces],
@@ -60,13 +64,22 @@ def _space(space: MemorySpace) -> contract.MapSpace:
     return {**space_data(space), "curveStep": curve.steps.tolist(), "curveBytes": curve.live_bytes.tolist()}
 
 
+_BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
+    Bound.EXACT: "exact",
+    Bound.AT_LEAST: "at_least",
+    Bound.UNKNOWN: "unknown",
+}
+
+
 def space_data(space: MemorySpace | SpaceSummary) -> contract.SpaceSummary:
     """Return the totals of a memory space."""
     return {
         "color": space.color,
         "name": space_name(space.id),
         "reservedBytes": space.reserved_bytes,
+        "reservedBound": _BOUNDS[space.reserved_bound],
         "peakLiveBytes": space.peak_live_bytes,
+        "peakBound": _BOUNDS[space.live_bound],
         "peakStep": NONE if space.peak_step is None else space.peak_step,
     }
 

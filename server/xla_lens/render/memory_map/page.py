@@ -19,7 +19,8 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.numbers import counted, human
+from xla_lens.render.warrants import bounded_size, gap_lines, share
 
 PAGE_TOP: Final = 20
 """Maximum number of values listed for each memory space where the browser runs no scripts."""
@@ -65,6 +66,7 @@ def memory_map_page(
     yield "<noscript>"
     yield f"<h1>{title}</h1>"
     yield "<p>A script draws the memory map, but this browser does not run scripts. Here are the peaks as tables.</p>"
+    yield from (f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(one.warrants.gaps))
     yield from _spaces(one)
     for space in one.spaces:
         yield from _live(space)
@@ -97,8 +99,8 @@ def _spaces(one: Overview) -> Iterator[str]:
         (
             (
                 space_name(space.space.id),
-                human(space.space.reserved_bytes),
-                human(space.space.peak_live_bytes),
+                bounded_size(space.space.reserved_bytes, space.space.reserved_bound),
+                bounded_size(space.space.peak_live_bytes, space.space.live_bound),
                 "" if space.space.peak_step is None else f"{space.space.peak_step}",
                 space.peak_instruction,
             )
@@ -115,7 +117,13 @@ def _live(one: SpaceOverview) -> Iterator[str]:
         f"Live at the peak of {space_name(one.space.id)}",
         ("size", "share", "value", "shape", "op_name"),
         (
-            (human(value.size_bytes), percent(value.size_bytes, peak_bytes), value.label, value.shape, value.op_name)
+            (
+                human(value.size_bytes),
+                share(value.size_bytes, peak_bytes, one.space.live_bound),
+                value.label,
+                value.shape,
+                value.op_name,
+            )
             for value in one.live
         ),
     )

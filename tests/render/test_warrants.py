@@ -1,0 +1,155 @@
+"""A dump that is cut off: every format and every place in an editor says so beside its numbers."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS
+from xla_lens.cli.main import main
+from xla_lens.features.hints import hints
+from xla_lens.features.hover import hover
+from xla_lens.features.lenses import lens_facts, lenses
+from xla_lens.features.report.pages import page_facts
+from xla_lens.files import find_sets, load_files
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.places.mentions import Mention, Role, Step
+from xla_lens.model.places.pages import LiveSetPage, SummaryPage
+from xla_lens.model.summary import summarise
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.hints import hint_label
+from xla_lens.render.hover import hover_markdown
+from xla_lens.render.lenses import lens_title
+from xla_lens.render.memory_map.data import space_data
+from xla_lens.render.numbers import apart, human, signed
+from xla_lens.render.pages import page_text
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.encoding import Encoding
+
+SETS = [
+    "tpu-v5e2x2-libtpu0.0.51/mlp_train",
+    "tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1/host_offload",
+    "gpu-h100-jaxlib0.12.0.1/smap_loop",
+    "gpu-h100-jaxlib0.4.38/matmul",
+    "cpu-jaxlib0.12.0.1/mlp_train",
+    "cpu-tf2.16.2/while",
+    "seeds/001_491faa5ce21a17c6.txt",
+]
+
+
+def cut_in_live_ranges(name: str, folder: Path) -> Path:
+    """A copy of a set, cut off after a third of its live ranges."""
+    files = find_sets(DUMPS / name)[0]
+    for path in files.paths.values():
+        (folder / path.name).write_bytes(path.read_bytes())
+    kind = FileKind.LIVE_RANGE if FileKind.LIVE_RANGE in files.paths else FileKind.BUFFER_ASSIGNMENT
+    path = folder / files.paths[kind].name
+    text = path.read_bytes()
+    start = text.index(b"BufferLiveRange:")
+    end = text.index(b"  Live ranges at ", start)
+    path.write_bytes(text[: start + (end - start) // 3])
+    return path
+
+
+def analysis_at(path: Path) -> Analysis:
+    return analyse(file.dump_file for file in load_files(find_sets(path)[0], {}, {}, lambda: False).values())
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["report", *map(str, arguments)]) == 1
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_reports_of_cut_dumps_say_so_at_the_number(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = cut_in_live_ranges(name, tmp_path)
+    one = analysis_at(path)
+    assert one.warrants.of(Quantity.LIVE).bound is Bound.AT_LEAST
+    first = one.memory.spaces[0]
+    peak = f"≥ {human(first.peak_live_bytes)}"
+    text, markdown = shown(capsys, path), shown(capsys, path, "--output-format", "markdown")
+    for report in (text, markdown):
+        assert f" is {peak}: the live ranges are cut off." in report or f" is {peak}: the buffer assignment" in report
+        assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", report)
+        titles = [line for line in report.splitlines() if re.search(r"peak by|Live at", line)]
+        assert titles
+        assert all("≥ " in line and "cut off" in line for line in titles)
+        assert "peak if one buffer were gone" not in report
+    data = json.loads(shown(capsys, path, "--output-format", "json"))[0]
+    assert data["complete"] is False
+    assert ("live_bytes", "at_least", "cut_off") in {
+        (gap["quantity"], gap["bound"], gap["cause"]) for gap in data["incomplete"]
+    }
+    assert "truncated-dump" in {finding["code"] for finding in data["findings"]}
+    for space in data["memory_spaces"]:
+        assert space["bounds"]["peak_live_bytes"] == "at_least"
+        assert space["alive_at_peak"] == []
+    page = shown(capsys, path, "--output-format", "html")
+    assert peak in page
+    packed = re.search(r'id="memory-map" type="[^"]*">([^<]*)<', page)
+    assert packed
+    drawn = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    assert "cut off" in drawn["incomplete"]
+    assert {space["peakBound"] for space in drawn["spaces"]} == {"at_least"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
+    one = analysis_at(cut_in_live_ranges(name, tmp_path))
+    live_file = one.dump.live
+    assert live_file
+    first = one.memory.spaces[0]
+    size = human(first.peak_live_bytes)
+    labels = [hint_label(hint.facts, one.warrants) for hint in hints(one, live_file, 0, 1 << 40, 1000)]
+    peaks = [label for label in labels if "◀ peak" in label]
+    assert peaks
+    assert all("≥ " in label and "dump is cut off" in label for label in peaks)
+    titles = [
+        lens_title(facts, one.warrants)
+        for file in one.dump.files
+        for lens in lenses(one, file)
+        if (facts := lens_facts(one, lens))
+    ]
+    assert any(f"≥ {size}" in title for title in titles)
+    assert all(f"≥ {size}" in title for title in titles if re.search(rf"peak\D*{size}", title))
+    assert first.peak_step is not None
+    markdown = hover_markdown(hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0)), one.warrants)
+    assert f"≥ {size} live" in markdown
+    assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
+    for page in (SummaryPage(), LiveSetPage(first.peak_step)):
+        text = page_text(page_facts(one, page), lambda _: None).text
+        assert f"≥ {size}" in text
+        assert "cut off" in text
+    spaces = summarise(one, Encoding.UTF16).spaces
+    assert {space_data(space)["peakBound"] for space in spaces} == {"at_least"}
+
+
+def test_contradictory_numbers_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = find_sets(DUMPS / "tpu-v5e2x2-libtpu0.0.51/mlp_train")[0]
+    for path in files.paths.values():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    path = tmp_path / files.paths[FileKind.LIVE_RANGE].name
+    path.write_bytes(path.read_bytes().replace(b"copy-start{0}:1-63", b"copy-start{0}:1-3"))
+    text = shown(capsys, path)
+    assert "The peak of HBM is unknown: the dump contradicts itself (peak-list-mismatch)." in text
+    assert "Live at the HBM peak" not in text
+    assert "2.44 MiB" not in text.split("Memory space")[0]
+    data = json.loads(shown(capsys, path, "--output-format", "json"))[0]
+    assert {space["peak_live_bytes"] for space in data["memory_spaces"]} == {None}
+    assert data["reserved_bytes"] == 6107168
+    one = analysis_at(path)
+    assert one.dump.live
+    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 40, 1000) if "live" in hint_label(hint.facts)]
+
+
+def test_sizes_that_look_the_same_show_their_difference() -> None:
+    assert apart(4_833_280, 4_833_284) == "4.61 MiB − 4 B"
+    assert apart(4_833_284, 4_833_280) == "4.61 MiB + 4 B"
+    assert apart(4_833_280, 4_833_280) == "4.61 MiB"
+    assert apart(4_833_280, 9_000_000) == "4.61 MiB"
+    assert [signed(size) for size in (2048, -2048, 0)] == ["+2.0 KiB", "−2.0 KiB", "0 B"]
