@@ -16,7 +16,7 @@ from samples import ROOT
 
 _PACKAGE = ROOT / "server" / "xla_lens"
 
-_LAYERS = ("text", "syntax", "model", "features", "render", "package_files", "files", "workspace")
+_LAYERS = ("records", "text", "syntax", "model", "features", "render", "package_files", "files", "workspace")
 """Each layer may import those before it. `lsp` and `cli` may import all of them, but not each other."""
 
 _EDGES = ("lsp", "cli")

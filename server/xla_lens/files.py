@@ -11,7 +11,6 @@ import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from typing import BinaryIO, Final, TypeAlias
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module

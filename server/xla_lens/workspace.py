@@ -6,7 +6,6 @@ Runs in a worker thread. Sets are loaded one after another, and at most one is i
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -15,6 +14,7 @@ from xla_lens.files import SetFiles, Stamp, load_set, stamps, walk_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
+from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.encoding import Encoding
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from xla_lens.cli.progress import ProgressBar
 from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import COMPRESSED, FileKind
 from xla_lens.text.document import Document, document_of_file

@@ -7,7 +7,6 @@ subsequences; larger ones first among equals.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +17,7 @@ from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import COMPLETE, Warrants
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode

@@ -5,7 +5,6 @@ everything else that the answer needs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.methods import ACTION_KIND, PAGE_SCHEME, TOKEN_MODIFIERS, TOKEN_TYPES, Command
 from xla_lens.lsp.raw_json import Json
 from xla_lens.lsp.uris import uri_of
+from xla_lens.records import dataclass
 from xla_lens.text.encoding import Encoding
 
 _REFRESH_SUPPORT: Final = {

@@ -1,7 +1,8 @@
 """Results that are JSON already."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from xla_lens.records import dataclass
 
 Json: TypeAlias = dict[str, Any]
 

@@ -1,9 +1,10 @@
 """The user's settings, which editors send as the section `xla-lens`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from xla_lens.records import dataclass
 from xla_lens.render.names import nearest
 from xla_lens.render.numbers import parse_size
 

@@ -1,7 +1,6 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.records import dataclass
 from xla_lens.text.edits import backward
 from xla_lens.text.positions import to_offset
 

@@ -9,12 +9,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
+from xla_lens.records import dataclass
 
 FILE_LIMIT: Final = 50_000
 """Maximum number of files of the workspace to search; files in deeper folders are left out first."""

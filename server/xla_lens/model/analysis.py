@@ -1,7 +1,6 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.checks.check import check
@@ -14,6 +13,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
+from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

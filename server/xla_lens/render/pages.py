@@ -1,7 +1,7 @@
 """Pages: reports as text that an editor shows beside the dump, with links back into it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -17,6 +17,7 @@ from xla_lens.features.report.pages import (
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.records import dataclass
 from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent

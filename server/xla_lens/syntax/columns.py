@@ -5,13 +5,15 @@ Every table has `start` and `end`, the bytes of the row in the file without inde
 order of the file. Names and shape indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from xla_lens.records import dataclass
 
 Column: TypeAlias = NDArray[np.signedinteger]
 

@@ -1,7 +1,8 @@
 """Map byte offsets between a text and a later version of it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

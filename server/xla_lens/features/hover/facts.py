@@ -1,12 +1,12 @@
 """The facts in hovers. `xla_lens.render.hover` words each type."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
 from xla_lens.model.advice.padding import Padding
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.backend import SpaceId
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
 

@@ -7,7 +7,7 @@ JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceR
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -33,6 +33,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 

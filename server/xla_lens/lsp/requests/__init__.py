@@ -6,7 +6,6 @@ document, or more than one, are answered by coroutines of the state.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
@@ -28,6 +27,7 @@ from xla_lens.lsp.requests import (
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.records import dataclass
 
 Answer: TypeAlias = Callable[[Any, Any], Any]
 """A function of a snapshot and the parameters of a request."""

@@ -1,7 +1,6 @@
 """Find what could be done about the peak of a memory space: run the rules, and compute the peak after each action."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.advice.actions import Action, Advice, Budget, Certainty, combined, peak_after
@@ -18,6 +17,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
+from xla_lens.records import dataclass
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions, because the peak after each is computed from scratch."""

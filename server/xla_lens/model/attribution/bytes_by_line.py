@@ -3,7 +3,6 @@ and each value for the user frame that made its instruction: the innermost call 
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ root has all bytes that are live in the memory space at the step. Each byte coun
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ quote are looked up in the module.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 

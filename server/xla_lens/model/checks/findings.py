@@ -1,12 +1,12 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.places.places import Place
+from xla_lens.records import dataclass
 
 MAXIMUM_RELATED: Final = 10
 """Maximum number of related locations of one finding."""

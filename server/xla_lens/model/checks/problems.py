@@ -4,12 +4,12 @@ Values and instructions are labels as dumps print them: `fusion.5{1}`. Steps are
 the numbers in their headers. `xla_lens.render.messages` words each type.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar, TypeAlias
 
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.tables.backend import SpaceId
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
 

@@ -6,7 +6,6 @@ breakdown add up to the peak. Rows that do not own a byte are left out.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from xla_lens.model.attribution.frames import origins
@@ -15,6 +14,7 @@ from xla_lens.model.diff.traits import folded, plain_op_name, without_layout
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.records import dataclass
 
 
 class By(StrEnum):

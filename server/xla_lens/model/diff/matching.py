@@ -6,7 +6,6 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 """
 
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -17,6 +16,7 @@ from xla_lens.model.diff.traits import Numbering, Traits, read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

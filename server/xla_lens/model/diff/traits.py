@@ -6,7 +6,6 @@ that releases of JAX add or drop: the `jit(main)` below the function, and parame
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 

@@ -10,7 +10,7 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -21,6 +21,7 @@ from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.model.warrants import Bound, Quantity, Warrants
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -1,7 +1,6 @@
 """The values of a dump set, one row each."""
 
-from dataclasses import dataclass
-
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

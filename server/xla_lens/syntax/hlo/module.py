@@ -7,11 +7,11 @@ equal to the grammar.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Rows, Table
 from xla_lens.syntax.hlo.lexical import DEFINITION, NAME, STRING_IN_LINE
 from xla_lens.syntax.tree import Cancelled

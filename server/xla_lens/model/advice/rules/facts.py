@@ -6,7 +6,6 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -19,6 +18,7 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 MOST_CANDIDATES: Final = 4000

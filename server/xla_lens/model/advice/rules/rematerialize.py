@@ -12,12 +12,12 @@ all groups are combined, `layer_inputs` keeps the one that looks like the input 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.advice.actions import Action, Certainty, Piece
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Dimensions, Draft, Facts, Read, layers_in, without_ones
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
 _COPIES: Final = frozenset((b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier"))
