@@ -30,7 +30,7 @@ _REFERENCE = re.compile(r"(?<=<!-- reference: generated from docstrings -->\n).*
 
 def documents() -> list[Path]:
     """The files with examples that this module keeps."""
-    return [DOCS / "reports.md", DOCS / "advice.md", DOCS / "out-of-memory.md", DOCS / "library.md"]
+    return [DOCS / "reports.md", DOCS / "advice.md", DOCS / "out-of-memory.md", DOCS / "diff.md", DOCS / "library.md"]
 
 
 def updated(text: str) -> str:

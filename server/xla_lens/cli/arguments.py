@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from xla_lens import __version__
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart
 from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
@@ -29,6 +30,7 @@ examples:
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
   xla-lens advise FILE --budget 16GiB         what to change to fit
+  xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder
   xla-lens explain overlapping-slices         what a finding means
   xla-lens oom train.log dumps/               what an out-of-memory error means
@@ -70,6 +72,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     _add_report(commands)
     _add_advise(commands)
     _add_check(commands)
+    _add_diff(commands)
     _add_explain(commands)
     _add_oom(commands)
     _add_server(commands)
@@ -187,6 +190,39 @@ def _add_check(commands: _Commands) -> None:
     }
     for name, words in limits.items():
         parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
+
+
+def _add_diff(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "diff",
+        help="show what changed between two dumps",
+        description="Show what changed between two dumps: where the change of each peak comes from, so that the parts "
+        "add up to it exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files "
+        "of a dump, or folders of dumps, whose modules are paired by name.\n\n"
+        "The exit status is 0, and 2 if the command could not run.",
+        epilog=f"parts: {', '.join(DiffPart)}.",
+    )
+    for name in ("old", "new"):
+        parser.add_argument(
+            name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
+        )
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", DIFF_FORMATS),
+        choices=DIFF_FORMATS,
+        default="text",
+        help="text (default), markdown or json",
+    )
+    parser.add_argument(
+        "--part", metavar="PARTS", type=_names_of("part", DiffPart), help="show only these parts, separated by commas"
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number_argument,
+        help=f"maximum number of rows in each list (default: {DEFAULT_DIFF_TOP}; json: all)",
+    )
 
 
 def _add_explain(commands: _Commands) -> None:

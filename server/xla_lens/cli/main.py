@@ -1,4 +1,4 @@
-"""The command line: `xla-lens report`, `advise`, `check`, `explain`, `oom` and `server`.
+"""The command line: `xla-lens report`, `advise`, `diff`, `check`, `explain`, `oom` and `server`.
 
 The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
 not run.
@@ -60,6 +60,10 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.check import run_check
 
             return run_check(options)
+        case "diff":
+            from xla_lens.cli.diff import run_diff
+
+            return run_diff(options)
         case "explain":
             from xla_lens.cli.explain import run_explain
 

@@ -29,10 +29,13 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Group:
-    """Like buffers: the same shape without its layout, the same op_name without numbers, the same source line."""
+    """Like buffers: the same shape without its layout, the same op_name without numbers (or, where there is none, the
+    same opcode), and the same source line.
+    """
 
     shape: str | None
     op_name: str | None
+    opcode: str | None
     line: str | None
 
 
@@ -68,7 +71,8 @@ def breakdowns(dump: DumpSet, module: HloModule | None, step: int, color: int) -
         rows[By.OP_NAME][op_names[name]].append(size_bytes)
         rows[By.OPCODE][opcodes[name]].append(size_bytes)
         rows[By.KIND][KIND_NAMES[kind]].append(size_bytes)
-        rows[By.GROUP][group_of(dump.shape(value), op_names[name], lines[name])].append(size_bytes)
+        group = group_of(dump.shape(value), op_names[name], opcodes[name], lines[name])
+        rows[By.GROUP][group].append(size_bytes)
     return {by: {key: Part(sum(sizes), len(sizes)) for key, sizes in of.items()} for by, of in rows.items()}
 
 
@@ -77,7 +81,7 @@ def line_key(file: str, line: int | None) -> str:
     return file if line is None else f"{file}:{line}"
 
 
-def group_of(shape: bytes | None, op_name: str | None, line: str | None) -> Group:
+def group_of(shape: bytes | None, op_name: str | None, opcode: str | None, line: str | None) -> Group:
     """Return the group of a buffer."""
     bare = without_layout(shape).decode("utf-8", "replace") if shape is not None else None
-    return Group(bare, folded(op_name) if op_name else None, line)
+    return Group(bare, folded(op_name) if op_name else None, None if op_name else opcode, line)

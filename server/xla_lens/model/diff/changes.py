@@ -118,7 +118,13 @@ def _changes(old: DumpSet, first: Column, new: DumpSet, second: Column, matching
         _aligned(matching.old_steps, old.values.end_step[first]),
         _aligned(matching.new_steps, new.values.end_step[second]),
     )
-    change |= np.where((starts[0] != starts[1]) | (ends[0] != ends[1]), Change.LIVE_RANGE, 0)
+    # What lives from the first step on in both dumps starts together, whatever comes first in their schedules.
+    is_first = (old.values.start_step[first] == 0) & (new.values.start_step[second] == 0)
+    starts = np.where(is_first, 0, starts[0]), np.where(is_first, 0, starts[1])
+    # A dump without live ranges does not show that any differs.
+    has_live_ranges = len(old.live_ranges) > 0 and len(new.live_ranges) > 0
+    is_moved = has_live_ranges & ((starts[0] != starts[1]) | (ends[0] != ends[1]))
+    change |= np.where(is_moved, Change.LIVE_RANGE, 0)
     is_known = (starts[0] != NONE) & (starts[1] != NONE)
     longer_by = np.where(is_known, (ends[1] - starts[1]) - (ends[0] - starts[0]), 0)
     # Two aligned places are one step apart. Rounding toward 0 keeps the opposite comparison opposite.

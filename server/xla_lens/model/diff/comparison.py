@@ -85,6 +85,12 @@ class SpaceComparison:
         """XLA's number for the memory space."""
         return self.id.color
 
+    @property
+    def free_bytes(self) -> Pair:
+        """The reserved bytes that are not live at the peak."""
+        reserved, live = self.reserved_bytes, self.peak_live_bytes
+        return Pair(reserved.old - live.old, reserved.new - live.new)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:

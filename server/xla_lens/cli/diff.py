@@ -1,0 +1,106 @@
+"""`xla-lens diff`: what changed between two dumps, or between the dumps of two folders."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.report import output_width
+from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
+from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
+from xla_lens.files import SetFiles
+from xla_lens.model.diff.comparison import Pair
+from xla_lens.render.diff import FolderDiff, diff_markdown, diff_text, folder_markdown, folder_text, is_exact
+from xla_lens.render.diff.data import diff_data, unpaired_data
+from xla_lens.syntax.file_names import FileKind, module_name
+
+
+def run_diff(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    is_json = arguments.output_format == "json"
+    top = DEFAULT_DIFF_TOP if arguments.top is None and not is_json else arguments.top
+    options = DiffOptions(top, arguments.part or frozenset(DiffPart))
+    if arguments.old == arguments.new == STANDARD_INPUT:
+        raise CannotRun("-: standard input can be one of the two dumps, not both")
+    old, new = find_dumps([arguments.old]), find_dumps([arguments.new])
+    pairs, only_old, only_new = _paired(old, new)
+    diffs = (_diff(old, new, pair, options) for pair in pairs)
+    if is_json:
+        data = [diff_data(one) for one in diffs]
+        data += [unpaired_data(_module(files), _labels(files), is_old=True) for files in only_old]
+        data += [unpaired_data(_module(files), _labels(files), is_old=False) for files in only_new]
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+        return 0
+    if len(pairs) == 1 and not only_old and not only_new:
+        print("\n".join(_lines(next(diffs), arguments.output_format)))
+        return 0
+    _print_folders(diffs, [_name(files) for files in only_old], [_name(files) for files in only_new], top, arguments)
+    return 0
+
+
+def _print_folders(
+    diffs: Iterator[Diff], only_old: list[str], only_new: list[str], top: int | None, arguments: argparse.Namespace
+) -> None:
+    """Print the table of all modules, then the comparison of the one whose peak changed most."""
+    rows: list[tuple[str, Pair | None]] = []
+    most: Diff | None = None
+    most_bytes = -1
+    for one in diffs:
+        space = one.default_space
+        pair = space.peak_live_bytes if space and is_exact(one, space) else None
+        rows.append((_label(one), pair))
+        if pair and abs(pair.change) > most_bytes:
+            most, most_bytes = one, abs(pair.change)
+    folders = FolderDiff(tuple(rows), tuple(only_old), tuple(only_new), top)
+    is_text = arguments.output_format == "text"
+    print("\n".join(folder_text(folders, output_width()) if is_text else folder_markdown(folders)))
+    if most and most_bytes:
+        print("\n" + "\n".join(_lines(most, arguments.output_format)))
+
+
+def _lines(one: Diff, output_format: str) -> Iterator[str]:
+    return diff_text(one, output_width()) if output_format == "text" else diff_markdown(one)
+
+
+def _diff(old: DumpSets, new: DumpSets, pair: tuple[SetFiles, SetFiles], options: DiffOptions) -> Diff:
+    first, second = (_side(replace(sets, files=(files,))) for sets, files in zip((old, new), pair, strict=True))
+    return diff(first, second, options)
+
+
+def _side(sets: DumpSets) -> DiffSide:
+    (loaded,) = sets.load()
+    return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files))
+
+
+def _labels(files: SetFiles) -> dict[FileKind, str]:
+    return {kind: path.as_posix() for kind, path in files.paths.items()}
+
+
+def _module(files: SetFiles) -> str | None:
+    return next((name for path in files.paths.values() if (name := module_name(path.name))), None)
+
+
+def _name(files: SetFiles) -> str:
+    return files.stem.name
+
+
+def _label(one: Diff) -> str:
+    return Path(next(iter(one.new.files.values()))).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
+
+
+def _paired(old: DumpSets, new: DumpSets) -> tuple[list[tuple[SetFiles, SetFiles]], list[SetFiles], list[SetFiles]]:
+    """The dumps of two folders that belong together, and those that only one folder has."""
+    sides = {id(files): sets for sets in (old, new) for files in sets.files}
+
+    def fingerprint_of(files: SetFiles) -> Fingerprint:
+        loaded: LoadedSet
+        (loaded,) = replace(sides[id(files)], files=(files,)).load()
+        return fingerprint(loaded.analysis)
+
+    if len(old.files) == len(new.files) == 1:
+        return [(old.files[0], new.files[0])], [], []
+    return paired(old.files, new.files, lambda files: _module(files) or _name(files), fingerprint_of)

@@ -1,0 +1,140 @@
+"""Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from xla_lens.features.diff.facts import Diff, DiffSide
+from xla_lens.features.diff.options import DiffPart
+from xla_lens.model.diff.breakdowns import By, Group, Key
+from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.comparison import Pair, Row, SpaceComparison
+from xla_lens.model.diff.matching import Level, confidence
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
+from xla_lens.render.diff.differences import difference_text
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.report.blocks import Bar, Text, inlines
+from xla_lens.render.report.values import op_name, shape_text
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import FileKind
+
+
+def diff_data(one: Diff) -> dict[str, Any]:
+    """Return a comparison as a JSON object. Parts that were not requested are left out."""
+    data: dict[str, Any] = {
+        "module": one.name,
+        "old": _side(one.old),
+        "new": _side(one.new),
+        "is_unchanged": one.comparison.is_unchanged,
+        "warnings": [_plain(difference_text(difference)) for difference in one.differences],
+        "instructions": _pair(one.comparison.instructions),
+        "memory_spaces": [_space(one, space) for space in one.comparison.memory_spaces],
+        "values": _values(one),
+    }
+    return data
+
+
+def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bool) -> dict[str, Any]:
+    """Return a module that only one of two folders has as a JSON object."""
+    side = {"module": name, "files": {kind.value: path for kind, path in files.items()}}
+    return {"module": name, "old": side if is_old else None, "new": None if is_old else side}
+
+
+def _side(side: DiffSide) -> dict[str, Any]:
+    return {"module": side.name, "files": {kind.value: path for kind, path in side.files.items()}}
+
+
+def _plain(text: Text) -> str:
+    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar))
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+
+
+def _pair(pair: Pair) -> dict[str, int]:
+    return {"old": pair.old, "new": pair.new}
+
+
+def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
+    is_known = one.has_peaks and space.live_bound is Bound.EXACT
+    found: dict[str, Any] = {
+        "color": space.color,
+        "name": space_name(space.id),
+        "peak_live_bytes": _pair(space.peak_live_bytes) if is_known else None,
+        "peak_step": {"old": space.old_peak_step, "new": space.new_peak_step} if is_known else None,
+        "reserved_bytes": _pair(space.reserved_bytes) if space.reserved_bound is Bound.EXACT else None,
+        "values": _pair(space.values),
+        "allocations": _pair(space.allocations),
+    }
+    if DiffPart.TOTALS in one.options.parts:
+        is_reserved_known = space.reserved_bound is Bound.EXACT
+        found["reserved_by_kind"] = _rows(space.reserved_by_kind, None) if is_reserved_known else None
+        found["padding_bytes"] = _pair(space.padding_bytes) if is_known else None
+        found["unknown_padding_bytes"] = _pair(space.unknown_padding_bytes) if is_known else None
+    found["breakdowns"] = (
+        {by.value: _rows(space.breakdowns[by], one.options.top) for by in By if DiffPart(by.value) in one.options.parts}
+        if is_known
+        else None
+    )
+    return found
+
+
+def _rows(rows: tuple[Row, ...], top: int | None) -> list[dict[str, Any]]:
+    return [
+        {
+            **_key(row.key),
+            "old_bytes": row.size_bytes.old,
+            "new_bytes": row.size_bytes.new,
+            "old_count": row.count.old,
+            "new_count": row.count.new,
+        }
+        for row in rows[:top]
+    ]
+
+
+def _key(key: Key) -> dict[str, Any]:
+    if not isinstance(key, Group):
+        return {"key": key}
+    text = " · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line))
+    return {"key": text, "shape": key.shape, "op_name": key.op_name, "opcode": key.opcode, "line": key.line}
+
+
+def _values(one: Diff) -> dict[str, Any]:
+    compared = one.comparison
+    found: dict[str, Any] = {value_class.name.lower(): compared.values.count(value_class) for value_class in ValueClass}
+    found["matched_peak_bytes_fraction"] = compared.matched_peak_bytes_fraction
+    if DiffPart.VALUES in one.options.parts:
+        found["changes"] = [_value(one, row) for row in one.rows[: one.options.top].tolist()]
+    return found
+
+
+def _value(one: Diff, row: int) -> dict[str, Any]:
+    values = one.comparison.values
+    old, new, level = int(values.old[row]), int(values.new[row]), int(values.level[row])
+    return {
+        "class": ValueClass(int(values.value_class[row])).name.lower(),
+        "old": _one_value(one.old.dump, old),
+        "new": _one_value(one.new.dump, new),
+        "changed": [flag.name.lower() for flag in Change if flag & int(values.change[row]) and flag.name],
+        "longer_by_steps": int(values.longer_by[row]),
+        "is_at_old_peak": bool(values.is_at_old_peak[row]),
+        "is_at_new_peak": bool(values.is_at_new_peak[row]),
+        "confidence": confidence(Level(level)).name.lower() if level != NONE else None,
+    }
+
+
+def _one_value(dump: DumpSet, value: int) -> dict[str, Any] | None:
+    if value == NONE:
+        return None
+    table = dump.values
+    name, index = int(table.name[value]), int(table.index[value])
+    start, end, size_bytes = int(table.start_step[value]), int(table.end_step[value]), int(table.size_bytes[value])
+    return {
+        "id": int(table.id[value]),
+        "name": dump.label(name, NONE),
+        "index": dump.indices[index].decode() if index != NONE else None,
+        "size_bytes": size_bytes if size_bytes != NONE else None,
+        "shape": shape_text(dump, value) or None,
+        "color": int(table.color[value]),
+        "start_step": start if start != NONE else None,
+        "end_step": end if end != NONE else None,
+        "op_name": op_name(dump, value),
+    }

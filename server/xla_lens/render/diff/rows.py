@@ -1,0 +1,74 @@
+"""How comparisons word a change, and the rows of breakdowns."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from xla_lens.model.diff.breakdowns import Group, Key
+from xla_lens.model.diff.comparison import Pair, Row
+from xla_lens.render.numbers import MINUS, counted, signed
+from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text
+
+
+def change_text(pair: Pair) -> str:
+    """A change in bytes and in percent: ``+22.50 MiB (+14.3 %)``."""
+    share = signed_percent(pair)
+    return signed(pair.change) + (f" ({share})" if share else "")
+
+
+def signed_percent(pair: Pair) -> str:
+    """A change in percent: ``+14.3 %``; empty if there was nothing before or nothing changed."""
+    if not pair.old or not pair.change:
+        return ""
+    return f"{'+' if pair.change > 0 else MINUS}{100 * abs(pair.change) / pair.old:,.1f} %"
+
+
+def signed_number(number: int) -> str:
+    """A change of a number: ``+48``, ``−3``, or ``0``."""
+    return f"{'+' if number > 0 else MINUS}{abs(number):,}" if number else "0"
+
+
+def counts_text(pair: Pair) -> str:
+    """A number before and after: ``42 → 48``, or one number if they are equal."""
+    return f"{pair.new:,}" if pair.old == pair.new else f"{pair.old:,} → {pair.new:,}"
+
+
+def grown(row: Row) -> tuple[Inline, ...]:
+    """How many buffers of a group were added or removed: ``48 more ``."""
+    change = row.count.change
+    if change:
+        return (f"{abs(change):,} {'more' if change > 0 else 'fewer'} × ",)
+    return (f"{counted(row.count.new, 'buffer')} {'larger' if row.change > 0 else 'smaller'} at the peak, ",)
+
+
+UNKNOWN_KEY: Final = {"line": "(no source)", "op_name": "(no op_name)", "opcode": "(no opcode)", "kind": "(no kind)"}
+
+
+def group_text(key: Key) -> tuple[Inline, ...]:
+    """A group of like buffers: its shape, its op_name or opcode, and its source line."""
+    if not isinstance(key, Group):
+        return (f"{key}",)
+    found: list[Inline] = [Name(key.shape, widest=WIDEST_SHAPE)] if key.shape else ["(unknown shape)"]
+    name = key.op_name or key.opcode
+    if name:
+        found += [", ", Name(name, widest=LONGEST_NAME)]
+    if key.line:
+        found += [", ", Name(key.line, widest=LONGEST_NAME)]
+    return tuple(found)
+
+
+def limited(rows: Sequence[Row], top: int | None) -> Iterator[Row]:
+    """The rows to show: at most `top` of those that changed."""
+    changed = [row for row in rows if row.change]
+    yield from changed[:top]
+
+
+def others_text(rows: Sequence[Row], top: int | None) -> tuple[str, str] | None:
+    """The change and the number of the changed rows that are not shown; None if all are."""
+    changed = [row for row in rows if row.change]
+    rest = changed[top:] if top is not None else []
+    return (signed(sum(row.change for row in rest)), f"… {counted(len(rest), 'other')}") if rest else None
+
+
+def named(text: str | None, by: str) -> Text:
+    """The key of a row, or that it is unknown."""
+    return Name(text, widest=LONGEST_NAME) if text is not None else UNKNOWN_KEY[by]

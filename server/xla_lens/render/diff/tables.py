@@ -1,0 +1,120 @@
+"""Where the change of a peak comes from: one section for each breakdown."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from xla_lens.features.diff.facts import Diff
+from xla_lens.features.diff.options import DiffPart
+from xla_lens.model.attribution.bytes_by_op import op_name_path
+from xla_lens.model.diff.breakdowns import By
+from xla_lens.model.diff.comparison import Row, SpaceComparison
+from xla_lens.render.diff.rows import UNKNOWN_KEY, counts_text, group_text, limited, named, others_text
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted, human, signed
+from xla_lens.render.report.blocks import LONGEST_NAME, Name, Section, Sections, Table, Text, headers
+
+_TITLES: Final = {
+    By.GROUP: "groups of like buffers",
+    By.LINE: "source line",
+    By.OP_NAME: "op_name",
+    By.OPCODE: "opcode",
+    By.KIND: "kind",
+}
+
+
+def breakdown_sections(one: Diff, space: SpaceComparison) -> Iterator[Sections]:
+    """Yield the requested breakdowns of a memory space whose peak changed in total or within."""
+    for by, title in _TITLES.items():
+        if DiffPart(by.value) in one.options.parts:
+            yield _section(space, by, title, one.options.top)
+
+
+def _section(space: SpaceComparison, by: By, title: str, top: int | None) -> Sections:
+    rows, change = space.breakdowns[by], space.peak_live_bytes.change
+    unchanged = sum(not row.change for row in rows)
+    name = space_name(space.id)
+    if unchanged == len(rows):
+        return ()
+    total = f"Change of the {name} peak by {title}: {signed(change)}"
+    same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
+    table = _tree(rows, top) if by is By.OP_NAME else _table(rows, by, top)
+    return (Section(total + same, (table,)),)
+
+
+def _table(rows: tuple[Row, ...], by: By, top: int | None) -> Table:
+    found: list[tuple[Text, ...]] = [
+        (signed(row.change), human(sizes.old), human(sizes.new), counts_text(row.count), _key(row, by))
+        for row in limited(rows, top)
+        for sizes in (row.size_bytes,)
+    ]
+    others = others_text(rows, top)
+    if others:
+        found.append((others[0], "", "", "", others[1]))
+    what = _TITLES[by] if by is not By.GROUP else "shape, op_name, source line"
+    return Table(headers("change", "old", "new", "buffers", what, text=(what,)), tuple(found))
+
+
+def _key(row: Row, by: By) -> Text:
+    return group_text(row.key) if by is By.GROUP else named(str(row.key) if row.key is not None else None, by.value)
+
+
+# ---------------------------------------------------------------- the tree of op_names
+
+
+@dataclass(slots=True)
+class _Node:
+    """A part of op_names with its change, and how much of that is its own."""
+
+    change: int = 0
+    own_change: int = 0
+    moved: int = 0
+    children: dict[str | None, "_Node"] = field(default_factory=dict)
+
+
+_SMALLEST_SHARE: Final = 0.01
+_MAX_CHILDREN: Final = 6
+
+
+def _tree(rows: tuple[Row, ...], top: int | None) -> Table:
+    root = _Node()
+    for row in rows:
+        node = root
+        root.moved += abs(row.change)
+        for part in op_name_path(None if row.key is None else str(row.key)):
+            node = node.children.setdefault(part, _Node())
+            node.change += row.change
+            node.moved += abs(row.change)
+        node.own_change += row.change
+    lines = tuple((signed(change), name) for change, name in _branches(root, root.moved, 1))
+    shown = lines[:top] if top is not None else lines
+    more: tuple[tuple[Text, ...], ...] = ()
+    if len(shown) < len(lines):
+        more = (("", f"  … {counted(len(lines) - len(shown), 'more row')}"),)
+    return Table(headers("change", "op_name", text=("op_name",)), (*shown, *more), has_text_header=False, indent=0)
+
+
+def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text]]:
+    """The children of a node, the biggest change first, each with its own children below it. A chain of single children
+    is one row; what changed little is summed up in one row.
+    """
+    indent = "  " * depth
+    small = 0
+    ordered = sorted(node.children.items(), key=lambda pair: (-abs(pair[1].change), -pair[1].moved, str(pair[0])))
+    for number, (name, child) in enumerate(ordered):
+        if not child.moved:
+            continue
+        if number >= _MAX_CHILDREN or child.moved < _SMALLEST_SHARE * total:
+            small += child.change
+            continue
+        names = [name]
+        while len(child.children) == 1 and not child.own_change:
+            (name, child), *_ = child.children.items()  # noqa: PLW2901
+            names.append(name)
+        path = "/".join(part for part in names if part is not None)
+        yield child.change, (indent, Name(path, widest=LONGEST_NAME) if path else UNKNOWN_KEY["op_name"])
+        yield from _branches(child, total, depth + 1)
+    if small:
+        yield small, f"{indent}(smaller)"
+    if node.own_change and node.children:
+        yield node.own_change, f"{indent}(itself)"

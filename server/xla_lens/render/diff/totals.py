@@ -1,0 +1,46 @@
+"""The totals of both dumps."""
+
+from collections.abc import Iterator
+
+from xla_lens.features.diff.facts import Diff
+from xla_lens.features.diff.options import DiffPart
+from xla_lens.model.diff.comparison import Pair, SpaceComparison
+from xla_lens.model.warrants import Bound
+from xla_lens.render.diff.rows import signed_number, signed_percent
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import capitalized, human, signed
+from xla_lens.render.report.blocks import Section, Sections, Table, Text, headers
+
+
+def totals_sections(one: Diff) -> Sections:
+    """Each total of both dumps, its change in bytes and in percent."""
+    if DiffPart.TOTALS not in one.options.parts:
+        return ()
+    rows = [row for space in one.comparison.memory_spaces for row in _space_rows(one, space)]
+    rows.append(_number("scheduled instructions", one.comparison.instructions))
+    return (Section("Totals", (Table(headers("", "old", "new", "change", "percent", text=("",)), tuple(rows)),)),)
+
+
+def _space_rows(one: Diff, space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
+    name = capitalized(space_name(space.id))
+    is_known = one.has_peaks and space.live_bound is Bound.EXACT
+    if is_known:
+        yield _size(f"{name} peak", space.peak_live_bytes)
+    if space.reserved_bound is Bound.EXACT:
+        yield _size(f"{name} reserved", space.reserved_bytes)
+        for row in space.reserved_by_kind:
+            yield _size(f"  {row.key}", row.size_bytes)
+        if is_known:
+            yield _size(f"{name} reserved, but free at the peak", space.free_bytes)
+    if is_known:
+        yield _size(f"{name} padding at the peak", space.padding_bytes)
+    yield _number(f"{name} values", space.values)
+    yield _number(f"{name} allocations", space.allocations)
+
+
+def _size(title: str, pair: Pair) -> tuple[Text, ...]:
+    return (title, human(pair.old), human(pair.new), signed(pair.change), signed_percent(pair))
+
+
+def _number(title: str, pair: Pair) -> tuple[Text, ...]:
+    return (title, f"{pair.old:,}", f"{pair.new:,}", signed_number(pair.change), signed_percent(pair))

@@ -1,0 +1,199 @@
+"""`xla-lens diff`: what it prints in each format, how it pairs the modules of folders, and its exit status."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from samples import DUMPS, ROOT, SPLIT, TPU, facts
+from xla_lens.cli.main import main
+
+SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
+
+OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
+NEW = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))
+NO_LIVE_RANGES = next(DUMPS.glob("cpu-tf2.5.3/while/*-buffer-assignment.txt"))
+
+
+def _printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["diff", *map(str, arguments)]) == 0
+    captured = capsys.readouterr()
+    assert not captured.err
+    return captured.out
+
+
+def _data(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = json.loads(_printed(capsys, *arguments, "--output-format", "json"))
+    SCHEMA.validate(data)
+    return data
+
+
+def _fact(path: Path) -> dict[str, Any]:
+    return next(fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
+
+
+def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = _printed(capsys, OLD, NEW).splitlines()
+    assert lines[:4] == [
+        "jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)",
+        "  +4.0 KiB: 1 more × f32[32,32], copy.",
+        "  −4.0 KiB: 1 fewer × f32[32,32], parameter.",
+        "  +200 B: 7 more groups of like buffers.",
+    ]
+
+
+def test_text_says_first_that_nothing_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = _printed(capsys, SPLIT, SPLIT).splitlines()
+    assert lines[0] == "jit_train_step: host memory peak unchanged, 4.21 MiB"
+    assert lines[1].strip() == (
+        "Nothing changed but names and addresses: 58 values with the same sizes, shapes and live ranges."
+    )
+
+
+def test_other_backend_is_said_before_any_other_number(capsys: pytest.CaptureFixture[str]) -> None:
+    tpu = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/*-buffer-assignment.txt"))
+    lines = _printed(capsys, tpu, SPLIT).splitlines()
+    assert "Hard to compare: the old dump is for TPU, the new one for CPU" in lines[1]
+
+
+def test_peak_without_live_ranges_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    new = next(DUMPS.glob("cpu-tf2.8.4/while/*-buffer-assignment.txt"))
+    text = _printed(capsys, NO_LIVE_RANGES, new)
+    assert "host memory peak unknown → 3.0 KiB" in text.splitlines()[0]
+    assert "no live ranges" in text.splitlines()[1]
+    (data,) = _data(capsys, NO_LIVE_RANGES, new)
+    assert data["memory_spaces"][0]["peak_live_bytes"] is None
+    assert data["memory_spaces"][0]["breakdowns"] is None
+    assert data["memory_spaces"][0]["reserved_bytes"] == {"old": 3104, "new": _fact(new)["reserved_bytes"]}
+    assert data["values"]["moved"] == 0
+
+
+@pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (SPLIT, OLD), (TPU, TPU), (TPU, SPLIT)], ids=str)
+def test_json_adds_up_to_the_facts(capsys: pytest.CaptureFixture[str], old: Path, new: Path) -> None:
+    (data,) = _data(capsys, old, new)
+    sides = {"old": _fact(old), "new": _fact(new)}
+    spaces = {side: {space["color"]: space for space in fact["memory_spaces"]} for side, fact in sides.items()}
+    for space in data["memory_spaces"]:
+        for side, known in spaces.items():
+            fact = known.get(space["color"], {"peak_live_bytes": 0, "reserved_bytes": 0})
+            assert space["peak_live_bytes"][side] == fact["peak_live_bytes"]
+            assert space["reserved_bytes"][side] == fact["reserved_bytes"]
+            for rows in space["breakdowns"].values():
+                assert sum(row[f"{side}_bytes"] for row in rows) == fact["peak_live_bytes"]
+                assert len({row["key"] for row in rows}) == len(rows)
+            assert sum(row[f"{side}_bytes"] for row in space["reserved_by_kind"]) == fact["reserved_bytes"]
+    values = data["values"]
+    pairs = values["unchanged"] + values["changed"] + values["moved"]
+    assert pairs + values["removed"] == sides["old"]["values"]
+    assert pairs + values["added"] == sides["new"]["values"]
+    assert len(values["changes"]) == sum(values[name] for name in ("changed", "moved", "added", "removed"))
+
+
+def test_parts_and_top_limit_json(capsys: pytest.CaptureFixture[str]) -> None:
+    (data,) = _data(capsys, OLD, NEW, "--part", "group,values", "--top", "2")
+    assert [*data["memory_spaces"][0]["breakdowns"]] == ["group"]
+    assert len(data["memory_spaces"][0]["breakdowns"]["group"]) == len(data["values"]["changes"]) == 2
+    assert "padding_bytes" not in data["memory_spaces"][0]
+
+
+def test_part_selects_sections_of_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _printed(capsys, OLD, NEW, "--part", "opcode")
+    assert "by opcode: +200 B" in text
+    assert "Totals" not in text
+    assert "Values" not in text
+    assert "by kind" not in text
+
+
+def test_markdown_quotes_all_names(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = _printed(capsys, OLD, NEW, "--output-format", "markdown").splitlines()
+    assert lines[0] == "## `jit_f`: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)"
+    assert any(line.startswith("| +4.0 KiB | 0 B | 4.0 KiB | 0 → 1 | `f32[32,32]`, `copy` |") for line in lines)
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_modules_of_folders_are_paired_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    data = _data(capsys, OLD.parent, NEW.parent)
+    assert [(one["old"]["module"], one["new"]["module"]) for one in data] == [
+        (name, name) for name in ("jit_f", "jit_mismatch", "jit_swap", "jit_same")
+    ]
+    text = _printed(capsys, OLD.parent, NEW.parent)
+    assert text.startswith("4 modules in both: the peaks of 1 grew, 3 stayed the same\n")
+    assert re.search(r"\+200 B +\+0\.8 % +24\.9 KiB +25\.1 KiB +module_0001\.jit_f\.cpu_after_optimizations", text)
+    assert "\njit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)" in text
+
+
+def test_modules_of_one_folder_only_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(OLD.parent, tmp_path / "old")
+    for file in (tmp_path / "old").glob("*jit_swap*"):
+        file.unlink()
+    shutil.copytree(OLD.parent, tmp_path / "new")
+    for file in (tmp_path / "new").glob("*jit_same*"):
+        file.unlink()
+    text = _printed(capsys, tmp_path / "old", tmp_path / "new")
+    assert "2 modules in both: the peaks of 2 stayed the same" in text
+    assert "1 module only in the old dumps\n  module_0003.jit_same" in text
+    assert "1 module only in the new dumps\n  module_0002.jit_swap" in text
+    data = _data(capsys, tmp_path / "old", tmp_path / "new")
+    assert [one["module"] for one in data if one["new"] is None] == ["jit_same"]
+    assert [one["module"] for one in data if one["old"] is None] == ["jit_swap"]
+
+
+def test_modules_of_one_name_are_paired_by_their_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both modules are called `jit_f`; in the new folder, they are numbered the other way round."""
+    other = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/module_0000.jit_f.*-buffer-assignment.txt"))
+    numbers = {("old", OLD): "module_0000", ("old", other): "module_0001"}
+    numbers |= {("new", OLD): "module_0001", ("new", other): "module_0000"}
+    for (side, path), number in numbers.items():
+        folder = tmp_path / side
+        folder.mkdir(exist_ok=True)
+        stem = path.name.removesuffix("-buffer-assignment.txt")
+        for file in path.parent.glob(f"{stem}*"):
+            shutil.copy(file, folder / file.name.replace("module_0000", number))
+    for one in _data(capsys, tmp_path / "old", tmp_path / "new"):
+        assert one["is_unchanged"]
+
+
+def test_single_modules_of_two_folders_are_paired_whatever_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    (data,) = _data(capsys, DUMPS / "cpu-tf2.16.2", DUMPS / "cpu-tf2.8.4")
+    assert data["old"]["module"] != data["new"]["module"]
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((OLD, "no-such-file"), "no-such-file: cannot be read"),
+        ((ROOT / "README.md", OLD), "not an XLA dump"),
+        ((OLD, ROOT / "docs"), "contains no dumps"),
+        (("-", "-"), "standard input can be one of the two dumps, not both"),
+    ],
+)
+def test_input_that_is_no_dump_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[object, ...], message: str
+) -> None:
+    assert main(["diff", *map(str, arguments)]) == 2
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OLD.read_bytes()
+    for cut in range(200, len(text), 700):
+        (tmp_path / OLD.name).write_bytes(text[:cut])
+        for arguments in ((tmp_path / OLD.name, NEW), (NEW, tmp_path / OLD.name)):
+            main(["diff", *map(str, arguments)])
+            captured = capsys.readouterr()
+            assert not captured.err
+            assert "run `xla-lens check`" in captured.out
+            (data,) = _data(capsys, *arguments)
+            assert data["warnings"]
