@@ -15,6 +15,9 @@ import xla_lens
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, needs_shared_dumps
 from xla_lens.cli.main import main
+from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
+from xla_lens.model.warrants import Bound
+from xla_lens.syntax.oom.messages import OomKind
 
 LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
 """The message of the collection's out-of-memory set."""
@@ -217,6 +220,15 @@ def test_json_matches_its_schema_and_prints_every_field(capsys: pytest.CaptureFi
         assert definition["description"].endswith(".")
         for name, field in definition["properties"].items():
             assert field["description"].endswith("."), name
+
+
+def test_schema_knows_every_name() -> None:
+    fields = {name: one["properties"] for name, one in SCHEMA["$defs"].items()}
+    assert fields["message"]["kind"]["enum"] == list(OomKind)
+    assert fields["dump"]["chosen_by"]["enum"] == list(ChosenBy)
+    assert fields["buffer"]["matched_by"]["enum"] == [*MatchedBy, None]
+    assert set(fields["fact"]["meant"]["enum"]) == {*DumpSum, None}
+    assert set(fields["sum"]["bound"]["enum"]) == set(Bound)
 
 
 def test_json_has_the_rounding_of_each_size(capsys: pytest.CaptureFixture[str]) -> None:
