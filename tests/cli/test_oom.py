@@ -84,7 +84,7 @@ def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: 
     assert "The only dump of the module that the message names." in out
     # Nothing in this small dump has 44.36 GiB, and the answer does not pretend otherwise.
     assert re.search(r"44\.36 GiB  HLO temporaries  no such sum: preallocated temporaries take [\d.]+ KiB", out)
-    assert "The HBM peak already fits into 15.75 GiB" in out
+    assert "The peak is within 15.75 GiB already." in out
     assert re.search(r"^  It needs [\d.]+ \wiB of HBM, with [\d.]+ \wiB of parameters and ", out, re.MULTILINE)
 
 
@@ -308,14 +308,18 @@ def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.Captu
     assert "tpu-v5e-oom" in message["dump"]["files"]["buffer-assignment"]
     assert message["facts"][0]["equals"] == ["reserved", "peak"]
     assert message["dump"]["sums"]["temporaries"] == {"size_bytes": 27555742208, "bound": "exact"}
-    (space,) = (space for space in data["report"]["memory_spaces"] if space["color"] == 0)
-    assert space["budget"]["budget_bytes"] == 63 << 28
+    advice = data["report"]["advice"]
+    assert advice["budget"]["size_bytes"] == 63 << 28
+    # The decisive fact: the parameters alone do not fit.
+    assert advice["argument_bytes"] > 63 << 28
+    assert advice["budget"]["arguments_exceed"] is True
 
 
 @needs_shared_dumps
 def test_documented_answer_is_that_of_the_collection(capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*")
     _, out, _ = run(capsys, "oom", LOG, folder)
+    assert "The arguments alone take 18.70 GiB, 2.95 GiB more than 15.75 GiB." in out
     text = (ROOT / "docs" / "out-of-memory.md").read_text(encoding="utf-8")
     documented = text[text.index("Dump: dumps/") :].split("```")[0]
     assert documented in out.replace(str(folder), "dumps")

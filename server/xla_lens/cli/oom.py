@@ -41,8 +41,8 @@ def run_report_of_oom(arguments: argparse.Namespace) -> int:
     return _answer(arguments.oom, arguments.paths, arguments.output_format, options_of(arguments))
 
 
-_LAST_PARTS: Final = frozenset({Part.ALIVE})
-"""The parts of the dump's report that follow the message if it does not say what the device has."""
+_LAST_PARTS: Final = frozenset({Part.ADVICE})
+"""The parts of the dump's report that follow the message."""
 
 
 def _answer(log: Path, paths: Sequence[Path], output_format: str, options: ReportOptions) -> int:
@@ -74,8 +74,9 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, options: Repor
     if choice:
         capacity = device_capacity(found.messages[answer.main])
         if capacity and options.budget_bytes is None:
-            parts = options.parts - _LAST_PARTS if options.parts == _LAST_PARTS else options.parts
-            options = replace(options, parts=parts | {Part.BUDGET}, budget_bytes=capacity.size_bytes)
+            # The advice has the plan for the budget, so the part of that name would repeat it.
+            more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
+            options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis), options)
     _print(answer, last, output_format)
     return int(bool(paths) and not (last and last.is_sound))
