@@ -8,6 +8,7 @@ from tree_sitter_xla_dump._binding import (
     number_texts,
     read_quotes,
     read_rows,
+    release_memory,
     same_texts,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "number_texts",
     "read_quotes",
     "read_rows",
+    "release_memory",
     "same_texts",
 ]

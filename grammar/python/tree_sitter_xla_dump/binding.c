@@ -2,6 +2,10 @@
 
 #include <Python.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "column.h"
 
 typedef struct TSLanguage TSLanguage;
@@ -30,6 +34,17 @@ static PyObject *language_hlo(PyObject *self, PyObject *args) {
   return PyCapsule_New((void *)tree_sitter_hlo(), "tree_sitter.Language", NULL);
 }
 
+// release_memory(): gives freed memory back to the system, where the C library can.
+static PyObject *release_memory(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+#ifdef __GLIBC__
+  Py_BEGIN_ALLOW_THREADS
+  malloc_trim(0);
+  Py_END_ALLOW_THREADS
+#endif
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef METHODS[] = {
   {"language_xla_dump", language_xla_dump, METH_NOARGS, "The language of the memory dumps."},
   {"language_hlo", language_hlo, METH_NOARGS, "The language of HLO text."},
@@ -38,6 +53,7 @@ static PyMethodDef METHODS[] = {
   {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
+  {"release_memory", release_memory, METH_NOARGS, "Give freed memory back to the system."},
   {NULL, NULL, 0, NULL},
 };
 

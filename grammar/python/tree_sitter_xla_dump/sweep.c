@@ -8,9 +8,9 @@
 
 #include "column.h"
 
-// A binary tree over byte ranges. `covers` counts the slots that fill a node but not its parent, `covered` has its covered bytes.
+// A binary tree over byte ranges: node 1 is the root, the children of a node are `2 * node` and `2 * node + 1`. `covers` counts the slots that fill a node but not its parent, `covered` has its covered bytes.
 typedef struct {
-  size_t leaf_count; // a power of two
+  size_t leaf_count;
   int64_t *lengths, *covered;
   int32_t *covers;
 } Tree;
@@ -34,10 +34,9 @@ static void cover(Tree *tree, size_t low, size_t high, int32_t count) {
       update(tree, right);
     }
   }
-  for (first /= 2, last /= 2; first; first /= 2, last /= 2) {
-    update(tree, first);
-    if (last != first) update(tree, last);
-  }
+  // The leaves may be at two depths, so the ancestors of one end come before those of the other.
+  while (first /= 2) update(tree, first);
+  while (last /= 2) update(tree, last);
 }
 
 // covered_changes(lengths, low, high, slot): `lengths` are the bytes of the leaves; each slot covers the leaves from `low` up to, not
@@ -61,8 +60,7 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
   if (!fits) {
     PyErr_SetString(PyExc_ValueError, "slots outside of the leaves");
   } else {
-    Tree tree = {.leaf_count = 1};
-    while (tree.leaf_count < (size_t)leaf_count) tree.leaf_count *= 2;
+    Tree tree = {.leaf_count = leaf_count ? (size_t)leaf_count : 1};
     tree.lengths = calloc(2 * tree.leaf_count, sizeof *tree.lengths);
     tree.covered = calloc(2 * tree.leaf_count, sizeof *tree.covered);
     tree.covers = calloc(2 * tree.leaf_count, sizeof *tree.covers);

@@ -25,7 +25,7 @@ from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
@@ -45,10 +45,8 @@ def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterat
         wrong = dict.fromkeys(row for row in unsure.tolist() if not _holds_parameter(dump, tainted, row))
         for row in wrong:
             yield error(row_place(file, allocations, row), ParameterMismatch(*_header(dump, row)))
-    keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
-    order = np.lexsort(keys)
-    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
-    for first, row in zip(rows[order[again]].tolist(), rows[order[again + 1]].tolist(), strict=True):
+    firsts, again = repeated(key[rows] for key in (allocations.parameter_index, allocations.parameter))
+    for first, row in zip(rows[firsts].tolist(), rows[again].tolist(), strict=True):
         if first not in wrong and row not in wrong:
             wrong[row] = None
             number, parameter, index = _header(dump, row)

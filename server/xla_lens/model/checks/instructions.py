@@ -23,7 +23,7 @@ from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, taken
+from xla_lens.model.tables.lookup import distinct, repeated, taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
@@ -70,17 +70,15 @@ def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, val
     """Each operand is one value. This holds for instructions that are not quoted, too."""
     uses = dump.uses
     known = np.flatnonzero(~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name))
-    keys = np.stack((uses.index, uses.operand, uses.name))[:, known]
-    order = np.lexsort(keys)
-    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
-    for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
-        if value[first] != value[row]:
-            labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
-            yield error(
-                row_place(file, uses, row),
-                SharedOperand(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
-                Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
-            )
+    firsts, again = (known[rows] for rows in repeated(key[known] for key in (uses.index, uses.operand, uses.name)))
+    is_other = value[firsts] != value[again]
+    for first, row in zip(firsts[is_other].tolist(), again[is_other].tolist(), strict=True):
+        labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
+        yield error(
+            row_place(file, uses, row),
+            SharedOperand(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
+            Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
+        )
 
 
 def _operand(dump: DumpSet, use: int) -> str:

@@ -32,7 +32,7 @@ from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 
@@ -296,10 +296,8 @@ def uses_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         return
     value = taken(dump.value_of_used_value, uses.value)
     known = np.flatnonzero((value != NONE) & ~is_marked(tainted.used_values, uses.value))
-    keys = np.stack((uses.index, uses.operand, uses.name, uses.value))[:, known]
-    order = np.lexsort(keys)
-    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
-    for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
+    firsts, again = repeated(key[known] for key in (uses.index, uses.operand, uses.name, uses.value))
+    for first, row in zip(known[firsts].tolist(), known[again].tolist(), strict=True):
         user, operand = dump.label(int(uses.name[row]), NONE), str(uses.operand[row])
         yield error(
             row_place(file, uses, row),

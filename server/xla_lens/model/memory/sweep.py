@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
-from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.tables.lookup import as_rows, distinct
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.texts import cells, column
@@ -109,7 +109,7 @@ class _Events:
 
 def _events(slots: Slots, end: Column) -> _Events:
     steps = np.concatenate((end, slots.start_step))
-    order = steps.argsort(kind="stable")
+    order = as_rows(steps.argsort(kind="stable"))
     return _Events(steps[order], order % max(len(slots), 1), order >= len(slots))
 
 
