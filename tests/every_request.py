@@ -227,6 +227,7 @@ def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
     yield Command.CHECK, here
     yield Command.SHOW_SUMMARY, here
     yield Command.SHOW_REPORT, here
+    yield Command.SHOW_ADVICE, here
     yield Command.SHOW_LIVE_SET, {**here, "step": 0}
     yield Command.SHOW_ALLOCATION_HISTORY, {**here, "allocation": 0}
     yield Command.SHOW_REFERENCES, {**here, "position": {"line": 1, "character": 0}}

@@ -62,6 +62,7 @@ def test_schedule_has_actions() -> None:
 Show values live at step 3
 Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Go to Python source: test_auto_sharding_basic.py:50
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -73,6 +74,7 @@ Show values live at step 3
 Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the history of allocation 4
 Go to Python source: test_auto_sharding_basic.py:50
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -82,6 +84,7 @@ Show the report as Markdown
         """
 Show values live at step 4
 Go to Python source: test_auto_sharding_basic.py:52
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -94,6 +97,7 @@ def test_live_range_has_actions() -> None:
         """
 Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -103,6 +107,7 @@ Show the report as Markdown
         """
 Show values live at step 5
 Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -112,6 +117,7 @@ Show the report as Markdown
         """
 Go to the real host memory peak: 4.00 MiB at step 3 -> copy-start
 Show the history of allocation 5
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -125,6 +131,7 @@ def test_printed_peak_has_actions() -> None:
 Explain peak-understated
 Show values live at step 5
 Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -135,6 +142,7 @@ Show the report as Markdown
 Explain peak-understated
 Show values live at step 5
 Go to the real HBM peak: 12.00 MiB at step 8 -> fusion.2
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -146,6 +154,7 @@ def test_allocation_and_its_value_have_actions() -> None:
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
         """
 Show the history of allocation 2
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -155,6 +164,7 @@ Show the report as Markdown
         """
 Go to the real host memory peak: 4.21 MiB at step 36 -> ynn_fusion.1
 Show the history of allocation 29
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -168,6 +178,7 @@ def test_findings_can_be_explained() -> None:
 Explain total-mismatch
 Go to line 14: Printed total -> Total bytes used: 593928 (580.0KiB)
 Show the history of allocation 2
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -179,6 +190,7 @@ Explain live-range-start
 Go to line 64: Scheduled here -> 5:negate.0
 Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -187,6 +199,7 @@ Show the report as Markdown
         "  Live ranges at 5 (peak):\n     ^",
         """
 Show values live at step 5
+Show what would lower the peak
 Show the report as Markdown
 """,
     )
@@ -197,6 +210,7 @@ def test_positions_without_a_mention_offer_only_the_report() -> None:
         analysis_of(SEED),
         "  BufferLiveRange:\n     ^",
         """
+Show what would lower the peak
 Show the report as Markdown
 """,
     )

@@ -62,6 +62,7 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.SHOW_LIVE_SET: commands.test_show_live_set_finds_the_step_at_a_position,
     Command.SHOW_ALLOCATION_HISTORY: pages.test_summary_report_and_history_pages_are_shown,
     Command.SHOW_REPORT: pages.test_summary_report_and_history_pages_are_shown,
+    Command.SHOW_ADVICE: pages.test_summary_report_and_history_pages_are_shown,
     Command.SHOW_REFERENCES: commands.test_show_references_goes_to_the_first,
     Command.GO_TO: lenses_and_actions.test_click_on_each_lens_has_a_target,
     Command.MEMORY_MAP: views.test_memory_map_equals_that_of_the_command_line,

@@ -191,6 +191,7 @@ async def test_finding_has_actions(reader: Reader) -> None:
         ("Explain peak-understated", "quickfix"),
         ("Show values live at step 5", "xla-lens"),
         ("Go to the real HBM peak: 580.0 KiB at step 4", "xla-lens"),
+        ("Show what would lower the peak", "xla-lens"),
         ("Show the report as Markdown", "xla-lens"),
     ]
     assert found[0]["diagnostics"] == reader.editor.diagnostics[uri]
@@ -266,6 +267,7 @@ async def test_editors_without_action_literals_get_commands(reader: Reader) -> N
         "xla-lens.explain",
         "xla-lens.showLiveSet",
         "xla-lens.goTo",
+        "xla-lens.showAdvice",
         "xla-lens.showReport",
     ]
 
@@ -286,7 +288,11 @@ async def test_document_that_is_not_a_dump_has_no_actions(reader: Reader, tmp_pa
     await reader.start()
     uri = reader.open(tmp_path / "x-live-range.txt", "nothing\n")
     found = await _actions(reader, uri, "nothing\n ^")
-    assert [action["title"] for action in found] == ["Explain syntax", "Show the report as Markdown"]
+    assert [action["title"] for action in found] == [
+        "Explain syntax",
+        "Show what would lower the peak",
+        "Show the report as Markdown",
+    ]
     range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     closed = (tmp_path / "closed.txt").as_uri()
     assert await reader.ask("codeAction", closed, range=range_, context={"diagnostics": []}) is None

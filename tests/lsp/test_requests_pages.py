@@ -13,6 +13,7 @@ from samples import GLUED, SEED, SPLIT, TPU
 
 _PAGES: list[tuple[str, dict[str, int]]] = [
     ("showSummary", {}),
+    ("showAdvice", {}),
     ("showLiveSet", {"step": 5}),
     ("showAllocationHistory", {"allocation": 2}),
 ]
@@ -63,6 +64,9 @@ Values by offset, then by time
 """)
     text = reader.text(await show_page(reader, "showReport", uri=dump))
     assert text.startswith("## `jit_roundtrip`\n")
+    text = reader.text(await show_page(reader, "showAdvice", uri=dump))
+    assert "What would lower the HBM peak (now 12.00 MiB)\n" in text
+    assert "4.00 MiB  1 × f32[1024,1024]  x  x.1\n" in text
 
 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU], ids=lambda path: path.name[:40])

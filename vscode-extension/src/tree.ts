@@ -176,6 +176,7 @@ function moduleTooltip({ spaces, files, incomplete }: ModuleSummary): string {
 function partsOf(overview: Overview, module: Node): Node[] {
   return [
     ...overview.spaces.map((space) => spaceNode(space, module)),
+    adviceNode(overview, module),
     groupNode("Allocations", counted(overview.allocationCount, "allocation"), module, (self) => [
       ...overview.allocations.map((allocation) => allocationNode(allocation, self)),
       ...restNode(overview.allocationCount - overview.allocations.length, self),
@@ -204,6 +205,15 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
     ...space.live.map((value) => valueNode(value, space, self)),
     ...restNode(space.liveCount - space.live.length, self),
   ]);
+}
+
+/** The page about what would lower the peak. The server computes it when it is opened. */
+function adviceNode({ uri }: Overview, parent: Node): Node {
+  const item = new vscode.TreeItem("What would lower the peak");
+  item.iconPath = new vscode.ThemeIcon("lightbulb");
+  item.contextValue = "advice";
+  item.command = { command: `${SECTION}.showAdvice`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
+  return new Node(item, parent);
 }
 
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {

@@ -23,7 +23,7 @@ from xla_lens.model.places.mentions import (
     mention_at,
     step_of,
 )
-from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage
+from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
@@ -82,7 +82,7 @@ Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | GoToSource
 
 
 def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int) -> list[Action]:
-    """Return the actions for bytes `start` to `end` of a file, most helpful first; never more than thirteen.
+    """Return the actions for bytes `start` to `end` of a file, most helpful first; never more than fourteen.
 
     Since jaxlib 0.8.2 the source lines are in the HLO module.
     """
@@ -99,7 +99,7 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start:
     known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
     explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
     sources = source_actions(frames_of(analysis.dump, module, _name(analysis.dump, mention))) if mention else []
-    return [*explaining, *leading, *sources, ShowPage(ReportPage())]
+    return [*explaining, *leading, *sources, ShowPage(AdvicePage()), ShowPage(ReportPage())]
 
 
 def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:

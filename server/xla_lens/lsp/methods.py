@@ -24,6 +24,7 @@ class Command(StrEnum):
     SHOW_LIVE_SET = "xla-lens.showLiveSet"
     SHOW_ALLOCATION_HISTORY = "xla-lens.showAllocationHistory"
     SHOW_REPORT = "xla-lens.showReport"
+    SHOW_ADVICE = "xla-lens.showAdvice"
     SHOW_REFERENCES = "xla-lens.showReferences"
     GO_TO = "xla-lens.goTo"
     MEMORY_MAP = "xla-lens.memoryMap"

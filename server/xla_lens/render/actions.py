@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
-from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import shortened
@@ -45,3 +45,5 @@ def _page(page: Page) -> str:
             return f"the history of allocation {allocation}"
         case ReportPage():
             return "the report as Markdown"
+        case AdvicePage():
+            return "what would lower the peak"

@@ -7,6 +7,7 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.features.report.pages import (
+    AdviceFacts,
     HistoryFacts,
     LiveSetFacts,
     PageFacts,
@@ -75,11 +76,13 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _outline(facts: SummaryFacts | LiveSetFacts | HistoryFacts | UnknownAllocation) -> Outline:
+def _outline(facts: SummaryFacts | AdviceFacts | LiveSetFacts | HistoryFacts | UnknownAllocation) -> Outline:
     match facts:
         case SummaryFacts(report):
             outline = report_outline(report)
             return replace(outline, facts=(*outline.facts, ("lists", f"the first {report.options.top} rows of each")))
+        case AdviceFacts(report):
+            return report_outline(report)
         case LiveSetFacts():
             return _live_set(facts.report, facts.step)
         case HistoryFacts():

@@ -5,11 +5,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.features.report.facts import Report, report
-from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
+from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
-from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
@@ -27,6 +27,13 @@ class SummaryFacts:
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportFacts:
     """Where the memory goes, as Markdown to paste elsewhere."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdviceFacts:
+    """What would lower the peak: `Report.advice`."""
 
     report: Report
 
@@ -55,20 +62,23 @@ class UnknownAllocation:
     index: int
 
 
-PageFacts: TypeAlias = SummaryFacts | ReportFacts | LiveSetFacts | HistoryFacts | UnknownAllocation
+PageFacts: TypeAlias = SummaryFacts | ReportFacts | AdviceFacts | LiveSetFacts | HistoryFacts | UnknownAllocation
 
 
 def page_facts(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, module: HloModule | None = None) -> PageFacts:
     """Return what a page shows.
 
     Lists have at most `limit` rows; those of the summary and the report, which have many lists, have at most
-    `DEFAULT_TOP`. Only these two use the HLO module.
+    `DEFAULT_TOP`. Only these two and the advice use the HLO module.
     """
     match page:
         case SummaryPage():
             return SummaryFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP)))
         case ReportPage():
             return ReportFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP)))
+        case AdvicePage():
+            options = ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))
+            return AdviceFacts(_report(analysis, module, options))
         case LiveSetPage(step):
             return LiveSetFacts(_report(analysis, None, ReportOptions(limit, step, frozenset())), step)
         case HistoryPage(index):

@@ -24,11 +24,12 @@ from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.sources import source_uri
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
 from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
@@ -81,6 +82,8 @@ def page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
             return lsp.Command(title, Command.SHOW_SUMMARY, arguments=[{"uri": uri}])
         case ReportPage():
             return lsp.Command(title, Command.SHOW_REPORT, arguments=[{"uri": uri}])
+        case AdvicePage():
+            return lsp.Command(title, Command.SHOW_ADVICE, arguments=[{"uri": uri}])
         case LiveSetPage(step):
             return lsp.Command(title, Command.SHOW_LIVE_SET, arguments=[{"uri": uri, "step": step}])
         case HistoryPage(allocation):
@@ -110,7 +113,7 @@ async def _report(arguments: Arguments) -> Any:
     parts = frozenset(map(Part, names))
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
-    module = await dump_set.module_for(dump_set.path) if Part.LINE in options.parts else None
+    module = await dump_set.module_for(dump_set.path) if {Part.LINE, Part.ADVICE} & options.parts else None
     made = await in_thread(lambda: report(analysis, _files(dump_set, analysis), options, module))
     if kind == "json":
         return report_data(made)
@@ -137,9 +140,10 @@ async def _check(arguments: Arguments) -> Any:
 
 async def _explain(arguments: Arguments) -> Any:
     code = arguments.need("code", str)
-    if code not in set(Code):
-        raise InvalidParams(unknown_name("code", code, tuple(Code)))
-    page = explanation_path(Code(code))
+    codes: dict[str, Code | Rule] = {one: one for one in (*Code, *Rule)}
+    if code not in codes:
+        raise InvalidParams(unknown_name("code", code, tuple(codes)))
+    page = explanation_path(codes[code])
     await arguments.state.client.show_document(page.as_uri())
     return page.read_text(encoding="utf-8")
 
@@ -153,6 +157,10 @@ async def _show_summary(arguments: Arguments) -> Any:
 
 async def _show_report(arguments: Arguments) -> Any:
     return await _show(arguments, ReportPage())
+
+
+async def _show_advice(arguments: Arguments) -> Any:
+    return await _show(arguments, AdvicePage())
 
 
 async def _show_live_set(arguments: Arguments) -> Any:
@@ -220,6 +228,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.EXPLAIN: _explain,
     Command.SHOW_SUMMARY: _show_summary,
     Command.SHOW_REPORT: _show_report,
+    Command.SHOW_ADVICE: _show_advice,
     Command.SHOW_LIVE_SET: _show_live_set,
     Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
     Command.GO_TO: _go_to,

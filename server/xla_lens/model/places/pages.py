@@ -30,7 +30,12 @@ class ReportPage:
     """The report of the set as Markdown."""
 
 
-Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage
+@dataclass(frozen=True, slots=True)
+class AdvicePage:
+    """What would lower the peak."""
+
+
+Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage | AdvicePage
 
 
 def page_name(page: Page) -> str:
@@ -44,11 +49,13 @@ def page_name(page: Page) -> str:
             return f"history-of-allocation-{allocation}.txt"
         case ReportPage():
             return "report.md"
+        case AdvicePage():
+            return "advice.txt"
 
 
 def page_of_name(name: str) -> Page | None:
     """Return the page with a name that `page_name` returns, None for other names."""
-    for page in (SummaryPage(), ReportPage()):
+    for page in (SummaryPage(), ReportPage(), AdvicePage()):
         if name == page_name(page):
             return page
     match = _NUMBERED.fullmatch(name)
