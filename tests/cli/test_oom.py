@@ -47,7 +47,7 @@ def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, err) == (0, "")
     assert out == (
         f"HBM ran out when XLA compiled jit_train_step\n  log        {LOG}, line 1, error code E1000\n"
-        "  needed     44.36 GiB\n  available  15.75 GiB\n  missing    about 28.61 GiB\n\nWhat the message says\n"
+        "  needed     44.36 GiB\n  available  15.75 GiB\n  short by   about 28.61 GiB\n\nWhat the message says\n"
         "       size  in the message\n  44.36 GiB  HLO temporaries\n"
     )
 
@@ -137,14 +137,14 @@ def test_messages_besides_the_first_failure_are_listed(capsys: pytest.CaptureFix
             TPU_LIST,
             [
                 "  needed     63.80 GiB",
-                "  missing    33.05 GiB",
+                "  short by   33.05 GiB",
                 "   1.25 GiB  Total hbm usage: reserved",
                 "  13.91 GiB  12.91 GiB  f32[1024,256,8]{2,1,0:T(8,128)}    copy.40488                         "
                 "jit(train_step)/jit(main)/reshape",
             ],
         ),
         (TPU_TENSORFLOW, ["     unknown  Total hbm usage: arguments", "     unknown  Output size"]),
-        (TPU_VMEM, ["VMEM ran out when XLA compiled the program", "  missing    12.58 MiB"]),
+        (TPU_VMEM, ["VMEM ran out when XLA compiled the program", "  short by   12.58 MiB"]),
     ],
     ids=["tpu", "tensorflow", "vmem"],
 )

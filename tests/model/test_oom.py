@@ -11,6 +11,7 @@ import pytest
 from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, facts, needs_shared_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import (
+    MOST_CHOICES,
     Candidate,
     Choice,
     ChosenBy,
@@ -249,6 +250,16 @@ def test_only_dump_is_taken_but_not_called_confirmed() -> None:
     assert choice
     assert choice.by is ChosenBy.ONLY
     assert choose(found, [("jit_f", GPUS[0]), ("jit_g", MLP)])[0] is None
+
+
+def test_failures_get_a_dump_before_warnings() -> None:
+    warnings = [
+        message(f"Allocator (GPU_0_bfc) ran out of memory trying to allocate {size}.00MiB") for size in range(1, 60)
+    ]
+    *others, last = choose_dumps([*warnings, total("44.36G")], [Candidate("jit_train_step", partial(analysis_of, MLP))])
+    assert last
+    assert last.by is ChosenBy.MODULE
+    assert sum(choice is not None for choice in others) == MOST_CHOICES - 1
 
 
 # ---------------------------------------------------------------- the collection's out-of-memory set

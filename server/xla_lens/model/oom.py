@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from functools import cache, partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -116,13 +117,13 @@ def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
     """Join a message with the dump of its module."""
     color = _COLORS.get(message.space or "", DEFAULT_COLOR)
     sums = _sums(analysis, color)
-    shapes = _shapes(analysis.dump) if message.buffers else []
+    by_shape = cache(partial(_values_by_shape, analysis.dump))
     return OomJoin(
         message=message,
         color=color,
         sums=sums,
         facts=tuple(_fact_match(fact, sums) for fact in _facts(message)),
-        buffers=tuple(_buffer_match(analysis.dump, shapes, buffer) for buffer in message.buffers),
+        buffers=tuple(_buffer_match(analysis.dump, by_shape, buffer) for buffer in message.buffers),
     )
 
 
@@ -179,23 +180,24 @@ def _fact_match(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> Fac
 # ---------------------------------------------------------------- buffers
 
 
-def _buffer_match(dump: DumpSet, shapes: Sequence[bytes | None], buffer: OomBuffer) -> BufferMatch:
+_ByShape: TypeAlias = Callable[[], Mapping[bytes, Sequence[int]]]
+
+
+def _buffer_match(dump: DumpSet, by_shape: _ByShape, buffer: OomBuffer) -> BufferMatch:
     shape = _without_layout(buffer.shape.encode()) if buffer.shape else None
 
     def has_size(value: int) -> bool:
         return buffer.size is None or buffer.size.may_be(int(dump.values.size_bytes[value]))
 
-    name = dump.name_number(buffer.name.encode()) if buffer.name else NONE
-    if name != NONE:
-        named = np.flatnonzero(dump.values.name == name).tolist()
+    if buffer.name:
+        number = dump.name_number(buffer.name.encode())
+        named = np.flatnonzero(dump.values.name == number).tolist() if number != NONE else []
         # All elements of a tuple have the name of the instruction.
-        named = [value for value in named if shape in (None, shapes[value])] or named
+        named = [value for value in named if shape in (None, _without_layout(dump.shape(value) or b""))] or named
         fitting = [value for value in named if has_size(value)]
-        if named:
-            return BufferMatch(buffer, tuple(fitting or named), MatchedBy.NAME, is_other_size=not fitting)
-    if buffer.name or shape is None:
-        return BufferMatch(buffer, (), None)
-    alike = [value for value, own in enumerate(shapes) if own == shape and has_size(value)]
+        is_other_size = bool(named) and not fitting
+        return BufferMatch(buffer, tuple(fitting or named), MatchedBy.NAME if named else None, is_other_size)
+    alike = [value for value in by_shape().get(shape, ()) if has_size(value)] if shape else []
     if buffer.is_parameter:
         kinds = dump.allocations.kind
         alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
@@ -204,10 +206,12 @@ def _buffer_match(dump: DumpSet, shapes: Sequence[bytes | None], buffer: OomBuff
     return BufferMatch(buffer, tuple(same_op or alike), by if alike else None)
 
 
-def _shapes(dump: DumpSet) -> list[bytes | None]:
-    """The shapes of all values without layouts, which the messages of GPUs lack."""
-    shapes = map(dump.shape, range(len(dump.values)))
-    return [_without_layout(shape) if shape is not None else None for shape in shapes]
+def _values_by_shape(dump: DumpSet) -> dict[bytes, list[int]]:
+    """The values with each shape; the messages of GPUs have shapes without layouts."""
+    found: dict[bytes, list[int]] = {}
+    for value in np.flatnonzero(dump.values.slice != NONE).tolist():
+        found.setdefault(_without_layout(dump.shape(value) or b""), []).append(value)
+    return found
 
 
 def _without_layout(shape: bytes) -> bytes:
@@ -259,12 +263,19 @@ class Choice:
     count: int
 
 
+MOST_CHOICES: Final = 20
+
+
 def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]) -> tuple[Choice | None, ...]:
-    """Return the dump of each message, None where no candidate fits. Loads only candidates that may fit, each once."""
+    """Return the dump of each message, None where no candidate fits. Loads only candidates that may fit, each once.
+
+    Of more than `MOST_CHOICES` messages, only the first failures get a dump.
+    """
+    order = sorted(range(len(messages)), key=lambda number: not messages[number].is_failure)[:MOST_CHOICES]
     best: list[tuple[tuple[int, bool, int], Choice] | None] = [None] * len(messages)
     fits = [[_is_module(message, one, len(candidates)) for one in candidates] for message in messages]
     for place, candidate in enumerate(candidates):
-        wanted = [number for number, fit in enumerate(fits) if fit[place]]
+        wanted = [number for number in order if fits[number][place]]
         analysis = candidate.load() if wanted else None
         for number in wanted if analysis else ():
             assert analysis

@@ -137,12 +137,12 @@ def _numbers(message: OomMessage) -> Iterator[tuple[str, Text]]:
     if message.free:
         yield "free", size_text(message.free)
     if message.excess:
-        yield "missing", size_text(message.excess)
+        yield "short by", size_text(message.excess)
     elif message.needed and message.capacity and message.needed.size_bytes > message.capacity.size_bytes:
         # The message does not print it. The difference of two rounded numbers is no more exact than they are.
         is_exact = message.needed.is_exact and message.capacity.is_exact
         yield (
-            "missing",
+            "short by",
             f"{'' if is_exact else 'about '}{human(message.needed.size_bytes - message.capacity.size_bytes)}",
         )
 
