@@ -197,3 +197,60 @@ def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path, caps
             assert "run `xla-lens check`" in captured.out
             (data,) = _data(capsys, *arguments)
             assert data["warnings"]
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_exceeded"),
+    [
+        (("--max-peak-increase", "199"), True),
+        (("--max-peak-increase", "200"), False),
+        (("--max-peak-increase", "0.7%"), True),
+        (("--max-peak-increase", "0.8%"), False),
+        (("--max-peak-increase", "host=0"), True),
+        (("--max-peak-increase", "vmem=0"), False),
+        (("--max-reserved-increase", "0%"), False),
+        (("--max-peak-increase", "1%", "--max-peak-increase", "100"), True),
+    ],
+)
+def test_exceeded_limit_is_one_line_and_status_1(
+    capsys: pytest.CaptureFixture[str], limit: tuple[str, ...], *, is_exceeded: bool
+) -> None:
+    """The peak grew from 25,520 to 25,720 bytes, 0.78 %."""
+    assert main(["diff", str(OLD), str(NEW), *limit]) == int(is_exceeded)
+    captured = capsys.readouterr()
+    assert captured.out.startswith("jit_f: host memory peak 24.9 KiB → 25.1 KiB")
+    grown = "xla-lens: jit_f: host memory peak grew by +200 B (+0.8 %), from 24.9 KiB to 25.1 KiB"
+    assert captured.err == (f"{grown}; {' '.join(limit[-2:])} allows less\n" if is_exceeded else "")
+
+
+def test_shrinking_exceeds_no_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(NEW), str(OLD), "--max-peak-increase", "0"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_limit_that_cannot_be_checked_counts_as_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(NO_LIVE_RANGES), str(SPLIT), "--max-peak-increase", "99%"]) == 1
+    assert "host memory peak cannot be compared" in capsys.readouterr().err
+
+
+def test_limits_hold_for_all_modules_of_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(OLD.parent), str(NEW.parent), "--max-peak-increase", "0", "--output-format", "json"]) == 1
+    captured = capsys.readouterr()
+    SCHEMA.validate(json.loads(captured.out))
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("limit", ["", "much", "=1%", "1%%", "-5", "vmem="])
+def test_limit_that_cannot_be_read_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["diff", str(OLD), str(NEW), f"--max-peak-increase={limit}"])
+    assert exited.value.code == 2
+    assert "is not a limit; expected for example 1%, 64MiB or vmem=1MiB" in capsys.readouterr().err
+
+
+def test_limit_of_an_unknown_memory_space_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(OLD), str(NEW), "--max-peak-increase", "ram=1%"]) == 2
+    assert "unknown memory space 'ram'" in capsys.readouterr().err

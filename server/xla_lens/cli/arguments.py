@@ -1,14 +1,16 @@
 """What the commands accept. Imports nothing that reads or analyses dumps, so that help and errors come at once."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from xla_lens import __version__
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
 from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
@@ -199,7 +201,7 @@ def _add_diff(commands: _Commands) -> None:
         description="Show what changed between two dumps: where the change of each peak comes from, so that the parts "
         "add up to it exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files "
         "of a dump, or folders of dumps, whose modules are paired by name.\n\n"
-        "The exit status is 0, and 2 if the command could not run.",
+        "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
         epilog=f"parts: {', '.join(DiffPart)}.",
     )
     for name in ("old", "new"):
@@ -223,6 +225,16 @@ def _add_diff(commands: _Commands) -> None:
         type=number_argument,
         help=f"maximum number of rows in each list (default: {DEFAULT_DIFF_TOP}; json: all)",
     )
+    for name, words in (("peak", "the peak"), ("reserved", "the reserved bytes")):
+        parser.add_argument(
+            f"--max-{name}-increase",
+            metavar="LIMIT",
+            type=_increase,
+            action="append",
+            default=[],
+            help=f"fail if {words} of HBM (on CPU: host memory) grew by more than this, such as 1% or 64MiB; vmem=1MiB "
+            "limits another memory space",
+        )
 
 
 def _add_explain(commands: _Commands) -> None:
@@ -315,6 +327,17 @@ def size_argument(text: str) -> Size:
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected for example 16GiB, 16GB or 17179869184")
     return size
+
+
+def _increase(text: str) -> Increase:
+    """Return a limit such as ``1%``, ``64MiB`` or ``vmem=0``."""
+    space, equals, limit = text.rpartition("=")
+    share = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", limit)
+    limit_bytes = None if share else parse_size(limit)
+    if (equals and not space.strip()) or not (share or limit_bytes is not None):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a limit; expected for example 1%, 64MiB or vmem=1MiB")
+    limit_percent = Fraction(share[1]) if share else None
+    return Increase(text, space.strip().lower() or None, limit_bytes, limit_percent)
 
 
 def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]]:

@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.report import output_width
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.gates import IncreaseLimit, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.files import SetFiles
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.render.diff import FolderDiff, diff_markdown, diff_text, folder_markdown, folder_text, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
+from xla_lens.render.diff.gates import violation_text
+from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.syntax.file_names import FileKind, module_name
 
 
@@ -28,18 +32,41 @@ def run_diff(arguments: argparse.Namespace) -> int:
         raise CannotRun("-: standard input can be one of the two dumps, not both")
     old, new = find_dumps([arguments.old]), find_dumps([arguments.new])
     pairs, only_old, only_new = _paired(old, new)
-    diffs = (_diff(old, new, pair, options) for pair in pairs)
+    limits = tuple(_limits(arguments))
+    violated: list[str] = []
+    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, violated)
     if is_json:
         data = [diff_data(one) for one in diffs]
         data += [unpaired_data(_module(files), _labels(files), is_old=True) for files in only_old]
         data += [unpaired_data(_module(files), _labels(files), is_old=False) for files in only_new]
         print(json.dumps(data, indent=2, ensure_ascii=False))
-        return 0
-    if len(pairs) == 1 and not only_old and not only_new:
-        print("\n".join(_lines(next(diffs), arguments.output_format)))
-        return 0
-    _print_folders(diffs, [_name(files) for files in only_old], [_name(files) for files in only_new], top, arguments)
-    return 0
+    elif len(pairs) == 1 and not only_old and not only_new:
+        print("\n".join(line for one in diffs for line in _lines(one, arguments.output_format)))
+    else:
+        old_names, new_names = ([_name(files) for files in side] for side in (only_old, only_new))
+        _print_folders(diffs, old_names, new_names, top, arguments)
+    for line in violated:
+        print(line, file=sys.stderr)
+    return int(bool(violated))
+
+
+def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
+    """The limits of the command line. Raises `CannotRun` for an unknown memory space."""
+    given = ((arguments.max_peak_increase, False), (arguments.max_reserved_increase, True))
+    for increase, is_reserved in ((one, is_reserved) for increases, is_reserved in given for one in increases):
+        spaces = parse_spaces(increase.space) if increase.space else frozenset()
+        if increase.space and not spaces:
+            raise CannotRun(
+                f"{increase.text}: unknown memory space {increase.space!r}; expected hbm, vmem, smem, host or a number"
+            )
+        yield IncreaseLimit(increase, is_reserved, spaces)
+
+
+def _checked(diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], violated: list[str]) -> Iterator[Diff]:
+    """Pass comparisons on, and collect a line for each limit that they violate."""
+    for one in diffs:
+        violated += (f"xla-lens: {violation_text(one, violation)}" for violation in violations(one, limits))
+        yield one
 
 
 def _print_folders(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Final
 
 
@@ -29,3 +30,21 @@ class DiffOptions:
 
     top: int | None = None
     parts: frozenset[DiffPart] = frozenset(DiffPart)
+
+
+@dataclass(frozen=True, slots=True)
+class Increase:
+    """How much a number of bytes may grow: by `limit_bytes`, or by `limit_percent` of what it was. `space` is the
+    memory space and `text` the limit as the user wrote them; a `space` of None means the default one.
+    """
+
+    text: str
+    space: str | None
+    limit_bytes: int | None
+    limit_percent: Fraction | None
+
+    def is_exceeded(self, old_bytes: int, new_bytes: int) -> bool:
+        """Whether a number grew by more than is allowed."""
+        if self.limit_bytes is not None:
+            return new_bytes - old_bytes > self.limit_bytes
+        return 100 * (new_bytes - old_bytes) > (self.limit_percent or 0) * old_bytes

@@ -10,7 +10,7 @@ from xla_lens.model.diff.comparison import Pair, SpaceComparison
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Bound
 from xla_lens.render.diff.differences import difference_text, is_serious
-from xla_lens.render.diff.rows import change_text, group_text, grown, signed_percent
+from xla_lens.render.diff.rows import BIG_BYTES, change_text, group_text, grown, signed_percent
 from xla_lens.render.diff.tables import breakdown_sections
 from xla_lens.render.diff.totals import totals_sections
 from xla_lens.render.diff.values import values_sections
@@ -26,11 +26,6 @@ _MAX_GROUPS: Final = 2
 
 _NAMED_SHARE: Final = 0.2
 """The answer names further groups that changed at least by this share of the first one."""
-
-_BIG_BYTES: Final = 1 << 16
-"""Breakdowns of other memory spaces than the default one are shown if their peak changed by this many bytes. JSON has
-all of them.
-"""
 
 
 def diff_text(one: Diff, width: int) -> Iterator[str]:
@@ -92,7 +87,8 @@ def _answer(one: Diff) -> Iterator[Text]:
     elif one.default_space and is_exact(one, one.default_space):
         yield from _biggest_groups(one.default_space)
     for space in compared.memory_spaces:
-        if space.color != DEFAULT_COLOR and space.peak_live_bytes.change and is_exact(one, space):
+        is_big = abs(space.peak_live_bytes.change) >= BIG_BYTES
+        if space.color != DEFAULT_COLOR and is_big and is_exact(one, space):
             yield f"{capitalized(peak_text(one, space))}."
     yield from (text for serious, text in texts if not serious)
 
@@ -117,7 +113,7 @@ def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:
 def _parts(one: Diff) -> Iterator[Sections]:
     spaces = [space for space in one.comparison.memory_spaces if is_exact(one, space)]
     for space in spaces:
-        if space.color == DEFAULT_COLOR or abs(space.peak_live_bytes.change) >= _BIG_BYTES:
+        if space.color == DEFAULT_COLOR or abs(space.peak_live_bytes.change) >= BIG_BYTES:
             yield from breakdown_sections(one, space)
     yield values_sections(one)
     yield totals_sections(one)

@@ -8,6 +8,11 @@ from xla_lens.model.diff.comparison import Pair, Row
 from xla_lens.render.numbers import MINUS, counted, signed
 from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text
 
+BIG_BYTES: Final = 1 << 16
+"""Memory spaces other than the default one are shown if they reserve this many bytes, and the breakdowns of their peak
+if it changed by as many. JSON has all of them.
+"""
+
 
 def change_text(pair: Pair) -> str:
     """A change in bytes and in percent: ``+22.50 MiB (+14.3 %)``."""

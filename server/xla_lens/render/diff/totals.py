@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.diff.comparison import Pair, SpaceComparison
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Bound
-from xla_lens.render.diff.rows import signed_number, signed_percent
+from xla_lens.render.diff.rows import BIG_BYTES, signed_number, signed_percent
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, human, signed
 from xla_lens.render.report.blocks import Section, Sections, Table, Text, headers
@@ -16,9 +17,15 @@ def totals_sections(one: Diff) -> Sections:
     """Each total of both dumps, its change in bytes and in percent."""
     if DiffPart.TOTALS not in one.options.parts:
         return ()
-    rows = [row for space in one.comparison.memory_spaces for row in _space_rows(one, space)]
+    spaces = [space for space in one.comparison.memory_spaces if _is_shown(space)]
+    rows = [row for space in spaces for row in _space_rows(one, space)]
     rows.append(_number("scheduled instructions", one.comparison.instructions))
     return (Section("Totals", (Table(headers("", "old", "new", "change", "percent", text=("",)), tuple(rows)),)),)
+
+
+def _is_shown(space: SpaceComparison) -> bool:
+    reserved = space.reserved_bytes
+    return space.color == DEFAULT_COLOR or max(reserved.old, reserved.new) >= BIG_BYTES
 
 
 def _space_rows(one: Diff, space: SpaceComparison) -> Iterator[tuple[Text, ...]]:

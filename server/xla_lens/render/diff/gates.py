@@ -1,0 +1,21 @@
+"""Violated limits in words."""
+
+from xla_lens.features.diff.facts import Diff
+from xla_lens.features.diff.gates import Violation
+from xla_lens.render.diff.rows import change_text
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import apart, human
+
+
+def violation_text(one: Diff, violation: Violation) -> str:
+    """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
+    limit, sizes = violation.limit, violation.sizes
+    option = f"--max-{'reserved' if limit.is_reserved else 'peak'}-increase {limit.increase.text}"
+    what = f"{space_name(violation.space)} {'reserved' if limit.is_reserved else 'peak'}"
+    name = one.name or next(iter(one.new.files.values()))
+    if sizes is None:
+        return f"{name}: {what} cannot be compared, because a dump is incomplete; {option} counts as exceeded"
+    return (
+        f"{name}: {what} grew by {change_text(sizes)}, from {apart(sizes.old, sizes.new)} to {human(sizes.new)}; "
+        f"{option} allows less"
+    )
