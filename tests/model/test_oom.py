@@ -114,6 +114,9 @@ def test_buffers_without_names_are_found_by_op_name_or_shape(path: Path) -> None
     analysis = analysis_of(path)
     dump = analysis.dump
     rows = [row for row in rows_of(path) if row.size_bytes > 64][:15]
+    text = "".join(one.read_text() for one in path.parent.glob(f"{path.name.split('-buffer-')[0]}-buffer-*.txt"))
+    opcodes = dict(re.findall(r"^ from instruction: ?%([\w.-]+) = (?:\(.*?\) |\S+ )([a-z-]+)\(", text, re.MULTILINE))
+    assert opcodes
     entries = ""
     for number, row in enumerate(rows, 1):
         shape = re.sub(r"\{[^}]*\}", "", row.shape)
@@ -123,7 +126,7 @@ def test_buffers_without_names_are_found_by_op_name_or_shape(path: Path) -> None
         kind = (
             f"\t\tEntry Parameter Subshape: {shape}\n"
             if row.is_parameter
-            else f"\t\tXLA Label: fusion\n\t\tShape: {shape}\n"
+            else f"\t\tXLA Label: {opcodes.get(row.name, 'fusion')}\n\t\tShape: {shape}\n"
         )
         size = f"{row.size_bytes / 1024:.1f}KiB" if row.size_bytes >= 1024 else f"{row.size_bytes}B"
         entries += f"\tBuffer {number}:\n\t\tSize: {size}\n{operator}{kind}\t\t==========================\n\n"
@@ -138,6 +141,8 @@ def test_buffers_without_names_are_found_by_op_name_or_shape(path: Path) -> None
         assert match.by is (MatchedBy.OP_NAME if match.buffer.op_name else MatchedBy.SHAPE)
         kinds = {bool(int(dump.allocations.kind[dump.values.allocation[value]]) & 16) for value in match.values}
         assert not row.is_parameter or kinds == {True}
+        its_opcodes = {opcodes.get(dump.label(int(dump.values.name[value]), -1)) for value in match.values}
+        assert row.is_parameter or row.name not in opcodes or its_opcodes == {opcodes[row.name]}
 
 
 def test_unknown_and_changed_buffers_are_told_apart() -> None:

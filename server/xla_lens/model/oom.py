@@ -14,6 +14,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
 from xla_lens.syntax.oom.sizes import PrintedSize
 
@@ -201,7 +202,10 @@ def _buffer_match(dump: DumpSet, by_shape: _ByShape, buffer: OomBuffer) -> Buffe
     if buffer.is_parameter:
         kinds = dump.allocations.kind
         alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
-    same_op = [value for value in alike if buffer.op_name and _op_name(dump, value) == buffer.op_name]
+    instructions = {value: dump.instruction(int(dump.values.name[value])) for value in alike}
+    opcode = buffer.opcode.encode() if buffer.opcode else None
+    alike = [value for value, one in instructions.items() if one and one.opcode == opcode] or alike
+    same_op = [value for value in alike if buffer.op_name and _op_name(instructions[value]) == buffer.op_name]
     by = MatchedBy.OP_NAME if same_op else MatchedBy.SHAPE
     return BufferMatch(buffer, tuple(same_op or alike), by if alike else None)
 
@@ -221,8 +225,7 @@ def _without_layout(shape: bytes) -> bytes:
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
 
 
-def _op_name(dump: DumpSet, value: int) -> str | None:
-    instruction = dump.instruction(int(dump.values.name[value]))
+def _op_name(instruction: Instruction | None) -> str | None:
     return instruction.op_name if instruction else None
 
 
