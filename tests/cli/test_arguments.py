@@ -32,7 +32,7 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
         ("", ": expected a command: report, advise, check, "),
         (
             "reprot x",
-            ": unknown command 'reprot'; did you mean 'report'? The commands are report, advise, check, explain, oom, ",
+            ": unknown command 'reprot'; did you mean 'report'? The commands are report, advise, ",
         ),
         ("--versoin", ": unknown option '--versoin'; did you mean '--version'? The options are --help, --version"),
         ("report", " report: the following arguments are required: PATH; see `xla-lens report --help`"),

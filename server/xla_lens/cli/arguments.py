@@ -77,6 +77,8 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     _add_diff(commands)
     _add_explain(commands)
     _add_oom(commands)
+    for command in commands.choices.values():
+        _add_color(command)
     _add_server(commands)
     return parser, dict(commands.choices)
 
@@ -297,6 +299,19 @@ def _add_server(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
+    )
+
+
+def _add_color(parser: Parser) -> None:
+    """The option `--color`; `cli.terminal.find_terminal` takes `options.color`."""
+    choices = ("auto", "always", "never")
+    parser.add_argument(
+        "--color",
+        metavar="WHEN",
+        type=one_of("choice", choices),
+        choices=choices,
+        default="auto",
+        help="auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never",
     )
 
 

@@ -3,9 +3,11 @@
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import load_sets
+from xla_lens.cli.terminal import find_terminal, lines_of
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -13,6 +15,7 @@ from xla_lens.model.places.places import Place
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import counted
+from xla_lens.render.terminal import Piece, Style, Terminal
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
 
@@ -22,13 +25,14 @@ def run_check(options: argparse.Namespace) -> int:
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore)
     findings: list[Finding] = []
     sets = 0
+    terminal = find_terminal(options.color)
     for loaded in load_sets(options.paths):
         sets += 1
         limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_peak, options.max_reserved)
         found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if options.output_format == "text":
             for finding in found:
-                print("\n".join(_text(finding)))
+                print("\n".join(_lines(finding, terminal)))
         findings += found
     if options.output_format == "json":
         print_json([finding_data(finding) for finding in findings])
@@ -37,15 +41,30 @@ def run_check(options: argparse.Namespace) -> int:
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
 
 
-def _text(finding: Finding) -> Iterator[str]:
-    yield f"{_position(finding.place)}: {finding.severity}[{finding.code}] {message(finding)}"
-    for related in finding.related:
-        yield f"  {_position(related.place)}: {related_message(related)}"
+def _lines(finding: Finding, terminal: Terminal | None) -> Iterator[str]:
+    """A finding with its related places. A terminal wraps the lines."""
+    severity = Piece(f"{finding.severity}", _STYLES[finding.severity])
+    code = Piece(f"[{finding.code}]", Style.QUIET)
+    lines = [[_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]]
+    lines += [
+        [Piece("  "), _position(related.place, terminal), Piece(f": {related_message(related)}")]
+        for related in finding.related
+    ]
+    for line in lines:
+        yield from lines_of(line, terminal, hanging=4) if terminal else ["".join(piece.text for piece in line)]
 
 
-def _position(place: Place) -> str:
+_STYLES: Final = {
+    Severity.ERROR: Style.ERROR,
+    Severity.WARNING: Style.WARNING,
+    Severity.INFORMATION: Style.INFORMATION,
+}
+
+
+def _position(place: Place, terminal: Terminal | None) -> Piece:
     row, column = to_position(place.file.document, place.start, Encoding.UTF32)
-    return f"{place.file.label}:{row + 1}:{column + 1}"
+    url = terminal.url_of(place.file.label, row + 1) if terminal else None
+    return Piece(f"{place.file.label}:{row + 1}:{column + 1}", Style.SOURCE, url=url)
 
 
 def _summary(findings: list[Finding], sets: int) -> str:

@@ -1,22 +1,21 @@
 """`xla-lens diff`: what changed between two dumps, or between the dumps of two folders."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.report import output_width
+from xla_lens.cli.output import print_error, print_json
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.terminal import find_terminal, print_outline
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.gates import IncreaseLimit, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.files import SetFiles
 from xla_lens.model.diff.comparison import Pair
-from xla_lens.render.diff import FolderDiff, diff_markdown, diff_text, folder_markdown, folder_text, is_exact
+from xla_lens.render.diff import FolderDiff, diff_outline, folder_outline, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
 from xla_lens.render.diff.gates import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
@@ -39,14 +38,15 @@ def run_diff(arguments: argparse.Namespace) -> int:
         data = [diff_data(one) for one in diffs]
         data += [unpaired_data(_module(files), _labels(files), is_old=True) for files in only_old]
         data += [unpaired_data(_module(files), _labels(files), is_old=False) for files in only_new]
-        print(json.dumps(data, indent=2, ensure_ascii=False))
+        print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
-        print("\n".join(line for one in diffs for line in _lines(one, arguments.output_format)))
+        for one in diffs:
+            _print(one, arguments)
     else:
         old_names, new_names = ([_name(files) for files in side] for side in (only_old, only_new))
         _print_folders(diffs, old_names, new_names, top, arguments)
     for line in violated:
-        print(line, file=sys.stderr)
+        print_error(line)
     return int(bool(violated))
 
 
@@ -83,14 +83,15 @@ def _print_folders(
         if pair and abs(pair.change) > most_bytes:
             most, most_bytes = one, abs(pair.change)
     folders = FolderDiff(tuple(rows), tuple(only_old), tuple(only_new), top)
-    is_text = arguments.output_format == "text"
-    print("\n".join(folder_text(folders, output_width()) if is_text else folder_markdown(folders)))
+    print_outline(folder_outline(folders), None, arguments.output_format, find_terminal(arguments.color))
     if most and most_bytes:
-        print("\n" + "\n".join(_lines(most, arguments.output_format)))
+        print()
+        _print(most, arguments)
 
 
-def _lines(one: Diff, output_format: str) -> Iterator[str]:
-    return diff_text(one, output_width()) if output_format == "text" else diff_markdown(one)
+def _print(one: Diff, arguments: argparse.Namespace) -> None:
+    # Values have no links: their ids differ between the two dumps.
+    print_outline(diff_outline(one), None, arguments.output_format, find_terminal(arguments.color))
 
 
 def _diff(old: DumpSets, new: DumpSets, pair: tuple[SetFiles, SetFiles], options: DiffOptions) -> Diff:

@@ -10,15 +10,16 @@ from typing import Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json
-from xla_lens.cli.report import options_of, output_width, report_of
+from xla_lens.cli.report import options_of, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.terminal import find_terminal, print_outline
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import DamagedFile, SetFiles, log_blocks
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import Candidate, choose_dumps, device_capacity
-from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_markdown, oom_text
-from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
+from xla_lens.render.report import report_outline
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.file_names import module_name
 from xla_lens.syntax.oom.messages import OomLog, read_oom_log
@@ -31,21 +32,21 @@ def run_oom(arguments: argparse.Namespace) -> int:
         log, paths = STANDARD_INPUT, [log, *paths]
     is_json = arguments.output_format == "json"
     options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
-    return _answer(log, paths, arguments.output_format, options)
+    return _answer(log, paths, arguments.output_format, arguments.color, options)
 
 
 def run_report_of_oom(arguments: argparse.Namespace) -> int:
     """Run `xla-lens report --oom` and return the exit status."""
     if arguments.output_format == "html":
         raise CannotRun("--oom: the HTML page shows a dump without messages. Use text, markdown or json")
-    return _answer(arguments.oom, arguments.paths, arguments.output_format, options_of(arguments))
+    return _answer(arguments.oom, arguments.paths, arguments.output_format, arguments.color, options_of(arguments))
 
 
 _LAST_PARTS: Final = frozenset({Part.ADVICE})
 """The parts of the dump's report that follow the message."""
 
 
-def _answer(log: Path, paths: Sequence[Path], output_format: str, options: ReportOptions) -> int:
+def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, options: ReportOptions) -> int:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message.
 
@@ -78,7 +79,7 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, options: Repor
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis), options)
-    _print(answer, last, output_format)
+    _print(answer, last, output_format, color)
     return int(bool(paths) and not (last and last.is_sound))
 
 
@@ -105,12 +106,12 @@ def _first(files: SetFiles) -> Path:
     return next(iter(files.paths.values()))
 
 
-def _print(answer: OomReport, last: Report | None, output_format: str) -> None:
+def _print(answer: OomReport, last: Report | None, output_format: str, color: str) -> None:
     if output_format == "json":
         print_json(oom_data(answer) | {"report": last and report_data(last)})
         return
-    is_text = output_format == "text"
-    width = output_width()
-    print("\n".join(oom_text(answer, width) if is_text else oom_markdown(answer)))
+    terminal = find_terminal(color)
+    print_outline(oom_outline(answer), last.dump if last else None, output_format, terminal)
     if last:
-        print("\n" + "\n".join(report_text(last, width) if is_text else report_markdown(last)))
+        print()
+        print_outline(report_outline(last), last.dump, output_format, terminal)

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from xla_lens.render.names import nearest, unknown_name
 
 VARIABLES: Final = tuple(
-    f"XLA_LENS_{name}" for name in ("BUDGET", "IGNORE", "MAX_PEAK", "MAX_RESERVED", "SELECT", "TOP")
+    f"XLA_LENS_{name}" for name in ("BUDGET", "COLOR", "IGNORE", "MAX_PEAK", "MAX_RESERVED", "SELECT", "TOP")
 )
 """The environment variables that stand for options: ``XLA_LENS_MAX_PEAK`` for ``--max-peak``."""
 

@@ -1,15 +1,13 @@
 """`xla-lens report`: where the memory of a dump goes, as text, Markdown, JSON or HTML."""
 
 import argparse
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.terminal import find_terminal, print_outline
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
@@ -19,10 +17,8 @@ from xla_lens.features.report.options import (
 )
 from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.report import missing_step, report_markdown, report_text
+from xla_lens.render.report import missing_step, report_outline
 from xla_lens.render.report.data import report_data
-
-_WIDTH_OF_FILES: Final = 200
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -38,10 +34,10 @@ def run_report(arguments: argparse.Namespace) -> int:
         print_json([data for data, _ in found])
         return int(not all(is_sound for _, is_sound in found))
     is_sound = True
-    width = output_width()
+    terminal = find_terminal(arguments.color)
     for number, one in enumerate(reports):
-        lines = report_text(one, width) if arguments.output_format == "text" else report_markdown(one)
-        print("\n" * bool(number) + "\n".join(lines))
+        print("\n" * bool(number), end="")
+        print_outline(report_outline(one), one.dump, arguments.output_format, terminal)
         is_sound &= one.is_sound
     return int(not is_sound)
 
@@ -66,11 +62,6 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
         budget_bytes=arguments.budget,
         is_json=arguments.output_format == "json",
     )
-
-
-def output_width() -> int:
-    """Return the width of a terminal, or that of a file."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
 
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:

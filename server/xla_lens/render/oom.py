@@ -15,14 +15,13 @@ from xla_lens.render.report.blocks import (
     WIDEST_SHAPE,
     Name,
     Outline,
+    Role,
     Section,
     Sections,
     Table,
     Text,
     headers,
 )
-from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
@@ -50,16 +49,6 @@ class OomReport:
         messages = self.log.messages
         order = sorted(range(len(messages)), key=lambda one: (not messages[one].is_failure, self.dumps[one] is None))
         return order[0]
-
-
-def oom_text(report: OomReport, width: int) -> Iterator[str]:
-    """Yield the lines about the messages as text, truncated to a width in characters."""
-    return (line.text for line in text_lines(_outline(report), Layout(width, stretch=1)))
-
-
-def oom_markdown(report: OomReport) -> Iterator[str]:
-    """Yield the lines about the messages as Markdown."""
-    return markdown_lines(_outline(report))
 
 
 def nothing_found(label: str) -> str:
@@ -94,7 +83,8 @@ _NUMBERS: Final = {
 }
 
 
-def _outline(report: OomReport) -> Outline:
+def oom_outline(report: OomReport) -> Outline:
+    """Return what the messages say, and what the dumps say about them, as blocks."""
     messages = report.log.messages
     message = messages[report.main]
     facts = (("log", (*_place(report.label, message), _also(report))), *_numbers(message))
@@ -120,7 +110,7 @@ def _space(message: OomMessage) -> str:
 def _place(label: str, message: OomMessage) -> tuple[str | Name, ...]:
     times = f", {message.times:,} times" if message.times > 1 else ""
     code = f", error code {message.code}" if message.code else ""
-    return (Name(label, widest=None), f", line {message.line:,}{times}{code}")
+    return (Name(label, widest=None, role=Role.PATH), f", line {message.line:,}{times}{code}")
 
 
 def _also(report: OomReport) -> str:
@@ -180,7 +170,7 @@ _CHOSEN_BY: Final = {
 def _dump_section(report: OomReport, choice: Choice) -> Section:
     first = next(iter(report.files[choice.place].values()))
     why = _CHOSEN_BY[choice.by].format(count=choice.count)
-    return Section(("Dump: ", Name(first, widest=None)), (why, *_contents(choice)))
+    return Section(("Dump: ", Name(first, widest=None, role=Role.PATH)), (why, *_contents(choice)))
 
 
 def _contents(choice: Choice) -> Iterator[str]:
@@ -274,11 +264,11 @@ def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None
         (
             size_text(match.buffer.size) if match.buffer.size else "",
             _padding(match.buffer),
-            Name(match.buffer.shape, widest=WIDEST_SHAPE) if match.buffer.shape else "",
+            Name(match.buffer.shape, widest=WIDEST_SHAPE, role=Role.SHAPE) if match.buffer.shape else "",
             _buffer_name(match.buffer),
             *([_value(match, choice.analysis.dump)] if choice else []),
             _source(match.buffer),
-            Name(match.buffer.op_name, widest=LONGEST_NAME) if match.buffer.op_name else "",
+            Name(match.buffer.op_name, widest=LONGEST_NAME, role=Role.PATH) if match.buffer.op_name else "",
         )
         for match in matches
     )
@@ -296,7 +286,7 @@ def _source(buffer: OomBuffer) -> Text:
     if not buffer.source_file:
         return ""
     name = re.split(r"[/\\]", buffer.source_file)[-1]
-    return Name(name if buffer.source_line is None else f"{name}:{buffer.source_line}")
+    return Name(name if buffer.source_line is None else f"{name}:{buffer.source_line}", role=Role.SOURCE)
 
 
 def _padding(buffer: OomBuffer) -> str:

@@ -17,8 +17,6 @@ from xla_lens.render.diff.values import values_sections
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import Name, Outline, Section, Sections, Table, Text, headers
-from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.warrants import UNKNOWN, bounded_size
 
 _MAX_GROUPS: Final = 2
@@ -26,16 +24,6 @@ _MAX_GROUPS: Final = 2
 
 _NAMED_SHARE: Final = 0.2
 """The answer names further groups that changed at least by this share of the first one."""
-
-
-def diff_text(one: Diff, width: int) -> Iterator[str]:
-    """Yield the lines of a comparison as text, truncated to a width in characters."""
-    return (line.text for line in text_lines(diff_outline(one), Layout(width, stretch=1)))
-
-
-def diff_markdown(one: Diff) -> Iterator[str]:
-    """Yield the lines of a comparison as Markdown."""
-    return markdown_lines(diff_outline(one))
 
 
 def diff_outline(one: Diff) -> Outline:
@@ -144,16 +132,6 @@ class FolderDiff:
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     top: int | None
-
-
-def folder_text(one: FolderDiff, width: int) -> Iterator[str]:
-    """Yield the lines of the table of two folders as text."""
-    return (line.text for line in text_lines(folder_outline(one), Layout(width, stretch=1)))
-
-
-def folder_markdown(one: FolderDiff) -> Iterator[str]:
-    """Yield the lines of the table of two folders as Markdown."""
-    return markdown_lines(folder_outline(one))
 
 
 def folder_outline(one: FolderDiff) -> Outline:

@@ -11,7 +11,7 @@ from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
 from xla_lens.render.report.allocations import arenas_sections
 from xla_lens.render.report.answer import answer
-from xla_lens.render.report.blocks import Command, Name, Outline, Section, Sections, Text
+from xla_lens.render.report.blocks import Command, Name, Outline, Role, Section, Sections, Text
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.peak import (
     curve_sections,
@@ -98,7 +98,8 @@ def _parts(report: Report) -> Iterator[Sections]:
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
     first = next(iter(report.files.values()))
     warrants = report.warrants
-    yield "files", (f"{', '.join(report.files)} in ", Name(first.rpartition("/")[0] or ".", widest=None))
+    folder = Name(first.rpartition("/")[0] or ".", widest=None, role=Role.PATH)
+    yield "files", (f"{', '.join(report.files)} in ", folder)
     if report.reserved_bytes is not None and report.allocation_count is not None:
         bound = warrants.of(Quantity.RESERVED).bound
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)

@@ -14,6 +14,7 @@ from xla_lens.render.report.blocks import (
     WIDEST_SHAPE,
     Command,
     Name,
+    Role,
     Section,
     Sections,
     Table,
@@ -156,16 +157,16 @@ def _group(report: Report, action: Action, group: Buffers) -> Iterator[str | Nam
     """A group in a line: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
     dump, value = report.dump, group.values[0]
     yield f"{human(group.size_bytes)}  {group.count:,} × "
-    yield Name(group.shape, widest=WIDEST_SHAPE)
+    yield Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE)
     if group.line is not None:
         yield "  "
-        yield Name(frame_text(group.line), widest=LONGEST_NAME)
+        yield Name(frame_text(group.line), widest=LONGEST_NAME, role=Role.SOURCE, frame=group.line)
         if group.line.function:
             yield " in "
             yield Name(group.line.function)
     elif group.op_name:
         yield "  "
-        yield Name(group.op_name, widest=LONGEST_NAME)
+        yield Name(group.op_name, widest=LONGEST_NAME, role=Role.PATH)
     if action.rule is Rule.PADDING:
         padding = padding_of(dump, value)
         causes = "; ".join(map(padding_part, padding.parts)) if padding else ""

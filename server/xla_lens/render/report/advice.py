@@ -10,7 +10,7 @@ from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part as padding_cause
-from xla_lens.render.report.blocks import WIDEST_SHAPE, Name, Section, Sections, Table, Text, headers
+from xla_lens.render.report.blocks import WIDEST_SHAPE, Name, Role, Section, Sections, Table, Text, headers
 from xla_lens.render.report.values import (
     first_names,
     live_range_text,
@@ -91,7 +91,7 @@ def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, .
         human(padding_bytes),
         human(int(dump.values.size_bytes[value])),
         value_link(dump, value),
-        Name(shape_text(dump, value), widest=WIDEST_SHAPE),
+        Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE),
         causes or (padding.unexplained.value if padding and padding.unexplained else ""),
     )
 

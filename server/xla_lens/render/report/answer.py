@@ -8,7 +8,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, capitalized, counted, human, percent
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Text, joined
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined
 from xla_lens.render.report.values import kind_counted, space_of, step_link
 from xla_lens.render.sources import frame_text
 from xla_lens.render.warrants import bounded_size, reasons
@@ -76,7 +76,7 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
     found: list[tuple[int, tuple[Inline, ...]]] = []
     if line and line.frame:
         in_function = (" in ", Name(line.frame.function)) if line.frame.function else ()
-        place = Name(frame_text(line.frame), widest=LONGEST_NAME)
+        place = Name(frame_text(line.frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=line.frame)
         share = percent(line.size_bytes, total)
         found.append((line.size_bytes, (f"{share} of it comes from ", place, *in_function)))
     for kind in one.lines.without_source[:1]:

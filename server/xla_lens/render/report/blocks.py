@@ -6,8 +6,10 @@ link there. Everything else is our own wording and contains no markup.
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import Final, TypeAlias
 
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
 from xla_lens.records import dataclass
 
@@ -17,13 +19,26 @@ LONGEST_NAME: Final = 1000
 """Maximum characters of a name that may run to the end of its line."""
 
 
+class Role(Enum):
+    """What a name names, which says how a terminal shows and shortens it."""
+
+    NAME = "name"
+    SHAPE = "shape"
+    PATH = "path"
+    SOURCE = "source"
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name from the dump, truncated to `widest` characters; None for a path, which is never truncated."""
+    """A name from the dump, truncated to `widest` characters; None for a path, which is never truncated. `frame` is the
+    place in the source that it names.
+    """
 
     text: str
     entity: Entity | None = None
     widest: int | None = WIDEST_NAME
+    role: Role = Role.NAME
+    frame: StackFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)

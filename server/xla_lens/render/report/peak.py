@@ -20,6 +20,7 @@ from xla_lens.render.report.blocks import (
     Inline,
     Linked,
     Name,
+    Role,
     Section,
     Sections,
     Table,
@@ -178,7 +179,7 @@ def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tup
             human(size_bytes),
             share(size_bytes, live.live_bytes, bound),
             value_link(dump, value),
-            Name(shape_text(dump, value), widest=WIDEST_SHAPE),
+            Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE),
             live_range_text(dump, value),
             op_name_text(dump, value),
         )

@@ -16,6 +16,7 @@ from xla_lens.render.report.blocks import (
     Bar,
     Inline,
     Name,
+    Role,
     Section,
     Sections,
     Table,
@@ -98,7 +99,7 @@ def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool 
 
 
 def _call(frame: StackFrame, where: str) -> tuple[Inline, ...]:
-    place = Name(where, widest=LONGEST_NAME)
+    place = Name(where, widest=LONGEST_NAME, role=Role.SOURCE, frame=frame)
     return (place, " in ", Name(frame.function, widest=2 * WIDEST_NAME)) if frame.function else (place,)
 
 
@@ -162,4 +163,6 @@ def _branches(node: BytesNode, total: int, depth: int, unknown: str, bound: Boun
 def _path(names: Sequence[str | None], unknown: str) -> Inline:
     if names == [None]:
         return unknown
-    return Name("/".join(name if name is not None else unknown for name in names), widest=2 * WIDEST_NAME)
+    return Name(
+        "/".join(name if name is not None else unknown for name in names), widest=2 * WIDEST_NAME, role=Role.PATH
+    )

@@ -9,7 +9,7 @@ from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, joined
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, joined
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -31,7 +31,7 @@ def value_link(dump: DumpSet, value: int) -> Name:
 def op_name_text(dump: DumpSet, value: int) -> Inline:
     """The op_name of a value, empty if it has none."""
     name = op_name(dump, value)
-    return Name(name, widest=LONGEST_NAME) if name else ""
+    return Name(name, widest=LONGEST_NAME, role=Role.PATH) if name else ""
 
 
 def op_name(dump: DumpSet, value: int) -> str | None:

@@ -1,0 +1,99 @@
+"""The terminal on standard output: whether there is one, its width, colors and links; and printing on it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote
+
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.report.blocks import Outline
+from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.report.text import Layout, text_lines
+from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
+
+WIDTH_OF_FILES: Final = 200
+"""The width of text that does not go to a terminal."""
+
+_WITH_LINKS: Final = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio", "mintty")
+"""Values of TERM_PROGRAM whose terminals have links."""
+
+
+def find_terminal(color: str) -> Terminal | None:
+    """Return the terminal, None if the output goes elsewhere and `color` (auto, always or never) does not insist."""
+    environment = os.environ
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if color == "auto" and environment.get("NO_COLOR"):
+        color = "never"
+    if color == "auto" and environment.get("FORCE_COLOR", "0") not in ("", "0"):
+        color = "always"
+    if not is_terminal and color != "always":
+        return None
+    is_capable = is_terminal and environment.get("TERM") != "dumb"
+    has_colors = color == "always" or (color == "auto" and is_capable)
+    has_links = has_colors and is_capable and _has_links()
+    return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
+
+
+def print_outline(outline: Outline, dump: DumpSet | None, output_format: str, terminal: Terminal | None) -> None:
+    """Print a report as text, fitted to the terminal if there is one, or as Markdown."""
+    lines: Iterable[str]
+    if output_format == "markdown":
+        lines = markdown_lines(outline)
+    elif terminal:
+        lines = terminal_lines(outline, dump, terminal)
+    else:
+        lines = (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES, stretch=1)))
+    print("\n".join(lines))
+
+
+def lines_of(pieces: Pieces, terminal: Terminal, hanging: int = 0) -> Iterator[str]:
+    """Yield the lines of a text on a terminal."""
+    return (painted(line, terminal).rstrip(" ") for line in wrapped(pieces, terminal.width, hanging))
+
+
+def _width() -> int:
+    """The width of the terminal, which may be behind a pager."""
+    if not os.environ.get("COLUMNS"):
+        for stream in (sys.stdout, sys.stderr, sys.stdin):
+            try:
+                return os.get_terminal_size(stream.fileno()).columns or 80
+            except (AttributeError, OSError, ValueError):
+                continue
+    return shutil.get_terminal_size().columns
+
+
+def _has_links() -> bool:
+    environment = os.environ
+    if environment.get("FORCE_HYPERLINK"):
+        return environment["FORCE_HYPERLINK"] != "0"
+    version = environment.get("VTE_VERSION", "0")
+    return (
+        environment.get("TERM_PROGRAM") in _WITH_LINKS
+        or any(name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM"))
+        or environment.get("TERM", "").startswith(("xterm-kitty", "xterm-ghostty", "alacritty", "foot"))
+        or (version.isdecimal() and int(version) >= 5000)
+    )
+
+
+def _links() -> Callable[[str, int | None], str | None]:
+    """Return what finds the link to a file and a line in the form that the terminal understands. Only files that exist
+    have links.
+    """
+    environment = os.environ
+    host = os.uname().nodename if hasattr(os, "uname") else ""
+
+    @lru_cache(maxsize=4096)
+    def url_of(path: str, line: int | None) -> str | None:
+        if not os.path.isfile(path) or path.endswith(".gz"):
+            return None
+        absolute = quote(os.fsencode(os.path.abspath(path)))
+        if environment.get("TERM_PROGRAM") == "vscode":
+            return f"vscode://file{absolute}" + (f":{line}" if line is not None else "")
+        is_kitty = "KITTY_WINDOW_ID" in environment or environment.get("TERM", "").startswith("xterm-kitty")
+        return f"file://{host}{absolute}" + (f"#{line}" if is_kitty and line is not None else "")
+
+    return url_of

@@ -1,0 +1,208 @@
+"""Text for a terminal: colors, links, and lines that fit.
+
+A text is a list of pieces. Words wrap at spaces. Names stay in one piece: a name that is wider than a line is shortened
+where it says least, at its start if it is a path.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+from xla_lens.records import dataclass
+
+
+class Style(Enum):
+    """How a piece looks: the parameters of its escape sequence."""
+
+    PLAIN = ""
+    TITLE = "1"
+    QUIET = "2"
+    NAME = "36"
+    SOURCE = "35"
+    BAR = "32"
+    COMMAND = "1;36"
+    ERROR = "1;31"
+    WARNING = "33"
+    INFORMATION = "34"
+
+
+class Cut(Enum):
+    """Where a piece may be shortened. Words are not shortened, but wrapped."""
+
+    WORDS = 0
+    START = 1
+    MIDDLE = 2
+    END = 3
+
+
+class Piece(NamedTuple):
+    """A piece of text in one style; `url` is what it links to."""
+
+    text: str
+    style: Style = Style.PLAIN
+    cut: Cut = Cut.WORDS
+    url: str | None = None
+
+
+Pieces: TypeAlias = Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What a terminal can show. `links` returns the link to a file and a line (from 1), None if there is
+    none. A terminal without links has no `links`.
+    """
+
+    width: int
+    has_colors: bool
+    links: Callable[[str, int | None], str | None] | None = None
+
+    def url_of(self, path: str, line: int | None) -> str | None:
+        """Return the link to a file and a line, None if there is none."""
+        return self.links(path, line) if self.links else None
+
+
+NARROWEST: Final = 40
+"""Narrower terminals get lines of this width."""
+
+
+def columns(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+@cache
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def width_of(pieces: Pieces) -> int:
+    """Return how many columns some pieces take in one line."""
+    return sum([columns(piece.text) for piece in pieces])
+
+
+def printable(text: str) -> str:
+    """Return a text whose characters all show: escape sequences in a dump must not reach the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def painted(pieces: Pieces, terminal: Terminal) -> str:
+    """Return a line as the terminal gets it."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and (piece.style, piece.url) == (joined[-1].style, joined[-1].url):
+            joined[-1] = joined[-1]._replace(text=joined[-1].text + piece.text)
+        elif piece.text:
+            joined.append(piece)
+    return "".join(_painted(piece, terminal) for piece in joined)
+
+
+def _painted(piece: Piece, terminal: Terminal) -> str:
+    text = printable(piece.text)
+    if terminal.has_colors and piece.style is not Style.PLAIN:
+        text = f"\x1b[{piece.style.value}m{text}\x1b[0m"
+    return f"\x1b]8;;{piece.url}\x1b\\{text}\x1b]8;;\x1b\\" if piece.url else text
+
+
+def shortened(piece: Piece, width: int) -> Piece:
+    """Return a piece of at most `width` columns."""
+    text = piece.text
+    if columns(text) <= width:
+        return piece
+    room = max(0, width - 1)
+    match piece.cut:
+        case Cut.START:
+            end = _tail(text, room)
+            # Whole folders look better than a part of one.
+            slash = end.find("/", 0, len(end) // 2)
+            return piece._replace(text="…" + end[max(slash, 0) :])
+        case Cut.MIDDLE:
+            return piece._replace(text=_head(text, room // 3) + "…" + _tail(text, room - room // 3))
+        case _:
+            return piece._replace(text=_head(text, room) + "…")
+
+
+def _head(text: str, width: int) -> str:
+    while columns(text) > width:
+        text = text[: len(text) - max(1, (columns(text) - width) // 2)]
+    return text
+
+
+def _tail(text: str, width: int) -> str:
+    while columns(text) > width:
+        text = text[max(1, (columns(text) - width) // 2) :]
+    return text
+
+
+def wrapped(pieces: Pieces, width: int, hanging: int = 0) -> list[list[Piece]]:
+    """Wrap pieces into lines of at most `width` columns. Lines after the first are indented by `hanging` more than the
+    first.
+    """
+    if width_of(pieces) <= width:
+        return [list(pieces)]
+    lines: list[list[Piece]] = [[]]
+    used, indent = 0, 0
+    for number, (spaces, word) in enumerate(_words(pieces)):
+        size = width_of(word)
+        if number == 0:
+            indent, spaces_here = min(spaces + hanging, width // 2), min(spaces, width // 2)
+        elif used + spaces + size <= width:
+            spaces_here = spaces
+        else:
+            lines.append([])
+            used, spaces_here = 0, indent
+        for part in _fitted(word, width - indent) if size > width - used - spaces_here else [word]:
+            if lines[-1] and part is not word and used + width_of(part) > width:
+                lines.append([])
+                used, spaces_here = 0, indent
+            style = part[0].style if lines[-1] and lines[-1][-1].style is part[0].style else Style.PLAIN
+            lines[-1] += [Piece(" " * spaces_here, style), *part] if spaces_here else part
+            used += spaces_here + width_of(part)
+            spaces_here = 0
+    return lines
+
+
+def _words(pieces: Pieces) -> Iterator[tuple[int, list[Piece]]]:
+    """Yield what must stay in one line, and the number of spaces before it. A name sticks to the words beside it unless
+    there is a space.
+    """
+    spaces, word = 0, list[Piece]()
+    for piece in pieces:
+        parts = re.findall(r" +|[^ ]+", piece.text) if piece.cut is Cut.WORDS else [piece.text]
+        for part in parts:
+            if part.startswith(" ") and piece.cut is Cut.WORDS:
+                if word:
+                    yield spaces, word
+                    spaces, word = 0, []
+                spaces += len(part)
+            elif part:
+                word.append(piece._replace(text=part))
+    if word:
+        yield spaces, word
+
+
+def _fitted(word: list[Piece], room: int) -> Iterator[list[Piece]]:
+    """The parts of a word that is too wide: its names are shortened, and it is broken if that is not enough."""
+    room = max(room, 1)
+    names = [piece for piece in word if piece.cut is not Cut.WORDS]
+    if names:
+        share = max(4, (room - width_of(word) + width_of(names)) // len(names))
+        word = [piece if piece.cut is Cut.WORDS else shortened(piece, share) for piece in word]
+    if width_of(word) <= room:
+        yield word
+        return
+    for piece in word:
+        rest = piece.text
+        while rest:
+            head = _head(rest, room) or rest[0]
+            yield [piece._replace(text=head)]
+            rest = rest[len(head) :]

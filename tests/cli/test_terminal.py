@@ -1,0 +1,274 @@
+"""Reports and findings on a terminal: they fit, names stay recognizable, colors and links."""
+
+import io
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of
+from xla_lens.cli.arguments import parse_arguments
+from xla_lens.cli.main import main
+from xla_lens.cli.terminal import find_terminal
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.files import find_set
+from xla_lens.render.report import report_outline
+from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
+from xla_lens.syntax.file_names import FileKind
+
+WIDTHS = (60, 80, 120)
+LINK = re.compile(r"\x1b\]8;;(.*?)\x1b\\(.*?)\x1b\]8;;\x1b\\")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", LINK.sub(r"\2", text))
+
+
+def _report(path: Path) -> Report:
+    files = find_set(path).paths
+    module = module_of(path) if FileKind.HLO in files else None
+    options = ReportOptions(top=20, at_step=None, parts=frozenset(Part) - {Part.BUDGET})
+    return report(analysis_of(path), {kind: str(file) for kind, file in files.items()}, options, module)
+
+
+def _names(text: str, label: str) -> list[str]:
+    """The words of a text that name a value, in full or with its middle left out."""
+    ends = re.compile(r"(.+)…(.+)")
+    words = {word.strip("(),.`") for word in text.split()} | set(text.split())
+    parts = [(word, ends.fullmatch(word)) for word in words]
+    return [
+        word
+        for word, cut in parts
+        if word == label or (cut and len(word) >= 18 and label.startswith(cut[1]) and label.endswith(cut[2]))
+    ]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_every_report_fits_and_names_its_values_and_lines(path: Path) -> None:
+    found = _report(path)
+    outline = report_outline(found)
+    for width in WIDTHS:
+        lines = list(terminal_lines(outline, found.dump, Terminal(width, has_colors=False)))
+        assert [line for line in lines if columns(line) > width] == []
+        text = "\n".join(lines)
+        for one in found.spaces:
+            labels = [found.dump.value_label(value) for value in one.peak.values[:20].tolist()] if one.peak else []
+            for label in labels:
+                names = _names(text, label)
+                assert [name for name in names if not any(_names(name, other) for other in {*labels} - {label})], label
+            for line in one.lines.lines if one.lines else ():
+                if line.frame and line.frame.line is not None:
+                    assert f"{line.frame.file.rpartition('/')[2]}:{line.frame.line}" in text
+        painted = "\n".join(terminal_lines(outline, found.dump, Terminal(width, has_colors=True)))
+        assert painted.count("\x1b[0m") > 5
+        assert _plain(painted) == text
+
+
+def test_wide_terminals_show_the_report_as_files_have_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the shapes are not shortened."""
+    for path in (SEED, SPLIT):
+        main(["report", str(path), "--part", "totals,peak,live,source"])
+        expected = capsys.readouterr().out.splitlines()
+        found = _report(path)
+        options = ReportOptions(top=20, parts=frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE}))
+        made = report(found.analysis, found.files, options, None)
+        assert list(terminal_lines(report_outline(made), found.dump, Terminal(400, has_colors=False))) == expected
+
+
+def test_narrow_terminals_move_columns_below_their_row() -> None:
+    found = _report(SPLIT)
+    lines = list(terminal_lines(report_outline(found), found.dump, Terminal(60, has_colors=False)))
+    start = lines.index("Live at the host memory peak: 4.21 MiB in 13 values at step")
+    assert lines[start : start + 7] == [
+        "Live at the host memory peak: 4.21 MiB in 13 values at step",
+        "  36 (ynn_fusion.1)",
+        "       size   share  value",
+        "   1.53 MiB  36.3 %  params_0__0_.1",
+        "      shape f32[784,512]{1,0}  live 0–37",
+        "      op_name params[0][0]",
+        "   1.53 MiB  36.3 %  dot",
+    ]
+
+
+# ---------------------------------------------------------------- fitting
+
+
+@pytest.mark.parametrize(
+    ("cut", "width", "expected"),
+    [
+        (Cut.START, 24, "…/programs.py:50"),
+        (Cut.START, 12, "…grams.py:50"),
+        (Cut.MIDDLE, 16, "/home…rams.py:50"),
+        (Cut.END, 10, "/home/use…"),
+        (Cut.START, 40, "/home/user/programs/programs.py:50"),
+    ],
+)
+def test_names_are_shortened_where_they_say_least(cut: Cut, width: int, expected: str) -> None:
+    assert shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text[-len(expected) :] == expected
+    assert columns(shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text) <= width
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 20, 33])
+def test_wrapped_lines_are_never_too_wide(width: int) -> None:
+    pieces = [
+        Piece("    the value ("),
+        Piece("loop_broadcast_multiply_fusion.12{0,1}", cut=Cut.MIDDLE),
+        Piece(") of"),
+        Piece(" 宽字符名称宽字符名称 "),
+        Piece("/a/path/with spaces/and_more/of_it.py:3", cut=Cut.START),
+        Piece(". " + "x" * 50),
+    ]
+    for hanging in (0, 2, 30):
+        lines = wrapped(pieces, width, hanging)
+        assert max(map(width_of, lines)) <= max(width, 4)
+
+
+def test_escape_sequences_of_a_dump_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "dump.txt"
+    path.write_text(SEED.read_text().replace("parallelize(func", "\x1b]0;evil\x07\x1b[31m\u202eparallelize(func"))
+    status, output, _ = _terminal(80, "report", str(path), "--part", "live,source", "--color", "never")
+    assert status == 0
+    assert "�" in output
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", output)
+
+
+# ---------------------------------------------------------------- real terminals
+
+
+def _terminal(width: int, *arguments: str, **environment: str) -> tuple[int, str, str]:
+    """Run a command on a terminal of this width; return its exit status, its output and its errors."""
+    pty, fcntl, termios = (pytest.importorskip(name) for name in ("pty", "fcntl", "termios"))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
+    command = [sys.executable, "-m", "xla_lens", *arguments]
+    variables = {**kept, "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color", **environment}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=variables) as process:
+        os.close(theirs)
+        output = b""
+        while True:
+            try:
+                read = os.read(ours, 65536)
+            except OSError:
+                break
+            if not read:
+                break
+            output += read
+        assert process.stderr
+        errors = process.stderr.read().decode()
+    os.close(ours)
+    return process.returncode, output.decode().replace("\r\n", "\n"), errors
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_width_is_that_of_the_terminal(width: int) -> None:
+    status, output, errors = _terminal(width, "report", str(PALLAS))
+    assert (status, errors) == (0, "")
+    widest = max(map(columns, _plain(output).splitlines()))
+    assert width - 20 < widest <= width
+    assert "\x1b[36m" in output
+    assert "\x1b]8" not in output
+    assert _terminal(width, "report", str(PALLAS), NO_COLOR="1")[1] == _plain(output)
+
+
+class _Stream(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("color", "environment", "has_colors"),
+    [
+        ("auto", {}, True),
+        ("auto", {"NO_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": ""}, True),
+        ("auto", {"TERM": "dumb"}, False),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ("never", {"FORCE_COLOR": "1"}, False),
+        ("always", {"NO_COLOR": "1"}, True),
+    ],
+)
+def test_colors_follow_the_option_the_environment_and_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, color: str, environment: dict[str, str], *, has_colors: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": "90", **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", _Stream())
+    terminal = find_terminal(color)
+    assert terminal
+    assert (terminal.width, terminal.has_colors) == (90, has_colors)
+
+
+def test_the_environment_sets_the_default_of_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_LENS_COLOR", "never")
+    assert parse_arguments(["check", "x"]).color == "never"
+    assert parse_arguments(["check", "x", "--color", "always"]).color == "always"
+
+
+def test_files_get_plain_text_unless_colors_are_forced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["report", str(SPLIT)])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    for options, variable in ((("--color", "always"), "0"), ((), "1")):
+        monkeypatch.setenv("FORCE_COLOR", variable)
+        main(["report", str(SPLIT), *options])
+        output = capsys.readouterr().out
+        assert "\x1b[36m" in output
+        assert max(map(columns, _plain(output).splitlines())) <= 60
+
+
+def test_links_lead_to_files_and_lines(tmp_path: Path) -> None:
+    program = tmp_path / "the program.py"
+    program.write_text("pass\n" * 90)
+    for file in SPLIT.parent.glob("module_0000*"):
+        text = file.read_text().replace("/home/user/programs/programs.py", str(program))
+        (tmp_path / file.name).write_text(text)
+    shown = ("report", str(tmp_path), "--part", "line,live")
+    (report_,) = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "xla_lens", *shown, "--output-format", "json"], capture_output=True, check=True
+        ).stdout
+    )
+    for environment, form in (
+        ({"TERM_PROGRAM": "vscode"}, r"vscode://file(?P<path>/.*):(?P<line>\d+)"),
+        ({"TERM": "xterm-kitty"}, r"file://[^/]*(?P<path>/.*)#(?P<line>\d+)"),
+        ({"TERM_PROGRAM": "WezTerm"}, r"file://[^/]*(?P<path>/.*)(?P<line>)"),
+    ):
+        links = LINK.findall(_terminal(100, *shown, **environment)[1])
+        places = {_plain(text): re.fullmatch(form, url) for url, text in links}
+        values = [value["name"] for value in report_["memory_spaces"][0]["live_at_peak"]]
+        for name in values[:20]:
+            place = places[name]
+            assert place, name
+            path, line = Path(unquote(place["path"])), place["line"]
+            assert path.is_file()
+            if line:
+                assert name in path.read_text().splitlines()[int(line) - 1]
+        sources = [place for text, place in places.items() if "program.py:" in text]
+        assert len(sources) >= 3
+        assert {unquote(place["path"]) for place in sources if place} == {str(program)}
+        if sources[0] and sources[0]["line"]:
+            assert {int(place["line"]) for place in sources if place} <= {50, 51, 57, 59}
+    assert "\x1b]8" not in _terminal(100, *shown, TERM_PROGRAM="vscode", NO_COLOR="1")[1]
+
+
+def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
+    status, output, _ = _terminal(60, "check", str(TPU.parent), str(SPLIT))
+    assert status == 0
+    lines = _plain(output).splitlines()
+    assert max(map(columns, lines)) <= 60
+    assert f"{SPLIT.name.removesuffix('-buffer-assignment.txt')}-live-range.txt:84:3" in "".join(
+        line.strip() for line in lines
+    )
