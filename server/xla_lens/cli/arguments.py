@@ -234,8 +234,8 @@ def _add_diff(commands: _Commands) -> None:
             type=_increase,
             action="append",
             default=[],
-            help=f"fail if {words} of HBM (on CPU: host memory) grew by more than this, such as 1% or 64MiB; vmem=1MiB "
-            "limits another memory space",
+            help=f"fail if {words} of HBM (on CPU: host memory) grew by more than this, such as 1%% or 64MiB; "
+            "vmem=1MiB limits another memory space",
         )
 
 
