@@ -14,7 +14,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column, Table
+from xla_lens.syntax.columns import NONE, Column, Table, place_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, li
     follow the names, because the rest of the lines is long.
     """
     dump, table = analysis.dump, module.columns.instructions
-    first, last = table.name_end.searchsorted((start, end + 1))
+    first, last = place_in(table.name_end, start), place_in(table.name_end, end + 1)
     names = [dump.name_number(module.name(row)) for row in range(first, last)]
     steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
     rows = np.flatnonzero(steps != NONE)[:limit]
@@ -98,7 +98,7 @@ def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, li
 
 def _rows(table: Table, start: int, end: int) -> Column:
     """The rows of a table that end between two bytes."""
-    first, last = table.end.searchsorted(start, "left"), table.end.searchsorted(end, "right")
+    first, last = place_in(table.end, start), place_in(table.end, end, "right")
     return np.arange(first, last)
 
 

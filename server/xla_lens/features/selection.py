@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from xla_lens.model.places.blocks import blocks
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, place_in
 from xla_lens.syntax.excerpt import nodes_at
 from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
@@ -18,7 +18,7 @@ def selection(file: DumpFile, offset: int, limit: int) -> list[tuple[int, int]]:
 
 def _around(file: DumpFile, offset: int) -> Iterator[tuple[int, int]]:
     data, used = file.document.data, file.columns.used_values
-    row = int(used.start.searchsorted(offset, "right")) - 1
+    row = place_in(used.start, offset, "right") - 1
     start, end = (int(column[row]) if row >= 0 else NONE for column in (used.instruction_start, used.instruction_end))
     if start != NONE and start <= offset <= end:
         yield from _within(data, start, end, offset)

@@ -8,7 +8,7 @@ order of the file. Names and shape indices are stored as numbers, rows of `FileC
 from dataclasses import fields
 from enum import IntEnum, IntFlag
 from struct import Struct
-from typing import Final, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,8 @@ class Table:
 
     @classmethod
     def of(cls, rows: bytes | bytearray) -> Self:
-        """Build the table from packed rows, eight bytes a cell."""
-        columns = np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T
-        return cls(*np.ascontiguousarray(columns))
+        """Build the table from packed rows, eight bytes a cell. Columns get 32 bits if their numbers fit."""
+        return cls(*map(_narrow, np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T))
 
     @classmethod
     def width(cls) -> int:
@@ -52,6 +51,18 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.start)
+
+
+def _narrow(column: Column) -> Column:
+    fits = column.max(initial=0) <= np.iinfo(np.int32).max and column.min(initial=0) >= np.iinfo(np.int32).min
+    return np.ascontiguousarray(column, np.int32 if fits else np.int64)
+
+
+def place_in(column: Column, number: int, side: Literal["left", "right"] = "left") -> int:
+    """Return where a number belongs in an ascending column, like `searchsorted`. For a number of another type, numpy
+    would convert the whole column. The number must fit the column.
+    """
+    return int(column.searchsorted(column.dtype.type(number), side))
 
 
 class Rows:

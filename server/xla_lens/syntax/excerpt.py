@@ -13,7 +13,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from xla_lens.syntax.columns import NONE, FileColumns
+from xla_lens.syntax.columns import NONE, FileColumns, place_in
 from xla_lens.syntax.hlo.words import Word, quoted_words
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 
@@ -53,7 +53,7 @@ def nodes_at(data: bytes, columns: FileColumns, offset: int) -> list[Word]:
 def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> tuple[int, int]:
     """The span of the lines that some bytes are on, extended to whole rows of the stack trace."""
     traces = columns.stack_traces
-    first, last = (int(row) - 1 for row in traces.start.searchsorted((start, end), "right"))
+    first, last = (place_in(traces.start, place, "right") - 1 for place in (start, end))
     if first >= 0 and start <= traces.end[first]:
         start = int(traces.start[first])
     if last >= 0:
@@ -65,8 +65,8 @@ def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> tupl
 def _instructions(columns: FileColumns, start: int, end: int) -> list[tuple[int, int]]:
     """The spans of the quoted instructions that some bytes touch, in the order of the file."""
     used = columns.used_values
-    first, last = used.start.searchsorted((start, end), "right")
-    rows = slice(max(0, int(first) - 1), int(last))
+    first, last = (place_in(used.start, place, "right") for place in (start, end))
+    rows = slice(max(0, first - 1), last)
     spans = zip(used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
     return [span for span in spans if span[0] != NONE and start <= span[1] and span[0] <= end]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
+from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import (
     allocation_kinds_agree,
     allocation_numbers_ascend,
@@ -98,6 +99,7 @@ def check(
     tainted.taint_values(dump.value_of_used_value[mixed])
     for number, one in enumerate(_CHECKS):
         findings += _unless_cancelled(one(dump, tainted), is_cancelled)
+        release_memory()
         report_progress((number + 1) / len(_CHECKS))
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)

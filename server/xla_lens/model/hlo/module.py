@@ -14,7 +14,7 @@ from xla_lens.model.hlo.references import References, read_references
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 
@@ -179,5 +179,5 @@ def operand_position(operand: bytes) -> tuple[bytes, bytes]:
 
 
 def _row_at(table: Table, offset: int) -> int:
-    row = int(table.start.searchsorted(offset, "right")) - 1
+    row = place_in(table.start, offset, "right") - 1
     return row if row >= 0 and offset <= table.end[row] else NONE

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, place_in
 from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
 from xla_lens.syntax.hlo.module import ModuleColumns
 
@@ -45,7 +45,7 @@ class References:
 
     def computations_between(self, start: int, end: int) -> tuple[Column, Column]:
         """Return where computations may be referred to between two bytes, in the order of the text, and their rows."""
-        rows = np.arange(*self.start.searchsorted((start, end)))
+        rows = np.arange(place_in(self.start, start), place_in(self.start, end))
         rows = rows[self.computation[rows] != NONE]
         return self.start[rows], self.computation[rows]
 
@@ -55,7 +55,7 @@ class References:
 
 
 def _rows(column: Column, order: Column, row: int) -> Column:
-    first, last = column.searchsorted((row, row + 1), sorter=order)
+    first, last = column.searchsorted(np.array((row, row + 1), column.dtype), sorter=order)
     return order[first:last]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses
+from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses, place_in
 
 
 class BlockKind(IntEnum):
@@ -68,7 +68,7 @@ def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[BlockKind, Col
 
 def _rows(table: Table, first: int, last: int) -> Column:
     """The rows of a table that start between two bytes, and the row before them."""
-    return np.arange(max(0, int(table.start.searchsorted(first)) - 1), int(table.start.searchsorted(last, "right")))
+    return np.arange(max(0, place_in(table.start, first) - 1), place_in(table.start, last, "right"))
 
 
 def _last_end(table: Table, first: Column, count: Column) -> Column:

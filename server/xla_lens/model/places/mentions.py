@@ -12,7 +12,7 @@ from xla_lens.model.places.places import live_range_steps, report_table_allocati
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, Table, place_in
 from xla_lens.syntax.hlo.lexical import reference_at
 
 
@@ -117,12 +117,12 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
         case Peak(row):
             return int(dump.peaks.step[row])
         case Value() | Instruction() if mention.role is Role.SCHEDULE:
-            return int(dump.schedule.step[dump.schedule.start.searchsorted(mention.start, "right") - 1])
+            return int(dump.schedule.step[place_in(dump.schedule.start, mention.start, "right") - 1])
     return None
 
 
 def _row_at(table: Table, offset: int) -> int:
-    row = int(table.start.searchsorted(offset, "right")) - 1
+    row = place_in(table.start, offset, "right") - 1
     return row if row >= 0 and offset <= table.end[row] else NONE
 
 
@@ -184,7 +184,7 @@ def _owner(dump: DumpSet, used_value: int) -> int:
 
 def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.used_values
-    row = int(table.start.searchsorted(offset, "right")) - 1
+    row = place_in(table.start, offset, "right") - 1
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
         return None
     text = dump.instruction_text(row)

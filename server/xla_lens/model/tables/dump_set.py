@@ -29,6 +29,7 @@ from xla_lens.syntax.columns import (
     Totals,
     UsedValues,
     Uses,
+    place_in,
 )
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
@@ -303,7 +304,7 @@ class DumpSet:
         of a tuple quotes the whole instruction.
         """
         rows, names = self.quoting_rows
-        first, last = names.searchsorted((name, name + 1))
+        first, last = place_in(names, name), place_in(names, name + 1)
         return list(map(int, rows[first:last]))
 
     @cached_property

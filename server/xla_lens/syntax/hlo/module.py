@@ -6,7 +6,8 @@ equal to the grammar.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -135,10 +136,8 @@ class _Reader:
 
     def read(self) -> ModuleColumns:
         table: bytes | None = None
-        data, ends = self._data, [*self._starts[1:], len(self._data)]
-        for number, (start, end) in enumerate(zip(self._starts, ends, strict=True)):
-            if number % _CHECK_INTERVAL == 0 and self._is_cancelled():
-                raise Cancelled
+        data = self._data
+        for start, end in self._lines():
             first = data[start] if start < end else 0
             if first in b" \t" and self._read_instruction(start, end):
                 continue
@@ -169,6 +168,14 @@ class _Reader:
             FileLocations.of(self._tables[b"FileLocations"].cells),
             StackFrames.of(self._tables[b"StackFrames"].cells),
         )
+
+    def _lines(self) -> Iterator[tuple[int, int]]:
+        """The starts of the lines and of those behind them."""
+        bounds = np.append(self._starts, len(self._data))
+        for first in range(0, len(self._starts), _CHECK_INTERVAL):
+            if self._is_cancelled():
+                raise Cancelled
+            yield from pairwise(bounds[first : first + _CHECK_INTERVAL + 1].tolist())
 
     def _read_instruction(self, start: int, end: int) -> bool:
         match = _INSTRUCTION.match(self._data, start, end)
@@ -219,7 +226,7 @@ _FIELDS: Final = {
 }
 
 
-def _line_starts(document: Document) -> list[int]:
+def _line_starts(document: Document) -> Column:
     """The starts of lines, without those inside a string: an instruction may continue there."""
     data, starts = document.data, document.line_starts
     is_within, count = np.zeros(len(starts), np.bool_), 0
@@ -233,5 +240,4 @@ def _line_starts(document: Document) -> list[int]:
         is_within[first : first + _CHECK_INTERVAL] = (quotes.searchsorted(rows - rows[0]) + count) % 2
         count += len(quotes)
     # With an odd number of quotation marks it is unknown which of them open a string.
-    found: list[int] = (starts[~is_within] if count % 2 == 0 else starts).tolist()
-    return found
+    return starts[~is_within] if count % 2 == 0 else starts

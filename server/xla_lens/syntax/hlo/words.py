@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from xla_lens.syntax.columns import Table
+from xla_lens.syntax.columns import Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, REFERENCE, STRING
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
@@ -114,7 +114,7 @@ def module_words(document: Document, columns: ModuleColumns, start: int, end: in
 
 def _rows(table: Table, start: int, end: int, *columns: str) -> Iterator[tuple[int, ...]]:
     """The rows of a table that touch some bytes: `start`, `end` and some other columns."""
-    first, last = table.start.searchsorted((start, end), "right").tolist()
+    first, last = (place_in(table.start, place, "right") for place in (start, end))
     rows = slice(max(0, first - 1), last)
     cells = (getattr(table, column)[rows].tolist() for column in ("start", "end", *columns))
     return (row for row in zip(*cells, strict=True) if row[1] >= start)

@@ -19,7 +19,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, place_in
 
 MOST_CANDIDATES: Final = 4000
 """Maximum number of values that the rules look at."""
@@ -230,7 +230,7 @@ class Facts:
     def operands(self, name: int) -> list[int]:
         """The values that an instruction reads."""
         order, names = self._uses_by_name
-        first, last = names.searchsorted((name, name + 1))
+        first, last = place_in(names, name), place_in(names, name + 1)
         used = self.dump.uses.value[order[first:last]]
         values = self.dump.value_of_used_value[used[used != NONE]]
         return list(dict.fromkeys(values[values != NONE].tolist()))
