@@ -22,7 +22,7 @@ def _short_chunks() -> Any:
     """Treat every message as long, and decode a few bytes at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_messages, "_LONG", 0)
-        patch.setattr(long_messages, "_CHUNK", 8)
+        patch.setattr(long_messages, "_CHUNK", 20)
         yield
 
 

@@ -20,7 +20,8 @@ _HEAD: Final = 1 << 16
 _TEXT: Final = re.compile(rb'"text"[ \t\r\n]*:[ \t\r\n]*"')
 _PLACEHOLDER: Final = "\N{OBJECT REPLACEMENT CHARACTER} text"
 _DECODER: Final = json.JSONDecoder()
-_BACKSLASH: Final = ord("\\")
+_LONGEST_ESCAPE: Final = 12
+"""Length of the longest sequence that must not be cut: two surrogates, such as ``\\ud83d\\ude80``."""
 
 
 class LongText(str):
@@ -63,17 +64,18 @@ def _decode_string(body: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _end_of_chunk(body: bytes, start: int) -> int:
-    """An offset before the escape sequence of a line end, where no other sequence and no character is cut in two."""
+    """An offset that cuts neither an escape sequence nor a pair of surrogates nor a character in two."""
     size = _CHUNK
     while start + size < len(body):
-        end = body.rfind(b"\\n", start + 1, start + size)
-        while end != -1:
-            backslashes = 0
-            while end - backslashes > start and body[end - backslashes - 1] == _BACKSLASH:
-                backslashes += 1
-            if backslashes % 2 == 0:
+        end = start + size
+        while end > start:
+            backslash = body.rfind(b"\\", max(start, end - _LONGEST_ESCAPE), end)
+            if backslash != -1:
+                end = backslash
+            elif body[end] & 0xC0 == 0x80:
+                end -= 1
+            else:
                 return end
-            end = body.rfind(b"\\n", start + 1, end)
         size *= 2
     return len(body)
 

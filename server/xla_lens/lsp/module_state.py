@@ -4,7 +4,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from xla_lens.files import LoadedModule, Stamp
 from xla_lens.lsp.loading import load_module_of
@@ -15,6 +17,9 @@ from xla_lens.text.document import Document
 
 logger = logging.getLogger(__name__)
 
+_GRACE: Final = 0.1
+"""Seconds in which the editor's first requests are answered before the module is read, unless one of them needs it."""
+
 
 class ModuleState:
     """The HLO module of one set, and the load in progress. Only the event loop touches it."""
@@ -23,6 +28,7 @@ class ModuleState:
         self._loaded: LoadedModule | None = None
         self._task: asyncio.Task[None] | None = None
         self._load: object = None
+        self._is_wanted = asyncio.Event()
         self.seconds = 0.0
         """Duration of the last load."""
 
@@ -62,6 +68,7 @@ class ModuleState:
 
     async def ready(self) -> HloModule | None:
         """Wait until no load is in progress and return the module."""
+        self._is_wanted.set()
         while self._task and self.is_loading:
             # Not awaited directly: cancelling the load must not cancel the waiting request.
             await asyncio.wait((self._task,))
@@ -69,6 +76,9 @@ class ModuleState:
 
     async def _read(self, path: Path, texts: Mapping[Path, Document], on_loaded: Callable[[], None]) -> None:
         self._load = load = object()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
+        self._is_wanted.clear()
         started = time.monotonic()
         try:
             loaded = await in_thread(load_module_of, path, texts, self._loaded, lambda: self._load is not load)

@@ -16,7 +16,7 @@ from xla_lens.lsp.server import Server
 from xla_lens.lsp.tasks import share_heap
 from xla_lens.lsp.transport import Transport
 
-SWITCH_SECONDS: Final = 0.001
+SWITCH_SECONDS: Final = 0.0002
 """Maximum time that a thread runs before the interpreter switches to another."""
 
 _FLUSH_SECONDS: Final = 1.0

@@ -62,7 +62,7 @@ def _rows(column: Column, order: Column, row: int) -> Column:
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
 _MAX_32_BIT: Final = 1 << 31
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 16
 """Bytes searched at once. The interpreter's lock is held that long."""
 
 
