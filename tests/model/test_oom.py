@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, facts, needs_shared_dumps
+from samples import DUMPS, PALLAS, SHARED_DUMPS, analysis_of, assignments, facts, needs_shared_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import (
     MOST_CHOICES,
@@ -163,6 +163,22 @@ def test_spill_slots_are_no_value() -> None:
     )
     join = join_oom(message(text), analysis_of(MLP))
     assert (join.color, join.buffers[0].values, join.buffers[0].by) == (1, (), None)
+
+
+def test_kernel_that_needs_too_much_scratch_memory_is_found() -> None:
+    """Its result is a tuple. What it needs is not the size of that."""
+    values = next(PALLAS.parent.glob("*-buffer-assignment-values.txt")).read_text()
+    instruction = re.search(r"^ from instruction: %((splash_mha\S+) = .*?\) custom-call)\(", values, re.MULTILINE)
+    assert instruction
+    found = message(
+        f"Ran out of memory in memory space vmem while allocating on stack for %{instruction[1]}(%a). Scoped "
+        "allocation with size 36.25M and limit 32.00M exceeded scoped vmem limit by 4.25M."
+    )
+    (match,) = join_oom(found, analysis_of(PALLAS)).buffers
+    ids_of_name = {row.id for row in rows_of(PALLAS) if row.name == instruction[2]}
+    assert ids_of_name
+    assert set(ids(analysis_of(PALLAS), match.values)) <= ids_of_name
+    assert (match.by, match.is_other_size) == (MatchedBy.NAME, False)
 
 
 @pytest.mark.parametrize("path", [*TPUS, *GPUS], ids=lambda path: f"{path.parent.name}-{path.name[:30]}")

@@ -199,6 +199,40 @@ def test_sentence_is_read_through_terminals_and_loggers(text: str, expected: dic
         assert fields_of(message, set(expected)) == expected, wrapped
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Ran out of memory in memory space vmem while allocating on stack for %k.1 = "
+            "(bf16[8,128]{1,0:T(8,128)(2,1)}, f32[8]{0:T(128)}) custom-call(%a). Scoped allocation with size "
+            "36.25M and limit 32.00M exceeded scoped vmem limit by 4.25M.",
+            OomBuffer(name="k.1", shape="(bf16[8,128]{1,0:T(8,128)(2,1)}, f32[8]{0:T(128)})"),
+        ),
+        (
+            "Allocation (size=512) would exceed memory (size=256) :: #allocation7 [shape = "
+            "'u8[4,128]{1,0:T(8,128)(4,1)}', space=hbm, size = 0xffffffffffffffff, "
+            "tag = 'output of xor_fusion.2@{1}'] :: <no-hlo-instruction>",
+            OomBuffer(
+                name="xor_fusion.2",
+                shape="u8[4,128]{1,0:T(8,128)(4,1)}",
+                size=printed_size("512"),
+                tag="output of xor_fusion.2@{1}",
+            ),
+        ),
+        # XLA's docs/errors/error_1001.md of January 2026: the scratch memory of a kernel.
+        (
+            "Allocation (size=134217728) would exceed memory (size=67108864) :: #allocation25 [shape = "
+            "'u8[134217728]{0}', space=vmem, size = 0x8000000, "
+            "tag = 'scoped memory for gather_kernel.2'] :: gather_kernel.2",
+            OomBuffer(name="gather_kernel.2", tag="scoped memory for gather_kernel.2"),
+        ),
+    ],
+)
+def test_buffer_in_a_sentence_is_read(text: str, expected: OomBuffer) -> None:
+    (message,) = read(text)
+    assert message.buffers == (expected,)
+
+
 def test_list_of_a_tpu_is_read() -> None:
     (message,) = read(TPU_LIST)
     assert (message.kind, message.line, message.space, message.is_cut_off) == (OomKind.COMPILE, 4, "hbm", False)

@@ -142,6 +142,7 @@ def _sentence(text: str) -> re.Pattern[str]:
 
 
 _NAME: Final = r"[\w.-]{1,500}"
+_SHAPE: Final = r"\((?:[^()]|\([^()]{0,200}\)){0,2000}\)|\S{1,500}"
 
 _SENTENCES: Final = tuple(
     (kind, _sentence(text))
@@ -149,7 +150,7 @@ _SENTENCES: Final = tuple(
         (
             OomKind.SCOPED,
             rf"Ran out of memory in memory space (?P<space>\w+) while allocating on stack for %?(?P<subject>{_NAME})"
-            r"(?: = (?P<shape>\S{1,500}))?(?:(?:(?!Ran out of)[\s\S]){0,9000}?"
+            rf"(?: = (?P<shape>{_SHAPE}))?(?:(?:(?!Ran out of)[\s\S]){{0,9000}}?"
             r" Scoped allocation with size <needed> and limit <capacity> exceeded scoped \w+ limit(?: by <excess>)?)?",
         ),
         (
@@ -273,9 +274,16 @@ def _message(kind: OomKind, match: re.Match[str], line: LogLine, before: str, bo
     space = words.get("space") or body.space or ("hbm" if body.capacity else None)
     buffers = body.buffers
     if words.get("shape"):
-        tag = words.get("tag")
-        name = words.get("subject") or (_TAGGED.search(tag) or {0: None})[0] if tag else words.get("subject")
-        own = OomBuffer(size=exact.get("needed"), shape=words["shape"], name=name, tag=tag)
+        tag = words.get("tag") or ""
+        tagged = _TAGGED.search(tag)
+        # The scratch memory of an instruction is not the buffer that it defines.
+        is_scratch = kind is OomKind.SCOPED or tag.startswith("scoped")
+        own = OomBuffer(
+            size=None if is_scratch else exact.get("needed"),
+            shape=None if tag and is_scratch else " ".join(words["shape"].split()),
+            name=tagged[0] if tagged else words.get("subject"),
+            tag=tag or None,
+        )
         buffers = (own, *buffers)
     return OomMessage(
         kind=kind,
