@@ -21,7 +21,7 @@ from xla_lens.syntax.columns import NONE, Column
 
 
 class Level(IntEnum):
-    """What two values have in common, from strict to lenient. All levels include the index in a tuple."""
+    """What two values have in common, from strict to lenient. Most levels include the index in a tuple."""
 
     SAME = 0
     """Name without numbers, opcode, shape with layout, op_name and source line."""
@@ -34,13 +34,13 @@ class Level(IntEnum):
     SHAPE = 4
     """Opcode and op_name; the shapes differ."""
     OPCODE = 5
-    """Op_name and shape; the opcodes differ."""
+    """Op_name and shape; the opcodes or the indices in a tuple differ."""
     NEIGHBORS = 6
     """Opcode, shape, and a matched value that it reads or is read for."""
     FOLDED = 7
     """Opcode, shape, and op_name without numbers."""
     SIMILAR = 8
-    """Opcode and shape, between the same matched values."""
+    """Shape, and opcode or the last part of the op_name, between the same matched values."""
 
 
 class Confidence(IntEnum):
@@ -103,12 +103,14 @@ _LEVELS: Final = (
     (Level.PARAMETER, ("parameter",), ("parameter",)),
     (Level.SHAPE, ("index", "opcode", "op_name"), ("op_name",)),
     (Level.OPCODE, ("index", "bare_shape", "op_name"), ("op_name", "bare_shape")),
+    (Level.OPCODE, ("bare_shape", "op_name"), ("op_name", "bare_shape")),
 )
 """The traits that pair values at each level, and those of them that have to be known."""
 
 _LENIENT_LEVELS: Final = (
     (Level.FOLDED, ("index", "opcode", "bare_shape", "folded_op_name"), ("folded_op_name",)),
     (Level.FOLDED, ("index", "opcode", "folded_op_name"), ("folded_op_name",)),
+    (Level.SIMILAR, ("bare_shape", "operation"), ("bare_shape", "operation")),
     (Level.SIMILAR, ("index", "opcode", "bare_shape"), ("bare_shape",)),
 )
 """The levels that pair values only between those that are already matched."""
