@@ -63,4 +63,4 @@ def test_most_bytes_at_the_peaks_of_all_releases_are_matched() -> None:
                 all_bytes += both
     assert count > 100
     assert {program for _, program, *_ in misses} == _DIFFERENT, misses
-    assert matched_bytes >= 0.99 * all_bytes
+    assert matched_bytes >= 0.98 * all_bytes
