@@ -17,7 +17,10 @@ from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, needs_shared_dumps
 from xla_lens.cli.main import main
 from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.oom.messages import OomKind
+from xla_lens.render.oom import OomReport, oom_outline
+from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.terminal import Terminal
+from xla_lens.syntax.oom.messages import OomKind, read_oom_log
 
 LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
 """The message of the collection's out-of-memory set."""
@@ -155,6 +158,13 @@ def test_lists_are_shown_as_tables(
     log.write_text(text)
     _, out, _ = run(capsys, "oom", log)
     assert set(lines) <= {line.rstrip() for line in out.splitlines()}, out
+
+
+def test_source_lines_are_links_where_terminals_have_them() -> None:
+    log = read_oom_log([TPU_LIST.encode()])
+    outline = oom_outline(OomReport("log", log, (None,) * len(log.messages), (), None))
+    terminal = Terminal(100, True, lambda path, line: f"file://{path}#{line}")
+    assert "file:///home/user/model.py#1059" in "".join(terminal_lines(outline, None, terminal))
 
 
 def test_list_that_is_cut_off_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
@@ -286,7 +287,8 @@ def _source(buffer: OomBuffer) -> Text:
     if not buffer.source_file:
         return ""
     name = re.split(r"[/\\]", buffer.source_file)[-1]
-    return Name(name if buffer.source_line is None else f"{name}:{buffer.source_line}", role=Role.SOURCE)
+    frame = StackFrame(buffer.source_file, buffer.source_line)
+    return Name(name if frame.line is None else f"{name}:{frame.line}", role=Role.SOURCE, frame=frame)
 
 
 def _padding(buffer: OomBuffer) -> str:
