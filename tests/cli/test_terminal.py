@@ -19,7 +19,7 @@ from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
-from xla_lens.render.report import report_outline
+from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.terminal import terminal_lines
 from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
 from xla_lens.syntax.file_names import FileKind

@@ -11,9 +11,9 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
-from xla_lens.render.report import report_markdown
 from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table, headers
 from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.outline import report_markdown
 from xla_lens.syntax.file_names import FileKind
 
 HOSTILE = [

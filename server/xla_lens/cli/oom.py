@@ -19,8 +19,8 @@ from xla_lens.files import DamagedFile, SetFiles, log_blocks
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import Candidate, choose_dumps, device_capacity
 from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
-from xla_lens.render.report import report_outline
 from xla_lens.render.report.data import report_data
+from xla_lens.render.report.outline import report_outline
 from xla_lens.syntax.file_names import module_name
 from xla_lens.syntax.oom.messages import OomLog, read_oom_log
 

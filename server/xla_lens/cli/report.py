@@ -16,23 +16,26 @@ from xla_lens.features.report.options import (
     report_options,
 )
 from xla_lens.package_files import page_sources
-from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.report import missing_step, report_outline
-from xla_lens.render.report.data import report_data
 
 
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.output_format == "html":
+        from xla_lens.render.memory_map.page import memory_map_page
+
         loaded = _only_set(arguments.paths)
         print_page("\n".join(memory_map_page(loaded.analysis, loaded.module(), *page_sources())))
         return int(not loaded.analysis.is_sound)
     options = options_of(arguments)
     reports = _reports(find_dumps(arguments.paths), options)
     if arguments.output_format == "json":
+        from xla_lens.render.report.data import report_data
+
         found = [(report_data(one), one.is_sound) for one in reports]
         print_json([data for data, _ in found])
         return int(not all(is_sound for _, is_sound in found))
+    from xla_lens.render.report.outline import report_outline
+
     is_sound = True
     terminal = find_terminal(arguments.color)
     for number, one in enumerate(reports):
@@ -49,6 +52,8 @@ def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
         one = report_of(loaded, options)
         is_step_known |= one.has_step
         if options.at_step is not None and not is_step_known and number == len(found.files):
+            from xla_lens.render.report.outline import missing_step
+
             raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
         yield one
 

@@ -8,8 +8,6 @@ import json
 import re
 from typing import Any, Final
 
-from xla_lens.text.positions import encode
-
 _LONG: Final = 1 << 21
 """Messages with fewer bytes are decoded at once."""
 
@@ -32,6 +30,8 @@ class LongText(str):
 
 def utf8(text: str) -> bytes:
     """Return a text of a message in UTF-8."""
+    from xla_lens.text.positions import encode
+
     return text.data if isinstance(text, LongText) else encode(text)
 
 
@@ -50,6 +50,9 @@ def decode(body: bytes) -> Any:
 
 def _decode_string(body: bytes, start: int) -> tuple[bytes, int]:
     """The string of a JSON text that starts behind the quote before `start`, and the offset of the quote behind it."""
+    # Imported here, because it imports numpy, for which the answer to `initialize` does not wait.
+    from xla_lens.text.positions import encode
+
     parts: list[bytes] = []
     while True:
         end = _end_of_chunk(body, start)

@@ -22,9 +22,9 @@ from xla_lens.records import dataclass
 from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
-from xla_lens.render.report import missing_step, report_markdown, report_outline
 from xla_lens.render.report.allocations import history_section
 from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.report.outline import missing_step, report_markdown, report_outline
 from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link

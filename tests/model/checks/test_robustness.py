@@ -14,7 +14,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.findings import MAXIMUM_RELATED
 from xla_lens.render.messages import message, related_message
-from xla_lens.render.report import report_text
+from xla_lens.render.report.outline import report_text
 
 _PATHS = [DUMPS / fact["file"] for fact in facts(DUMPS)]
 _ROUNDS = 12

@@ -2,31 +2,20 @@
 
 A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
 JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
-`render/report`, list them in `render/report/__init__.py`, and add its JSON to `render/report/data.py` and
-`docs/report.schema.json`.
+`render/report`, list them in `render/report/outline.py`, and add its JSON to `render/report/data.py` and
+`docs/report.schema.json`. What only one part needs is imported where that part is made, so that no report waits for
+the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from xla_lens.features.report.options import Part, ReportOptions
-from xla_lens.model.advice.actions import Advice
-from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.alive import Ending, last_uses
-from xla_lens.model.advice.budget import BudgetPlan, smallest_set
-from xla_lens.model.advice.donation import Donation, find_donation
-from xla_lens.model.advice.next_peak import next_peaks
-from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import LineBytes, bytes_by_line
-from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
-from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -36,6 +25,17 @@ from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
+
+if TYPE_CHECKING:
+    from xla_lens.model.advice.actions import Advice
+    from xla_lens.model.advice.alive import Ending
+    from xla_lens.model.advice.budget import BudgetPlan
+    from xla_lens.model.advice.donation import Donation
+    from xla_lens.model.advice.padding import PaddingAtStep
+    from xla_lens.model.attribution.bytes_by_line import LineBytes
+    from xla_lens.model.attribution.bytes_by_op import BytesByOp
+    from xla_lens.model.hlo.module import HloModule
+    from xla_lens.model.memory.allocation_history import AllocationHistory, Arena
 
 # ---------------------------------------------------------------- facts
 
@@ -70,7 +70,7 @@ class LineReport:
 
     size_bytes: int
     count: int
-    lines: tuple[LineBytes, ...]
+    lines: "tuple[LineBytes, ...]"
     rest_bytes: int
     unresolved_bytes: int
     without_source: tuple[KindBytes, ...]
@@ -88,14 +88,14 @@ class PeakWithout:
     freed_bytes: int
     next_peak_bytes: int
     next_peak_step: int | None
-    ending: Ending | None
+    ending: "Ending | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddingReport:
     """The padding among the bytes at the peak. `biggest` are rows of `at_peak`, at most `top`, most padding first."""
 
-    at_peak: PaddingAtStep
+    at_peak: "PaddingAtStep"
     biggest: tuple[int, ...]
 
 
@@ -103,8 +103,8 @@ class PaddingReport:
 class ArenaReport:
     """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
 
-    arena: Arena
-    history: AllocationHistory
+    arena: "Arena"
+    history: "AllocationHistory"
     history_rows: Column | None
 
 
@@ -122,11 +122,11 @@ class SpaceReport:
     live_at_printed_peak: int | None
     at_step: LiveSet | None
     lines: LineReport | None
-    sources: BytesByOp | None
+    sources: "BytesByOp | None"
     alive: tuple[PeakWithout, ...]
     padding: PaddingReport | None
     arenas: tuple[ArenaReport, ...]
-    budget: BudgetPlan | None
+    budget: "BudgetPlan | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,8 +144,8 @@ class Report:
     warrants: Warrants
     left_out: tuple[Part, ...]
     printed_peak: PrintedPeak | None
-    donation: Donation | None
-    advice: Advice | None
+    donation: "Donation | None"
+    advice: "Advice | None"
     spaces: tuple[SpaceReport, ...]
 
     @property
@@ -225,7 +225,7 @@ class Report:
 
 
 def report(
-    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: HloModule | None = None
+    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: "HloModule | None" = None
 ) -> Report:
     """Return the report of a dump set whose files have the labels `files`.
 
@@ -254,7 +254,7 @@ def report(
         warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
         printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
         donation=_donation(analysis.dump) if Part.DONATION in parts else None,
-        advice=advise(analysis, module, DEFAULT_COLOR, options.budget_bytes) if Part.ADVICE in parts else None,
+        advice=_advice(analysis, module, options.budget_bytes) if Part.ADVICE in parts else None,
         spaces=spaces,
     )
 
@@ -286,7 +286,7 @@ def is_warranted(part: Part, warrants: Warrants) -> bool:
     return warrants.of(*_EXACT.get(part, ())).is_exact and warrants.of(*_KNOWN.get(part, ())).is_known
 
 
-def _module_gaps(module: HloModule | None) -> Iterator[Gap]:
+def _module_gaps(module: "HloModule | None") -> Iterator[Gap]:
     if module is not None and module.is_cut_off:
         yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.CUT_OFF, FileKind.HLO)
 
@@ -298,7 +298,7 @@ def _missing_module(spaces: tuple[SpaceReport, ...]) -> Iterator[Gap]:
 
 
 def _space(
-    one: Report, parts: frozenset[Part], module: HloModule | None, space: MemorySpace, at_step: int | None
+    one: Report, parts: frozenset[Part], module: "HloModule | None", space: MemorySpace, at_step: int | None
 ) -> SpaceReport:
     analysis, dump, options = one.analysis, one.dump, one.options
     is_known = space.live_bound is not Bound.UNKNOWN
@@ -311,7 +311,7 @@ def _space(
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
         at_step=live_set(dump, space, at_step) if at_step is not None and is_known else None,
         lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
-        sources=bytes_by_op(dump, step, space.color) if Part.SOURCE in at_peak else None,
+        sources=_sources(dump, space, step) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
         arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & parts else (),
@@ -324,7 +324,9 @@ def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
     return LiveSet(step, space.live.at(step), live_in_space(dump, step, space.color))
 
 
-def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
+def _lines(dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: int, top: int | None) -> LineReport:
+    from xla_lens.model.attribution.bytes_by_line import bytes_by_line
+
     found = bytes_by_line(dump, module, step, space.color)
     lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
     return LineReport(
@@ -337,7 +339,15 @@ def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: in
     )
 
 
-def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color: int) -> tuple[KindBytes, ...]:
+def _sources(dump: DumpSet, space: MemorySpace, step: int) -> "BytesByOp":
+    from xla_lens.model.attribution.bytes_by_op import bytes_by_op
+
+    return bytes_by_op(dump, step, space.color)
+
+
+def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, color: int) -> tuple[KindBytes, ...]:
+    from xla_lens.model.attribution.owned import owned_bytes
+
     values = [value for line in lines if line.frame is None for value in line.values]
     if not values:
         return ()
@@ -353,6 +363,9 @@ def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color:
 
 def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
     """Values live at the peak; those that would lower it most come first."""
+    from xla_lens.model.advice.alive import last_uses
+    from xla_lens.model.advice.next_peak import next_peaks
+
     peaks = next_peaks(analysis.dump, analysis.memory, space.color)
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
@@ -363,6 +376,9 @@ def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[Pea
 
 
 def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> PaddingReport:
+    from xla_lens.model.advice.padding import padding_at
+    from xla_lens.model.attribution.owned import owned_bytes
+
     values, owned = owned_bytes(dump, step, space.color)
     padding = padding_at(dump, values, owned)
     order = np.lexsort((values, -padding.padding_bytes))
@@ -370,6 +386,8 @@ def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> P
 
 
 def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
+    from xla_lens.model.memory.allocation_history import allocation_history, arenas
+
     found: list[ArenaReport] = []
     for arena in arenas(analysis.dump, analysis.memory):
         if arena.color == space.color:
@@ -379,12 +397,22 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
     return tuple(found)
 
 
-def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetPlan | None:
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> "BudgetPlan | None":
     if budget_bytes is None or space.color != DEFAULT_COLOR:
         return None
+    from xla_lens.model.advice.budget import smallest_set
+
     return smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes)
 
 
-def _donation(dump: DumpSet) -> Donation | None:
+def _donation(dump: DumpSet) -> "Donation | None":
+    from xla_lens.model.advice.donation import find_donation
+
     donation = find_donation(dump)
     return donation if donation.is_known else None
+
+
+def _advice(analysis: Analysis, module: "HloModule | None", budget_bytes: int | None) -> "Advice | None":
+    from xla_lens.model.advice.advise import advise
+
+    return advise(analysis, module, DEFAULT_COLOR, budget_bytes)

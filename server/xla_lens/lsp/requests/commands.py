@@ -36,8 +36,8 @@ from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.names import unknown_name
 from xla_lens.render.numbers import parse_size, shortened
-from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
+from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import decode

@@ -96,7 +96,7 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     tables = columns.report_tables
     if len(tables) and tables.rest[-1] == NONE and tables.end[-1] >= file.document.content_end:
         values = dump.values_of_allocation(report_table_allocation(dump, tables, len(tables) - 1))
-        if tables.row_count[-1] < len(np.unique(dump.values.offset[values])):
+        if tables.row_count[-1] < len(distinct(dump.values.offset[values])):
             return True
     listed = columns.report_allocations
     if len(listed) and listed.cumulative_start[-1] == NONE and listed.end[-1] > np.append(NONE, tables.end)[-1]:
@@ -196,7 +196,7 @@ def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding
         first, count = int(tables.first_row[table]), int(tables.row_count[table])
         found = list(_table(dump, file, np.arange(first, first + count), allocation))
         yield from found
-        shown, rest = len(np.unique(dump.values.offset[values])), max(int(tables.rest[table]), 0)
+        shown, rest = len(distinct(dump.values.offset[values])), max(int(tables.rest[table]), 0)
         if not found and tainted.is_whole(file) and count + rest != shown:
             place = row_place(file, tables, table)
             if tables.rest[table] != NONE:

@@ -19,7 +19,7 @@ from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
+from xla_lens.model.tables.lookup import distinct, distinct_pairs, first_rows, found, taken
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -197,7 +197,7 @@ def _renamed_steps(dump: DumpSet) -> Column:
     idle = np.flatnonzero(~is_mentioned[dump.schedule.name])
     steps, first, count = np.unique(dump.schedule.step[idle], return_index=True, return_counts=True)
     place = found(steps, dump.live_ranges.start_step)
-    name, place = np.unique(np.stack((dump.live_ranges.name, place))[:, place != NONE], axis=1)
+    name, place = distinct_pairs(np.stack((dump.live_ranges.name, place))[:, place != NONE])
     idle_starts = np.bincount(name, count[place], len(dump.names))
     # Parameters start with their computation instead of at their own step. Without a start at an idle row, the only
     # idle row is the candidate.

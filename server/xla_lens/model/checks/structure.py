@@ -146,7 +146,7 @@ def _second_positions(file: DumpFile) -> Column:
 
 def used_values_before_gaps(dump: DumpSet) -> Column:
     """The used values that also hold the rows of the next one, whose header is missing."""
-    return np.unique(dump.positions.value[_second_positions(dump.used)]) if dump.used else np.zeros(0, np.int64)
+    return distinct(dump.positions.value[_second_positions(dump.used)]) if dump.used else np.zeros(0, np.int64)
 
 
 # ---------------------------------------------------------------- the end of a file

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
-from xla_lens.model.tables.lookup import as_rows, distinct
+from xla_lens.model.tables.lookup import as_rows, distinct, distinct_pairs
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.texts import cells, column
@@ -94,7 +94,7 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
         before, after = _partners(slots)
     row = np.arange(len(slots))
     pairs = np.concatenate((np.stack((row, before)), np.stack((after, row))), axis=1)
-    later, earlier = slots.value[np.unique(pairs[:, pairs.min(axis=0) != NONE], axis=1)]
+    later, earlier = slots.value[distinct_pairs(pairs[:, pairs.min(axis=0) != NONE])]
     return list(zip(later.tolist(), earlier.tolist(), strict=True))
 
 

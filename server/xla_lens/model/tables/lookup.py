@@ -57,3 +57,10 @@ def distinct(keys: Column) -> Column:
     keys = np.sort(keys)
     found: Column = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
     return found
+
+
+def distinct_pairs(pairs: Column) -> Column:
+    """Return the distinct columns of two rows in ascending order."""
+    # Without counts, `np.unique` imports `numpy.ma`, which takes longer than all checks of a small dump.
+    found: Column = np.unique(pairs, axis=1, return_counts=True)[0]
+    return found

@@ -1,25 +1,26 @@
-"""Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate."""
+"""Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate.
+
+What only one part needs is imported there, so that no report waits for the others.
+"""
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.advice.actions import Action, Advice, Buffers
-from xla_lens.model.advice.alive import Reason
-from xla_lens.model.advice.budget import BudgetPlan
-from xla_lens.model.advice.donation import Donation, Fit
-from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.bytes_by_line import LineBytes
-from xla_lens.model.attribution.bytes_by_op import BytesNode
-from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
-from xla_lens.render.messages.data import finding_data
-from xla_lens.render.report.values import op_name, reader_names, shape_text
 from xla_lens.syntax.columns import NONE, Column
+
+if TYPE_CHECKING:
+    from xla_lens.model.advice.actions import Action, Advice, Buffers
+    from xla_lens.model.advice.budget import BudgetPlan
+    from xla_lens.model.advice.donation import Donation
+    from xla_lens.model.attribution.bytes_by_line import LineBytes
+    from xla_lens.model.attribution.bytes_by_op import BytesNode
+    from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 
 
 def report_data(report: Report) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "complete": warrants.is_complete,
         "incomplete": [_gap(gap) for gap in warrants.gaps],
         "left_out": [part.value for part in report.left_out],
-        "findings": [finding_data(finding) for finding in report.analysis.findings],
+        "findings": _findings(report),
         "instructions": _known(report.instruction_count, warrants.of(Quantity.SCHEDULE).bound),
         "values": _known(report.value_count, warrants.of(Quantity.VALUES).bound),
         "allocations": _known(report.allocation_count, warrants.of(Quantity.RESERVED).bound),
@@ -163,6 +164,8 @@ def _names(dump: DumpSet, values: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
+    from xla_lens.render.report.values import op_name, shape_text
+
     table = dump.values
     return [
         {
@@ -197,6 +200,14 @@ def _ids(dump: DumpSet, values: tuple[int, ...]) -> list[int]:
 # ---------------------------------------------------------------- parts
 
 
+def _findings(report: Report) -> list[dict[str, Any]]:
+    if not report.analysis.findings:
+        return []
+    from xla_lens.render.messages.data import finding_data
+
+    return [finding_data(finding) for finding in report.analysis.findings]
+
+
 def _printed_peak(printed: PrintedPeak) -> dict[str, Any]:
     return {
         "listed": printed.listed and asdict(printed.listed),
@@ -205,7 +216,7 @@ def _printed_peak(printed: PrintedPeak) -> dict[str, Any]:
     }
 
 
-def _line(dump: DumpSet, line: LineBytes) -> dict[str, Any]:
+def _line(dump: DumpSet, line: "LineBytes") -> dict[str, Any]:
     frame = line.frame
     return {
         "file": frame.file if frame else None,
@@ -220,7 +231,7 @@ def _line(dump: DumpSet, line: LineBytes) -> dict[str, Any]:
     }
 
 
-def _node(dump: DumpSet, node: BytesNode) -> dict[str, Any]:
+def _node(dump: DumpSet, node: "BytesNode") -> dict[str, Any]:
     return {
         "name": node.name,
         "size_bytes": node.size_bytes,
@@ -232,6 +243,9 @@ def _node(dump: DumpSet, node: BytesNode) -> dict[str, Any]:
 
 
 def _alive(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
+    from xla_lens.model.advice.alive import Reason
+    from xla_lens.render.report.values import reader_names
+
     ending = without.ending
     return {
         **_name(dump, without.value),
@@ -258,6 +272,9 @@ def _padding(dump: DumpSet, one: SpaceReport) -> dict[str, Any] | None:
 
 
 def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, Any]:
+    from xla_lens.model.advice.padding import padding_of
+    from xla_lens.render.report.values import shape_text
+
     padding = padding_of(dump, value)
     return {
         **_name(dump, value),
@@ -286,7 +303,7 @@ def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
     }
 
 
-def _history(dump: DumpSet, history: AllocationHistory, rows: Column) -> list[dict[str, Any]]:
+def _history(dump: DumpSet, history: "AllocationHistory", rows: Column) -> list[dict[str, Any]]:
     columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
     return [
         {
@@ -300,7 +317,7 @@ def _history(dump: DumpSet, history: AllocationHistory, rows: Column) -> list[di
     ]
 
 
-def _intervals(intervals: Intervals | None, less: int) -> list[tuple[int, int]]:
+def _intervals(intervals: "Intervals | None", less: int) -> list[tuple[int, int]]:
     """Pairs of start and end. Ends are exclusive if `less` is 0, inclusive if it is 1."""
     return _pairs(intervals.start, intervals.end - less) if intervals is not None else []
 
@@ -309,7 +326,7 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def _budget(dump: DumpSet, plan: BudgetPlan, top: int | None) -> dict[str, Any]:
+def _budget(dump: DumpSet, plan: "BudgetPlan", top: int | None) -> dict[str, Any]:
     return {
         "budget_bytes": plan.budget_bytes,
         "is_reached": plan.is_reached,
@@ -322,7 +339,9 @@ def _budget(dump: DumpSet, plan: BudgetPlan, top: int | None) -> dict[str, Any]:
     }
 
 
-def _donation(report: Report, donation: Donation) -> dict[str, Any]:
+def _donation(report: Report, donation: "Donation") -> dict[str, Any]:
+    from xla_lens.model.advice.donation import Fit
+
     dump, top = report.dump, report.options.top
     return {
         "donated_count": len(donation.donated),
@@ -362,7 +381,7 @@ def _donation(report: Report, donation: Donation) -> dict[str, Any]:
     }
 
 
-def _advice(report: Report, advice: Advice) -> dict[str, Any]:
+def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
     budget = advice.budget
     return {
         "color": advice.color,
@@ -394,7 +413,7 @@ def _advice(report: Report, advice: Advice) -> dict[str, Any]:
     }
 
 
-def _action(dump: DumpSet, action: Action) -> dict[str, Any]:
+def _action(dump: DumpSet, action: "Action") -> dict[str, Any]:
     return {
         "rule": action.rule,
         "certainty": action.certainty,
@@ -407,7 +426,7 @@ def _action(dump: DumpSet, action: Action) -> dict[str, Any]:
     }
 
 
-def _group(dump: DumpSet, group: Buffers) -> dict[str, Any]:
+def _group(dump: DumpSet, group: "Buffers") -> dict[str, Any]:
     return {
         "count": group.count,
         "shape": group.shape,

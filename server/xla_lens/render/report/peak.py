@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-
 from xla_lens.features.report.facts import LiveSet, Report, SpaceReport
 from xla_lens.features.report.options import Part
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
@@ -45,7 +44,7 @@ def totals_sections(report: Report) -> Sections:
         return ()
     allocations, kinds = report.dump.allocations, allocation_kinds(report.dump)
     is_in_space = [allocations.color == one.space.color for one in report.spaces]
-    present = list(dict.fromkeys(kind for here in is_in_space for kind in np.unique(kinds[here]).tolist()))
+    present = list(dict.fromkeys(kind for here in is_in_space for kind in distinct(kinds[here]).tolist()))
     rows: list[tuple[Text, ...]] = []
     for one, here in zip(report.spaces, is_in_space, strict=True):
         sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)

@@ -1,0 +1,123 @@
+"""Reports as text and as Markdown: which parts they have, in which order."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.warrants import Quantity
+from xla_lens.render.numbers import counted
+from xla_lens.render.report.actions import advice_sections
+from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
+from xla_lens.render.report.allocations import arenas_sections
+from xla_lens.render.report.answer import answer
+from xla_lens.render.report.blocks import Command, Name, Outline, Role, Section, Sections, Text
+from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.peak import (
+    curve_sections,
+    live_at_peak_sections,
+    live_at_step_sections,
+    peak_sections,
+    printed_peak_sections,
+    totals_sections,
+)
+from xla_lens.render.report.sources import line_sections, source_sections
+from xla_lens.render.report.text import Layout, text_lines
+from xla_lens.render.report.values import steps_text
+from xla_lens.render.warrants import bounded, bounded_size, gap_lines
+
+_USER_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
+    line_sections,
+    live_at_peak_sections,
+    live_at_step_sections,
+    budget_sections,
+    source_sections,
+    alive_sections,
+    padding_sections,
+)
+"""What is shown of a memory space about the user's program, in order. Each function returns no sections if its part was
+not requested.
+"""
+
+_SMALL_SPACE_PARTS: Final = (live_at_peak_sections, live_at_step_sections)
+
+_ACCOUNTING_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (curve_sections, arenas_sections)
+"""What is shown of a memory space about XLA's own accounting, after what is about the user's program."""
+
+_REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
+
+_BIG_BYTES: Final = 1 << 16
+"""Memory spaces other than the default one need this many live bytes at their peak to have all parts. JSON has all
+parts of every memory space.
+"""
+
+
+def report_text(report: Report, width: int) -> Iterator[str]:
+    """Yield the lines of a report as text, truncated to a width in characters."""
+    return (line.text for line in text_lines(report_outline(report), Layout(width, stretch=1)))
+
+
+def report_markdown(report: Report) -> Iterator[str]:
+    """Yield the lines of a report as Markdown."""
+    return markdown_lines(report_outline(report))
+
+
+def report_outline(report: Report) -> Outline:
+    """Return a report as blocks."""
+    file = next(iter(report.files.values())).rpartition("/")[2]
+    parts = tuple(sections for sections in _parts(report) if sections)
+    return Outline(Name(report.module or file, widest=None), tuple(_head(report)), parts, answer(report))
+
+
+def missing_step(report: Report, step: int) -> str:
+    """Return the message that a dump has no such step, with the steps it has."""
+    has = "its schedule is missing" if report.end_step is None else f"the steps are {steps_text(0, report.end_step)}"
+    return f"The dump has no step {step}: {has}."
+
+
+def _parts(report: Report) -> Iterator[Sections]:
+    step = report.options.at_step
+    spaces = [one for one in report.spaces if report.has_live_ranges]
+    big = [one for one in spaces if one.space.color == DEFAULT_COLOR or one.space.peak_live_bytes >= _BIG_BYTES]
+    first = [one for one in spaces if one.space.color == DEFAULT_COLOR]
+    others = [one for one in spaces if one not in first]
+    for one in first:
+        yield from (part(report, one) for part in _USER_PARTS)
+    yield donation_sections(report)
+    yield advice_sections(report)
+    for one in others:
+        yield from (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
+    for one in spaces:
+        yield from (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
+    for part_of_report in _REPORT_PARTS:
+        yield part_of_report(report)
+    if step is not None and not report.has_step:
+        yield (Section(missing_step(report, step)),)
+
+
+def _head(report: Report) -> Iterator[tuple[str, Text]]:
+    first = next(iter(report.files.values()))
+    warrants = report.warrants
+    folder = Name(first.rpartition("/")[0] or ".", widest=None, role=Role.PATH)
+    yield "files", (f"{', '.join(report.files)} in ", folder)
+    if report.reserved_bytes is not None and report.allocation_count is not None:
+        bound = warrants.of(Quantity.RESERVED).bound
+        allocations = bounded(counted(report.allocation_count, "allocation"), bound)
+        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}"
+    counts = (
+        (report.value_count, "value", Quantity.VALUES),
+        (report.instruction_count, "scheduled instruction", Quantity.SCHEDULE),
+    )
+    contents = ", ".join(
+        bounded(counted(count, noun), warrants.of(quantity).bound)
+        for count, noun, quantity in counts
+        if count is not None and warrants.of(quantity).is_known
+    )
+    if contents:
+        yield "contains", contents
+    for line in gap_lines(warrants.gaps):
+        yield "incomplete", line
+    if report.left_out:
+        yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"
+    if report.finding_count:
+        yield "findings", (f"{report.finding_count:,}: run ", Command(f"xla-lens check {first}"))
