@@ -1,0 +1,59 @@
+"""`make demo` fits on a screen, and what it names exists."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from samples import ROOT
+from xla_lens.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    command = Path(sys.executable).parent / "xla-lens"
+    if not command.exists():
+        pytest.skip(f"needs {command}; run: make .venv/installed")
+    done = subprocess.run([sys.executable, ROOT / "tests" / "demo.py"], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_demo_fits_on_a_screen(demo: str) -> None:
+    assert 24 <= len(demo.splitlines()) <= 40
+
+
+def test_the_demo_tells_the_answer_the_line_and_the_map(demo: str) -> None:
+    assert "Host memory peaks at 4.21 MiB at step 36 of 40 (ynn_fusion.1)." in demo
+    assert re.search(r"programs\.py:50:\n +50 │ +x = x @ w \+ b\n", demo)
+    page = ROOT / "build" / "demo" / "memory-map.html"
+    assert str(page.relative_to(ROOT)) in demo
+    assert page.read_text(encoding="utf-8").endswith("</html>\n")
+
+
+def test_the_commands_of_the_demo_can_be_pasted(
+    demo: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    commands = re.findall(r"^(?:\$|  )(?: *)(\S*xla-lens .*?)(?:  .*)?$", demo, re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert Path(program).is_file()
+        if "/tmp/dumps" in arguments:
+            # The user's own program wrote this folder.
+            continue
+        try:
+            status = main(arguments)
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+        assert (status, capsys.readouterr().err) == (0, ""), command
+
+
+def test_the_files_that_the_demo_names_exist(demo: str) -> None:
+    paths = set(re.findall(r"(?:/|build/)[\w./-]+\.(?:py|html|txt)", demo))
+    assert len(paths) >= 3
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
