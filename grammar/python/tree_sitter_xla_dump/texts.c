@@ -256,14 +256,14 @@ static bool number_names(PyObject *names, Numbers *known) {
   return !known->is_out_of_memory;
 }
 
-enum { NAME, SHAPE_START, SHAPE_END, PARAMETER, OPERAND_COUNT, QUOTE_COLUMNS };
+enum { NAME, SHAPE_START, SHAPE_END, OPCODE_START, OPCODE_END, PARAMETER, OPERAND_COUNT, QUOTE_COLUMNS };
 
 // How much of an instruction is read. The shape of a tuple can have 100,000 bytes, and each value of the tuple quotes it.
 enum { NAMES = 0, HEADS = 1, OPERANDS = 2 };
 
-// read_quotes(data, start, end, names, parts): for each quoted instruction its name, the start and the end of its shape, the number
-// of the parameter and the number of its operands; and all operands, one after another. Names are numbers in `names`, a tuple.
-// The name is NONE if it is unknown, the shape if the text is not of the usual form, the parameter if it is none, the number of
+// read_quotes(data, start, end, names, parts): for each quoted instruction its name, the start and the end of its shape and of its
+// opcode, the number of the parameter and the number of its operands; and all operands, one after another. Names are numbers in
+// `names`, a tuple. The name is NONE if it is unknown, the shape and the opcode if the text is not of the usual form, the parameter if it is none, the number of
 // operands if their list is not of the usual form; and all of them if `parts` does not include them.
 PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans spans;
@@ -290,6 +290,8 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
       columns[NAME][i] = name.at < name.end ? known_number(&known, name) : NONE;
       columns[SHAPE_START][i] = has_head ? head.shape.at - spans.text : NONE;
       columns[SHAPE_END][i] = has_head ? head.shape.end - spans.text : NONE;
+      columns[OPCODE_START][i] = has_head ? head.opcode.at - spans.text : NONE;
+      columns[OPCODE_END][i] = has_head ? head.opcode.end - spans.text : NONE;
       columns[PARAMETER][i] = has_head ? parameter_number(&head, text.end) : NONE;
       columns[OPERAND_COUNT][i] =
         has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE;
@@ -298,8 +300,9 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
     if (is_complete && !operands.is_out_of_memory) {
       PyObject *found[QUOTE_COLUMNS];
       for (int column = 0; column < QUOTE_COLUMNS; column++) found[column] = column_of(columns[column], (size_t)spans.count, sizeof(int64_t));
-      result = Py_BuildValue("(NNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[PARAMETER],
-                             found[OPERAND_COUNT], column_of(operands.numbers, operands.count, sizeof(int64_t)));
+      result = Py_BuildValue("(NNNNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[OPCODE_START],
+                             found[OPCODE_END], found[PARAMETER], found[OPERAND_COUNT],
+                             column_of(operands.numbers, operands.count, sizeof(int64_t)));
     } else {
       for (int column = 0; column < QUOTE_COLUMNS; column++) free(columns[column]);
       free(operands.numbers);

@@ -39,6 +39,9 @@ def _differences(texts: list[bytes], names: tuple[bytes, ...]) -> Iterator[str]:
             shape = text[quotes.shape_start[row] - start : quotes.shape_end[row] - start]
             if shape != expected.shape:
                 yield f"{text!r}: shape {shape!r}"
+            opcode = text[quotes.opcode_start[row] - start : quotes.opcode_end[row] - start]
+            if opcode != expected.opcode:
+                yield f"{text!r}: opcode {opcode!r}"
         if quotes.parameter[row] not in (NONE, expected.parameter_number):
             yield f"{text!r}: parameter"
         if quotes.operand_count[row] != NONE:

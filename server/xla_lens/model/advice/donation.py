@@ -199,11 +199,9 @@ class _Buffers:
 
     def opcode(self, name: int) -> bytes | None:
         """Return the opcode of an instruction, `_LOOP_FUSION` for a loop fusion, None if not quoted."""
-        instruction = self.dump.instruction(name)
-        if instruction is None:
-            return None
-        is_loop = instruction.opcode == b"fusion" and instruction.has_text(_LOOP_FUSION)
-        return _LOOP_FUSION if is_loop else instruction.opcode
+        opcode = self.dump.opcode(name)
+        instruction = self.dump.instruction(name) if opcode == b"fusion" else None
+        return _LOOP_FUSION if instruction and instruction.has_text(_LOOP_FUSION) else opcode
 
     def last_read(self, value: int) -> int | None:
         """Return the last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads

@@ -243,13 +243,13 @@ def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
     start, scheduled = int(dump.values.start_step[value]), int(step[dump.values.name[value]])
     if start == scheduled:
         return False
-    instruction = dump.instruction(int(dump.values.name[value]))
-    is_parameter = instruction is not None and instruction.opcode == b"parameter"
-    if start < scheduled and (instruction is None or is_parameter):
+    opcode = dump.opcode(int(dump.values.name[value]))
+    is_parameter = opcode == b"parameter"
+    if start < scheduled and (opcode is None or is_parameter):
         return False
     if start > scheduled and is_parameter:
         return True
-    is_start = instruction is not None and instruction.opcode.endswith(b"-start")
+    is_start = opcode is not None and opcode.endswith(b"-start")
     return is_start or start > scheduled + 1 or not is_asynchronous(dump, scheduled, start)
 
 

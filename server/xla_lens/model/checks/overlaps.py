@@ -49,8 +49,8 @@ def _may_call(dump: DumpSet, name: int) -> bool:
 
 
 def _opcode(dump: DumpSet, name: int) -> str | None:
-    instruction = dump.instruction(name)
-    return instruction.opcode.decode() if instruction else None
+    opcode = dump.opcode(name)
+    return opcode.decode() if opcode is not None else None
 
 
 def live_values_do_not_overlap(dump: DumpSet, memory: Memory, tainted: Tainted) -> Iterator[Finding]:

@@ -141,5 +141,4 @@ def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
 
 
 def _is_tuple(dump: DumpSet, name: int) -> bool:
-    instruction = dump.instruction(name)
-    return instruction is not None and instruction.opcode == b"tuple"
+    return dump.opcode(name) == b"tuple"

@@ -33,6 +33,7 @@ from xla_lens.syntax.columns import (
 )
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.texts import number_texts
 
@@ -333,6 +334,30 @@ class DumpSet:
     def _instructions(self) -> dict[int, Instruction | None]:
         """The instructions read last: the values of a tuple share one, and some have 100,000 bytes of shape."""
         return {}
+
+    def opcode(self, name: int) -> bytes | None:
+        """The opcode of the instruction of a name, None if the set does not quote it."""
+        return self._opcodes[name] if name != NONE else None
+
+    @cached_property
+    def _opcodes(self) -> list[bytes | None]:
+        """The opcode of each name."""
+        found: list[bytes | None] = [None] * len(self.names)
+        names = np.flatnonzero(self.first_quote != NONE)
+        if self.used is None:
+            return found
+        data, rows, used = self.used.document.data, self.first_quote[names], self.used_values
+        quotes = read_quotes(data, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
+        is_read = quotes.opcode_start != NONE
+        start, end = quotes.opcode_start[is_read], quotes.opcode_end[is_read]
+        number, first = number_texts(data, start, end)
+        opcodes = [data[start[row] : end[row]] for row in first.tolist()]
+        for name, opcode in zip(names[is_read].tolist(), number.tolist(), strict=True):
+            found[name] = opcodes[opcode]
+        for name in names[~is_read].tolist():
+            instruction = self.instruction(name)
+            found[name] = instruction.opcode if instruction else None
+        return found
 
     @cached_property
     def quote_spans(self) -> tuple[Column, Column]:

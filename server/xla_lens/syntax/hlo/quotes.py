@@ -24,7 +24,7 @@ class QuoteParts(IntEnum):
 class Quotes:
     """One row for each quoted instruction. Everything that was not read is NONE.
 
-    `name` is NONE if the name is unknown, `shape_start` and `shape_end` if the text is not of the usual form,
+    `name` is NONE if the name is unknown, the spans of the shape and the opcode if the text is not of the usual form,
     `parameter` if the instruction is not a parameter with a number of the usual length, `operand_count` if the list of
     operands is not of the usual form. `operands` has the operands of all rows one after another, NONE for unknown
     names. Names are rows of the names that were passed to `read_quotes`.
@@ -33,6 +33,8 @@ class Quotes:
     name: Column
     shape_start: Column
     shape_end: Column
+    opcode_start: Column
+    opcode_end: Column
     parameter: Column
     operand_count: Column
     operands: Column

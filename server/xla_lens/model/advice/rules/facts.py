@@ -176,22 +176,19 @@ class Facts:
 
     def opcode(self, name: int) -> bytes | None:
         """The opcode of an instruction, None if the dump does not quote it."""
-        return self._instruction(name)[0]
+        return self.dump.opcode(name)
 
     def op_name(self, name: int) -> str | None:
         """The op_name of an instruction."""
-        return self._instruction(name)[1]
-
-    def _instruction(self, name: int) -> tuple[bytes | None, str | None]:
-        known = self._instructions
+        known = self._op_names
         if name not in known:
             instruction = self.dump.instruction(name)
-            known[name] = (instruction.opcode, instruction.op_name) if instruction else (None, None)
+            known[name] = instruction.op_name if instruction else None
         return known[name]
 
     @cached_property
-    def _instructions(self) -> dict[int, tuple[bytes | None, str | None]]:
-        """The instructions read so far."""
+    def _op_names(self) -> dict[int, str | None]:
+        """The op_names read so far."""
         return {}
 
     def step(self, name: int) -> int:
