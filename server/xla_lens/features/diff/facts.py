@@ -7,6 +7,7 @@ import numpy as np
 
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import Difference, NoLiveRanges, differences
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses
@@ -38,8 +39,9 @@ class DiffSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff:
-    """The comparison of two dumps. `differences` make them hard to compare, the most important first. `rows` are the
-    rows of `comparison.values` that are not unchanged, the biggest change of bytes at the peaks first.
+    """The comparison of two dumps. `differences` make them hard to compare, the most important first. The dumps prove
+    the `causes`. `rows` are the rows of `comparison.values` that are not unchanged, the biggest change of bytes at the
+    peaks first.
     """
 
     old: DiffSide
@@ -47,6 +49,7 @@ class Diff:
     options: DiffOptions
     comparison: Comparison
     differences: tuple[Difference, ...]
+    causes: tuple[ChangeCause, ...]
     rows: Column
 
     @property
@@ -69,7 +72,7 @@ def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps."""
     comparison = compare_analyses(old.analysis, old.module, new.analysis, new.module)
     found = differences(old.analysis, old.module, new.analysis, new.module, comparison.matched_peak_bytes_fraction)
-    return Diff(old, new, options, comparison, tuple(found), _biggest_first(comparison))
+    return Diff(old, new, options, comparison, tuple(found), tuple(causes(comparison)), _biggest_first(comparison))
 
 
 def _biggest_first(comparison: Comparison) -> Column:

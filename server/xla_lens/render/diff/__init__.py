@@ -6,9 +6,11 @@ from typing import Final
 
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.model.diff.breakdowns import By
+from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparison import Pair, SpaceComparison
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Bound
+from xla_lens.render.diff.causes import cause_text
 from xla_lens.render.diff.differences import difference_text, is_serious
 from xla_lens.render.diff.rows import BIG_BYTES, change_text, group_text, grown, signed_percent
 from xla_lens.render.diff.tables import breakdown_sections
@@ -23,7 +25,9 @@ _MAX_GROUPS: Final = 2
 """The groups that the answer names."""
 
 _NAMED_SHARE: Final = 0.2
-"""The answer names further groups that changed at least by this share of the first one."""
+"""The answer names further groups that changed at least by this share of the first one, and begins with causes of at
+least this share of the change.
+"""
 
 
 def diff_outline(one: Diff) -> Outline:
@@ -73,7 +77,10 @@ def _answer(one: Diff) -> Iterator[Text]:
         count = counted(len(compared.values), "value")
         yield f"Nothing changed but names and addresses: {count} with the same sizes, shapes and live ranges."
     elif one.default_space and is_exact(one, one.default_space):
+        big = [cause for cause in one.causes if _is_big(cause, one.default_space)]
+        yield from map(cause_text, big)
         yield from _biggest_groups(one.default_space)
+        yield from (cause_text(cause) for cause in one.causes if cause not in big)
     for space in compared.memory_spaces:
         is_big = abs(space.peak_live_bytes.change) >= BIG_BYTES
         if space.color != DEFAULT_COLOR and is_big and is_exact(one, space):
@@ -84,6 +91,15 @@ def _answer(one: Diff) -> Iterator[Text]:
 def is_exact(one: Diff, space: SpaceComparison) -> bool:
     """Whether the change of the peak of a memory space is exact."""
     return one.has_peaks and space.live_bound is Bound.EXACT
+
+
+def _is_big(cause: ChangeCause, space: SpaceComparison) -> bool:
+    """Whether a cause is about a fair share of the change of the peak."""
+    size = cause.size_bytes
+    if size is None:
+        return False
+    size_bytes = max(size.old, size.new) if cause.kind is CauseKind.DONATION else abs(size.change)
+    return size_bytes >= _NAMED_SHARE * abs(space.peak_live_bytes.change)
 
 
 def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:

@@ -6,11 +6,13 @@ from typing import Any
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.diff.breakdowns import By, Group, Key
+from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Pair, Row, SpaceComparison
 from xla_lens.model.diff.matching import Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
+from xla_lens.render.diff.causes import cause_text
 from xla_lens.render.diff.differences import difference_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.report.blocks import Bar, Text, inlines
@@ -27,6 +29,7 @@ def diff_data(one: Diff) -> dict[str, Any]:
         "new": _side(one.new),
         "is_unchanged": one.comparison.is_unchanged,
         "warnings": [_plain(difference_text(difference)) for difference in one.differences],
+        "causes": [_cause(cause) for cause in one.causes],
         "instructions": _pair(one.comparison.instructions),
         "memory_spaces": [_space(one, space) for space in one.comparison.memory_spaces],
         "values": _values(one),
@@ -47,6 +50,15 @@ def _side(side: DiffSide) -> dict[str, Any]:
 def _plain(text: Text) -> str:
     pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar))
     return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+
+
+def _cause(cause: ChangeCause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind.value,
+        "count": _pair(cause.count),
+        "size_bytes": _pair(cause.size_bytes) if cause.size_bytes else None,
+        "text": cause_text(cause),
+    }
 
 
 def _pair(pair: Pair) -> dict[str, int]:

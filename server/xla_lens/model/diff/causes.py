@@ -1,0 +1,193 @@
+"""Causes of a change that the dumps prove: what was donated, recomputed, retyped, padded or made asynchronous, and
+whether only the schedule differs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.comparison import Comparison, Pair
+from xla_lens.model.diff.matching import Level
+from xla_lens.model.memory.over_time import covering
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column, Kind
+
+
+class CauseKind(StrEnum):
+    """What changed.
+
+    - `DONATION`: the number of parameters whose buffer holds an output.
+    - `TYPE`: matched values at the peaks whose elements have another type.
+    - `SIZE`: matched values at the peaks whose dimensions differ.
+    - `REMATERIALIZED`: instructions that XLA computes again to save memory (`.remat` in their names).
+    - `CHECKPOINT`: values that `jax.checkpoint` computes again.
+    - `ASYNCHRONOUS`: collectives that run beside other instructions, and hold their buffers until they are done.
+    - `PADDING`: the padding at the peaks.
+    - `SCHEDULE`: all values are the same, but some live at other times.
+    """
+
+    DONATION = "donation"
+    TYPE = "type"
+    SIZE = "size"
+    REMATERIALIZED = "rematerialized"
+    CHECKPOINT = "checkpoint"
+    ASYNCHRONOUS = "asynchronous"
+    PADDING = "padding"
+    SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCause:
+    """A cause, with how many values or instructions it is about in both dumps.
+
+    `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, or of the
+    padding; None where the cause is not about bytes. `types` are the element types for `TYPE`, most bytes first.
+    """
+
+    kind: CauseKind
+    count: Pair
+    size_bytes: Pair | None = None
+    types: tuple[tuple[str, str], ...] = ()
+
+
+def causes(compared: Comparison) -> Iterator[ChangeCause]:
+    """Yield the causes that two dumps prove in their default memory space, the most telling first."""
+    yield from _donation(compared)
+    yield from _resized(compared)
+    old, new = compared.old.dump, compared.new.dump
+    for kind, count in (
+        (CauseKind.CHECKPOINT, _checkpointed),
+        (CauseKind.REMATERIALIZED, _rematerialized),
+        (CauseKind.ASYNCHRONOUS, _asynchronous),
+    ):
+        counts = Pair(count(old), count(new))
+        if counts.change:
+            yield ChangeCause(kind, counts)
+    space = compared.space(DEFAULT_COLOR)
+    if space and space.padding_bytes.change and not space.unknown_padding_bytes.change:
+        yield ChangeCause(CauseKind.PADDING, Pair(0, 0), space.padding_bytes)
+    values = compared.values
+    moved = values.count(ValueClass.MOVED)
+    if moved and moved + values.count(ValueClass.UNCHANGED) == len(values):
+        yield ChangeCause(CauseKind.SCHEDULE, Pair(0, moved))
+
+
+def _donation(compared: Comparison) -> Iterator[ChangeCause]:
+    """Parameters that only one of the dumps donates. Those without a certain partner say nothing about donation."""
+    old, new = compared.old.dump, compared.new.dump
+    is_old, is_new = _is_donated(old), _is_donated(new)
+    is_certain = (compared.matching.level != NONE) & (compared.matching.level <= Level.PARAMETER)
+    first = np.flatnonzero(_is_parameter(old) & is_certain)
+    second = compared.matching.new_of_old[first]
+    both = _is_parameter(new)[second]
+    first, second = first[both], second[both]
+    lost, gained = first[is_old[first] & ~is_new[second]], second[is_new[second] & ~is_old[first]]
+    if len(lost) or len(gained):
+        yield ChangeCause(
+            CauseKind.DONATION,
+            Pair(len(lost), len(gained)),
+            Pair(sum(old.values.size_bytes[lost].tolist()), sum(new.values.size_bytes[gained].tolist())),
+        )
+
+
+def _is_parameter(dump: DumpSet) -> NDArray[np.bool_]:
+    """Whether each value is a parameter of the program: the first value in the allocation of one."""
+    found = np.zeros(len(dump.values), np.bool_)
+    allocations = dump.allocations
+    rows = np.flatnonzero((allocations.parameter != NONE) & (allocations.slice_count > 0))
+    found[dump.value_of_slice[allocations.first_slice[rows]]] = True
+    return found
+
+
+def _is_donated(dump: DumpSet) -> NDArray[np.bool_]:
+    """Whether each value is in the allocation of a parameter that also holds an output."""
+    wanted = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
+    is_donated = np.append((dump.allocations.kind & wanted) == wanted, False)
+    found: NDArray[np.bool_] = is_donated[dump.values.allocation]
+    return found
+
+
+def _resized(compared: Comparison) -> Iterator[ChangeCause]:
+    """Matched values that are in the default memory space at a peak, and whose shapes differ."""
+    values = compared.values
+    is_resized = (values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0)
+    old_bytes = np.where(_at_peak(compared, values.old, is_old=True), _sizes(compared.old.dump, values.old), 0)
+    new_bytes = np.where(_at_peak(compared, values.new, is_old=False), _sizes(compared.new.dump, values.new), 0)
+    rows = np.flatnonzero(is_resized & (old_bytes != new_bytes))
+    types: dict[tuple[str, str], int] = {}
+    found: dict[CauseKind, list[int]] = {CauseKind.TYPE: [], CauseKind.SIZE: []}
+    for row in rows.tolist():
+        old, new = _array(compared.old.dump, int(values.old[row])), _array(compared.new.dump, int(values.new[row]))
+        if old is None or new is None:
+            continue
+        kind = CauseKind.TYPE if old[1] == new[1] else CauseKind.SIZE
+        found[kind].append(row)
+        if kind is CauseKind.TYPE:
+            types[old[0], new[0]] = types.get((old[0], new[0]), 0) + abs(int(new_bytes[row] - old_bytes[row]))
+    for kind, of_kind in found.items():
+        if of_kind:
+            yield ChangeCause(
+                kind,
+                Pair(len(of_kind), len(of_kind)),
+                Pair(sum(old_bytes[of_kind].tolist()), sum(new_bytes[of_kind].tolist())),
+                tuple(sorted(types, key=lambda pair: -types[pair])) if kind is CauseKind.TYPE else (),
+            )
+
+
+def _at_peak(compared: Comparison, rows: Column, *, is_old: bool) -> NDArray[np.bool_]:
+    analysis = compared.old if is_old else compared.new
+    space = analysis.memory.space(DEFAULT_COLOR)
+    if space is None or space.peak_step is None:
+        return np.zeros(len(rows), np.bool_)
+    found: NDArray[np.bool_] = np.isin(rows, covering(analysis.dump, space.peak_step, DEFAULT_COLOR))
+    return found
+
+
+def _sizes(dump: DumpSet, rows: Column) -> Column:
+    sizes: Column = np.append(np.maximum(dump.values.size_bytes, 0), 0)[rows]
+    return sizes
+
+
+_ARRAY: Final = re.compile(rb"([a-z]\w*)\[([^\]]*)\]")
+
+
+def _array(dump: DumpSet, value: int) -> tuple[str, bytes] | None:
+    """The element type and the dimensions of an array, None for a tuple."""
+    match = _ARRAY.match(dump.shape(value) or b"")
+    return (match[1].decode(), match[2]) if match else None
+
+
+_REMAT: Final = re.compile(rb"\.remat\d*(?:\.|$)")
+_COLLECTIVE: Final = re.compile(rb"(?:all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)-start\b")
+
+
+def _rematerialized(dump: DumpSet) -> int:
+    """The number of scheduled instructions that XLA computes again."""
+    return sum(_REMAT.search(dump.names[name]) is not None for name in np.unique(dump.schedule.name).tolist())
+
+
+def _asynchronous(dump: DumpSet) -> int:
+    """The number of scheduled collectives that are asynchronous."""
+    return sum(_COLLECTIVE.match(dump.names[name]) is not None for name in np.unique(dump.schedule.name).tolist())
+
+
+_RECOMPUTED: Final = b"rematted_computation"
+
+
+def _checkpointed(dump: DumpSet) -> int:
+    """The number of values whose op_name says that `jax.checkpoint` computes them again."""
+    if dump.used is None:
+        return 0
+    data = dump.used.document.data
+    if _RECOMPUTED not in data:
+        return 0
+    starts, ends = (column.tolist() for column in dump.quote_spans)
+    spans = zip(starts, ends, strict=True)
+    return sum(start != NONE and data.find(_RECOMPUTED, start, end) != NONE for start, end in spans)

@@ -1,0 +1,41 @@
+"""The causes of a change in words."""
+
+from xla_lens.model.diff.causes import CauseKind, ChangeCause
+from xla_lens.model.diff.comparison import Pair
+from xla_lens.render.diff.rows import change_text
+from xla_lens.render.numbers import counted, human
+
+_NOTHING = Pair(0, 0)
+
+
+def cause_text(cause: ChangeCause) -> str:
+    """A cause in one sentence."""
+    count, size = cause.count, cause.size_bytes or _NOTHING
+    match cause.kind:
+        case CauseKind.DONATION:
+            return _donation(count, size)
+        case CauseKind.TYPE:
+            types = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
+            return f"Type: {counted(count.new, 'value')} at the peaks changed from {types}: {change_text(size)}."
+        case CauseKind.SIZE:
+            return f"Shape: {counted(count.new, 'value')} at the peaks have other dimensions: {change_text(size)}."
+        case CauseKind.REMATERIALIZED:
+            return f"Rematerialization: XLA computes {_counts(count, 'instruction')} again (.remat)."
+        case CauseKind.CHECKPOINT:
+            return f"Checkpointing: jax.checkpoint computes {_counts(count, 'value')} again."
+        case CauseKind.ASYNCHRONOUS:
+            return f"Collectives: {_counts(count, 'collective')} asynchronous, holding buffers until done."
+        case CauseKind.PADDING:
+            return f"Padding at the peak: {human(size.old)} before, {human(size.new)} now: {change_text(size)}."
+        case CauseKind.SCHEDULE:
+            return f"Schedule: the same buffers in another order; {counted(count.new, 'value')} moved in time."
+
+
+def _donation(count: Pair, size: Pair) -> str:
+    lost = f"{counted(count.old, 'parameter')} with {human(size.old)} no longer donated" if count.old else ""
+    gained = f"{counted(count.new, 'parameter')} with {human(size.new)} newly donated" if count.new else ""
+    return f"Donation: {', '.join(filter(None, (lost, gained)))}."
+
+
+def _counts(count: Pair, noun: str) -> str:
+    return f"{counted(count.new, noun)} ({count.old:,} before)"

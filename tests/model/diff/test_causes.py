@@ -1,0 +1,97 @@
+"""Causes of a change, each planted into the text of a real dump."""
+
+from collections.abc import Callable
+
+import pytest
+
+from samples import DUMPS, analysis_of, dump_file
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
+from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparison import Comparison, Pair, compare_analyses
+
+OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
+"""Four donated parameters: f32[128], f32[64,64], f32[8] and f32[32,32]."""
+
+
+def _edited(edit: Callable[[str], str]) -> Analysis:
+    text = OLD.read_text()
+    edited = edit(text)
+    assert edited != text
+    return analyse([dump_file(edited.encode())])
+
+
+def _compared(edit: Callable[[str], str]) -> tuple[Comparison, dict[CauseKind, ChangeCause]]:
+    compared = compare_analyses(analysis_of(OLD), None, _edited(edit), None)
+    return compared, {cause.kind: cause for cause in causes(compared)}
+
+
+def test_dump_compared_with_itself_has_no_causes() -> None:
+    assert not list(causes(compare_analyses(analysis_of(OLD), None, analysis_of(OLD), None)))
+
+
+def test_donation_that_is_gone_has_its_parameter_and_bytes() -> None:
+    def edit(text: str) -> str:
+        return text.replace("parameter 1, shape |f32[64,64]| at ShapeIndex {}, maybe-live-out", _PARAMETER)
+
+    _, found = _compared(edit)
+    assert found[CauseKind.DONATION].count == Pair(1, 0)
+    assert found[CauseKind.DONATION].size_bytes == Pair(64 * 64 * 4, 0)
+
+
+_PARAMETER = "parameter 1, shape |f32[64,64]| at ShapeIndex {}"
+
+
+def test_new_donation_is_the_opposite() -> None:
+    new = _edited(lambda text: text.replace(f"{_PARAMETER}, maybe-live-out", _PARAMETER))
+    (cause,) = causes(compare_analyses(new, None, analysis_of(OLD), None))
+    assert (cause.kind, cause.count) == (CauseKind.DONATION, Pair(0, 1))
+
+
+def test_other_element_type_has_both_types_and_the_bytes_at_the_peaks() -> None:
+    def edit(text: str) -> str:
+        return text.replace("f32[64,64]", "bf16[64,64]").replace("size=16384", "size=8192").replace("16384", "8192")
+
+    compared, found = _compared(edit)
+    cause = found[CauseKind.TYPE]
+    assert cause.types == (("f32", "bf16"),)
+    assert cause.size_bytes
+    assert cause.size_bytes.change == -8192 * cause.count.new
+    assert compared.memory_spaces[0].peak_live_bytes.change == -8192
+    assert compared.values.count(ValueClass.CHANGED) == 2
+    assert CauseKind.SIZE not in found
+
+
+def test_other_dimensions_are_no_other_type() -> None:
+    def edit(text: str) -> str:
+        return text.replace("f32[64,64]", "f32[128,64]").replace("16384", "32768")
+
+    _, found = _compared(edit)
+    cause = found[CauseKind.SIZE]
+    assert cause.size_bytes
+    assert cause.size_bytes.change == 16384 * cause.count.new
+    assert CauseKind.TYPE not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("dot.15.remat", CauseKind.REMATERIALIZED), ("all-reduce-start.15", CauseKind.ASYNCHRONOUS)]
+)
+def test_instruction_that_is_recomputed_or_asynchronous_is_counted(name: str, kind: CauseKind) -> None:
+    _, found = _compared(lambda text: text.replace("dot.15", name))
+    assert found[kind].count == Pair(0, 1)
+
+
+def test_value_that_checkpoint_computes_again_is_counted() -> None:
+    _, found = _compared(
+        lambda text: text.replace("jit(main)/dot_general", "jit(main)/rematted_computation/dot_general")
+    )
+    assert found[CauseKind.CHECKPOINT].count == Pair(0, 1)
+
+
+def test_same_buffers_at_other_times_are_a_matter_of_the_schedule() -> None:
+    text = OLD.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("    dot.15{}:"))
+    end = int(line.rpartition("-")[2])
+    compared, found = _compared(lambda text: text.replace(line, line.replace(f"-{end}", f"-{end + 3}")))
+    assert list(found) == [CauseKind.SCHEDULE]
+    assert found[CauseKind.SCHEDULE].count.new == compared.values.count(ValueClass.MOVED) == 1
