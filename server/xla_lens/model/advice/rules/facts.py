@@ -6,7 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind, place_in
 
@@ -99,19 +100,19 @@ class Facts:
 
     def start(self, value: int) -> int:
         """The step at which a value starts to be live."""
-        return int(self.dump.values.start_step[value])
+        return self._columns[1][value]
 
     def end(self, value: int) -> int:
         """The last step at which a value is live."""
-        return int(self.dump.values.end_step[value])
+        return self._columns[2][value]
 
     def size(self, value: int) -> int:
         """The bytes of a value's slice."""
-        return int(self.dump.values.size_bytes[value])
+        return self._columns[3][value]
 
     def name(self, value: int) -> int:
         """The name of the instruction that defines a value."""
-        return int(self.dump.values.name[value])
+        return self._columns[0][value]
 
     def piece(self, value: int, start: int, end: int) -> Piece:
         """All bytes of a value for some of its steps."""
@@ -119,29 +120,46 @@ class Facts:
 
     def dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
-        text = self.dump.shape(value)
-        match = _ARRAY.match(text) if text is not None else None
-        return Dimensions(match[1].decode(), tuple(map(int, match[2].split(b",")))) if match else None
+        known = self._dimensions
+        if value not in known:
+            known[value] = _array(self.dump.shape(value))
+        return known[value]
+
+    @cached_property
+    def _dimensions(self) -> dict[int, Dimensions | None]:
+        """The dimensions read so far."""
+        return {}
+
+    def squeezed(self, value: int) -> Dimensions | None:
+        """The dimensions of an array without those of length 1, which a change of layout adds and removes."""
+        return without_ones(self.dimensions(value))
 
     def layout(self, value: int) -> bytes:
         """The layout of a value as printed, empty if unknown."""
         return (self.dump.shape(value) or b"").partition(b"]")[2]
 
-    def kind(self, value: int) -> Kind:
-        """The kind of the allocation that a value is in."""
-        return Kind(int(self.dump.allocations.kind[self.dump.values.allocation[value]]))
+    def has_kind(self, value: int, kinds: int) -> bool:
+        """Whether the allocation that a value is in has one of some kinds."""
+        return self._columns[4][value] & kinds != 0
 
-    def is_argument(self, value: int) -> bool:
-        """Whether a value is an argument of the program."""
-        return Kind.PARAMETER in self.kind(value) and self.opcode(self.name(value)) in (None, b"parameter")
+    @cached_property
+    def _columns(self) -> tuple[list[int], ...]:
+        """Columns of all values as lists, whose items are read five times as fast as those of arrays."""
+        values = self.dump.values
+        kinds = taken(self.dump.allocations.kind, values.allocation)
+        columns = (values.name, values.start_step, values.end_step, values.size_bytes, np.maximum(kinds, 0))
+        return tuple(column.tolist() for column in columns)
 
     @cached_property
     def arguments(self) -> tuple[int, ...]:
         """The arguments of the program that are in the memory space."""
         allocations, values = self.dump.allocations, self.dump.values
         rows = np.flatnonzero((allocations.kind & int(Kind.PARAMETER) != 0) & (allocations.color == self.space.color))
-        placed: Column = np.flatnonzero(np.isin(values.allocation, rows) & (values.size_bytes > 0))
-        return tuple(value for value in placed.tolist() if self.is_argument(value) and self.start(value) <= 0)
+        is_first = np.isin(values.allocation, rows) & (values.size_bytes > 0) & (values.start_step <= 0)
+        placed = np.flatnonzero(is_first)
+        # The first value of the allocation of a parameter is the parameter.
+        first = np.unique(values.allocation[placed], return_index=True)[1]
+        return tuple(np.sort(placed[first]).tolist())
 
     @cached_property
     def idle_arguments(self) -> frozenset[int]:
@@ -154,7 +172,7 @@ class Facts:
             for value in self.arguments
             if begin is not None
             and value in candidates
-            and Kind.MAYBE_LIVE_OUT in self.kind(value)
+            and self.has_kind(value, Kind.MAYBE_LIVE_OUT)
             and (reads := self.reads(value))
             and reads[0].step > begin
             and not any(self.is_backward(read.name) for read in reads)
@@ -234,16 +252,25 @@ class Facts:
 
     def is_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass."""
-        op_name = self.op_name(name)
-        return op_name is not None and _BACKWARD.search(op_name) is not None
+        known = self._backward
+        if name not in known:
+            op_name = self.op_name(name)
+            known[name] = op_name is not None and _BACKWARD.search(op_name) is not None
+        return known[name]
+
+    @cached_property
+    def _backward(self) -> dict[int, bool]:
+        """Whether instructions belong to the backward pass, as far as known."""
+        return {}
 
     @cached_property
     def backward_step(self) -> int | None:
         """The first step at which the backward pass reads a value that is not an argument, None without one."""
+        arguments = frozenset(self.arguments)
         steps = (
             read.step
             for value in self.candidates
-            if not self.is_argument(value)
+            if value not in arguments
             for read in self.reads(value)
             if read.step != NONE and self.is_backward(read.name)
         )
@@ -291,6 +318,13 @@ class Facts:
         return {value: found[name].line or folded(found[name].op_name) for value, name in names.items()}
 
 
+@lru_cache(maxsize=1 << 12)
+def _array(shape: bytes | None) -> Dimensions | None:
+    match = _ARRAY.match(shape) if shape is not None else None
+    return Dimensions(match[1].decode(), tuple(map(int, match[2].split(b",")))) if match else None
+
+
+@lru_cache(maxsize=1 << 12)
 def without_ones(dimensions: Dimensions | None) -> Dimensions | None:
     """Return dimensions without those of length 1."""
     return dimensions and Dimensions(dimensions.type, tuple(length for length in dimensions.lengths if length > 1))

@@ -6,7 +6,7 @@ from typing import Final
 
 from xla_lens.model.advice.actions import Certainty, Edit, Piece
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.rules.facts import Draft, Facts, without_ones
+from xla_lens.model.advice.rules.facts import Draft, Facts
 from xla_lens.model.advice.rules.groups import by_source
 from xla_lens.syntax.columns import Kind
 
@@ -54,7 +54,7 @@ def logits(facts: Facts) -> Iterator[Draft]:
     lengths = {
         tuple(sorted(shape.lengths))
         for value in facts.candidates
-        if (shape := without_ones(facts.dimensions(value)))
+        if (shape := facts.squeezed(value))
         and len(shape.lengths) > 1
         and _LOSS.search(facts.op_name(facts.name(value)) or "")
     }
@@ -64,7 +64,7 @@ def logits(facts: Facts) -> Iterator[Draft]:
     edit: Edit = {
         value: (Piece(facts.start(value), facts.end(value), facts.size(value) // CHUNKS),)
         for value in facts.candidates
-        if (shape := without_ones(facts.dimensions(value)))
+        if (shape := facts.squeezed(value))
         and tuple(sorted(shape.lengths)) in lengths
         and largest in shape.lengths
         and shape.type in _FLOATS
@@ -93,11 +93,11 @@ def gathered(facts: Facts) -> Iterator[Draft]:
 
 def gradients(facts: Facts) -> Iterator[Draft]:
     """Find gradients that wait for the update while the optimizer state is live."""
-    state = {without_ones(facts.dimensions(value)) for value in facts.idle_arguments} - {None}
+    state = {facts.squeezed(value) for value in facts.idle_arguments} - {None}
     lengths = {shape.lengths for shape in state if shape}
     edit: dict[int, tuple[Piece, ...]] = {}
     for value in facts.candidates if lengths else ():
-        shape = without_ones(facts.dimensions(value))
+        shape = facts.squeezed(value)
         if shape is None or shape.lengths not in lengths or not _is_computed(facts, value):
             continue
         opcode = facts.opcode(facts.name(value))
@@ -112,4 +112,7 @@ def gradients(facts: Facts) -> Iterator[Draft]:
 
 def _is_computed(facts: Facts, value: int) -> bool:
     """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
-    return not facts.kind(value) & (Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
+    return not facts.has_kind(value, _FIXED)
+
+
+_FIXED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)

@@ -25,6 +25,7 @@ _COPIES: Final = frozenset((b"reduce-precision", b"copy", b"copy-start", b"conve
 
 _STACKING: Final = frozenset((b"while",))
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"while", b"conditional", b"call"))
+_FIXED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
 _GATHERING: Final = frozenset((b"all-gather", b"all-gather-start", b"all-gather-done"))
 
 
@@ -61,7 +62,7 @@ def saved_values(facts: Facts) -> Iterator[Saved]:
     """Find the values that the forward pass saves for the backward pass."""
     for value in facts.candidates:
         opcode = facts.opcode(facts.name(value))
-        if opcode is None or facts.kind(value) & (Kind.PARAMETER | Kind.MAYBE_LIVE_OUT):
+        if opcode is None or facts.has_kind(value, _FIXED):
             continue
         if opcode in _STACKING:
             yield from _stacked(facts, value)
@@ -135,7 +136,7 @@ def _written(facts: Facts, value: int, layer: Dimensions) -> int | None:
         return None
     name = facts.name(value)
     for _ in range(_MOST_COPIES):
-        shapes = ((operand, without_ones(facts.dimensions(operand))) for operand in facts.operands(name))
+        shapes = ((operand, facts.squeezed(operand)) for operand in facts.operands(name))
         written = next((operand for operand, shape in shapes if shape == without_ones(layer)), None)
         if written is None:
             return None
@@ -168,7 +169,7 @@ def carried_dimensions(facts: Facts) -> set[Dimensions]:
     """
     found: set[Dimensions] = set()
     for value in facts.candidates:
-        dimensions = without_ones(facts.dimensions(value))
+        dimensions = facts.squeezed(value)
         if dimensions is None or dimensions in found or facts.is_backward(facts.name(value)):
             continue
         if _is_carried(facts, value):
@@ -179,7 +180,7 @@ def carried_dimensions(facts: Facts) -> set[Dimensions]:
 def _is_carried(facts: Facts, value: int) -> bool:
     name = facts.name(value)
     if facts.opcode(name) in (b"parameter", b"while"):
-        return Kind.PARAMETER not in facts.kind(value)
+        return not facts.has_kind(value, Kind.PARAMETER)
     layers = layers_in(facts.op_name(name))
     readers = (read.name for read in facts.reads(value) if not facts.is_backward(read.name)) if layers else ()
     return any(layers_in(facts.op_name(reader)) not in ((), layers) for reader in readers)
