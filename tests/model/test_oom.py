@@ -214,6 +214,18 @@ def test_numbers_are_compared_within_their_rounding() -> None:
     assert not equals(reserved - 3 * digit)
 
 
+@pytest.mark.parametrize("path", GPUS, ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_request_for_all_temporaries_is_recognized(path: Path) -> None:
+    """GPUs allocate the temporaries of a program at once."""
+    temporaries = sum(size for size, header in headers_of(path) if header.endswith(", preallocated-temp:"))
+    assert temporaries
+    text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate {} bytes."
+    (fact,) = join_oom(message(text.format(temporaries)), analysis_of(path)).facts
+    assert DumpSum.TEMPORARIES in fact.equals
+    (fact,) = join_oom(message(text.format(temporaries + 1)), analysis_of(path)).facts
+    assert DumpSum.TEMPORARIES not in fact.equals
+
+
 # ---------------------------------------------------------------- which dump
 
 
