@@ -80,7 +80,8 @@ def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) ->
         for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
             collect(part)
 
-    collect(printed(capsys, "report", DUMPS, "--part", ",".join(Part), "--budget", "1KiB", "--at", "0"))
+    arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
+    collect(printed(capsys, "report", DUMPS, *arguments))
     for _, broken in damaged(SEED.read_bytes()):
         collect([finding_data(finding) for finding in analyse([dump_file(broken)]).findings])
     assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen

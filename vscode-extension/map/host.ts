@@ -62,9 +62,10 @@ function noHost(receive: (message: MessageToMap) => void): Host {
   };
 }
 
-/** Read the map that is embedded in the page: JSON, compressed with gzip, in base64. */
+/** Read the map that is embedded in the page: JSON, compressed with gzip, in base64. `?map=2` selects the second map. */
 async function readMap(): Promise<MemoryMap> {
-  const element = document.getElementById("memory-map");
+  const number = new URLSearchParams(location.search).get("map");
+  const element = document.getElementById(number ? `memory-map-${number}` : "memory-map");
   if (!element?.textContent) throw new Error("the page has no map");
   const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

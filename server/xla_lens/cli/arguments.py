@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypeVar
 from xla_lens import __version__
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
-from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part
+from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part, SortKey
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.render.names import allowed_names, unknown_name
@@ -119,6 +119,7 @@ def _add_report(commands: _Commands) -> None:
         type=size_argument,
         help="also show which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
     )
+    _add_selection(parser)
     parser.add_argument(
         "--oom",
         metavar="LOG",
@@ -145,6 +146,7 @@ def _add_advise(commands: _Commands) -> None:
         epilog=f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule.",
     )
     _add_paths(parser)
+    _add_selection(parser)
     parser.add_argument(
         "--budget",
         metavar="SIZE",
@@ -312,6 +314,25 @@ def _add_color(parser: Parser) -> None:
         choices=choices,
         default="auto",
         help="auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never",
+    )
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    """Which of several modules to report, and their order."""
+    parser.add_argument(
+        "--module",
+        metavar="MODULE",
+        help="of several modules, report those with this number, or with a match of this regular expression in their "
+        "name",
+    )
+    parser.add_argument("--all", action="store_true", help="of several modules, report all, not only the worst")
+    parser.add_argument(
+        "--sort",
+        metavar="KEY",
+        type=one_of("key", tuple(SortKey)),
+        choices=tuple(SortKey),
+        default=SortKey.PEAK,
+        help=f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})",
     )
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json
-from xla_lens.cli.report import options_of, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.single import options_of, report_of
 from xla_lens.cli.terminal import find_terminal, print_outline
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options

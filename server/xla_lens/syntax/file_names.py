@@ -55,6 +55,14 @@ def module_name(name: str) -> str | None:
     return match[1] if match else None
 
 
+def module_number(name: str) -> int | None:
+    """Return the number of the HLO module from the name or path of a file, None if it contains none."""
+    match = _NUMBER.search(name)
+    return int(match[1]) if match else None
+
+
+_NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
+
 _MODULE: Final = re.compile(
     r"(?:^|[/\\.])module_\d{4,}\.(?P<module>.+?)(?:\.cl_\d+)?"
     r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?after_optimizations[^/\\]*$"

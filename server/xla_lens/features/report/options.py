@@ -38,6 +38,18 @@ FORMATS: Final = ("text", "markdown", "json", "html")
 """The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
 
 
+class SortKey(StrEnum):
+    """What modules are ranked by, as `--sort` names it."""
+
+    PEAK = "peak"
+    RESERVED = "reserved"
+    TEMP = "temp"
+    VALUES = "values"
+    FINDINGS = "findings"
+    NAME = "name"
+    FILE = "file"
+
+
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """What a report contains.

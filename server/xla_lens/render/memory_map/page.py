@@ -8,7 +8,8 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from typing import Final
@@ -30,6 +31,28 @@ _IN_STYLE: Final = re.compile(r"<(?=/style)", re.IGNORECASE)
 """What would end the element or open another one. The replacements mean the same inside of a string literal."""
 
 
+@dataclass(frozen=True, slots=True)
+class MapContent:
+    """A memory map as the page holds it: packed for the script, and as tables for browsers that run none."""
+
+    module: str
+    packed: str
+    tables: tuple[str, ...]
+
+
+def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TOP) -> MapContent:
+    """Return the map of a dump set. `top` limits the values listed without a script."""
+    one = overview(analysis, module, top)
+    data = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":"))
+    tables = (
+        *(f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(one.warrants.gaps)),
+        *_spaces(one),
+        *(line for space in one.spaces for line in _live(space)),
+    )
+    # Without a time stamp, the same dump gives the same page.
+    return MapContent(one.module, b64encode(gzip.compress(data.encode(), mtime=0)).decode(), tables)
+
+
 def memory_map_page(
     analysis: Analysis, module: HloModule | None, script: str, style: str, top: int = PAGE_TOP
 ) -> Iterator[str]:
@@ -37,11 +60,19 @@ def memory_map_page(
 
     `script` and `style` are the bundles of the extension. `top` limits the values listed without a script.
     """
-    one = overview(analysis, module, top)
-    data = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":"))
+    content = map_content(analysis, module, top)
+    return memory_maps_page(f"{content.module}: memory map", (), (content,), script, style)
+
+
+def memory_maps_page(
+    title: str, index: Iterable[str], maps: Sequence[MapContent], script: str, style: str
+) -> Iterator[str]:
+    """Yield the lines of the page of some dump sets: lines of HTML that list them, then the map of the first one. A
+    link to `map_link(n)` shows another one.
+    """
     script = _IN_SCRIPT.sub(r"\\x3c", _with_line_feeds(script))
     style = _IN_STYLE.sub(r"\\3c ", _with_line_feeds(style))
-    title = escape(f"{one.module}: memory map")
+    title = escape(title)
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -62,21 +93,27 @@ def memory_map_page(
     yield f"<style>{style}</style>"
     yield "</head>"
     yield "<body>"
+    yield from index
     yield '<div id="app"></div>'
     yield "<noscript>"
     yield f"<h1>{title}</h1>"
     yield "<p>A script draws the memory map, but this browser does not run scripts. Here are the peaks as tables.</p>"
-    yield from (f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(one.warrants.gaps))
-    yield from _spaces(one)
-    for space in one.spaces:
-        yield from _live(space)
+    for content in maps:
+        if len(maps) > 1:
+            yield f"<h2>{escape(content.module)}</h2>"
+        yield from content.tables
     yield "</noscript>"
-    # Without a time stamp, the same dump gives the same page.
-    packed = b64encode(gzip.compress(data.encode(), mtime=0)).decode()
-    yield f'<script id="memory-map" type="application/octet-stream;base64,gzip">{packed}</script>'
+    for number, content in enumerate(maps):
+        name = f"memory-map-{number + 1}" if number else "memory-map"
+        yield f'<script id="{name}" type="application/octet-stream;base64,gzip">{content.packed}</script>'
     yield f"<script>{script}</script>"
     yield "</body>"
     yield "</html>"
+
+
+def map_link(number: int) -> str:
+    """Return the link to a map of the page, counted from 0."""
+    return f"?map={number + 1}" if number else "?"
 
 
 def _with_line_feeds(code: str) -> str:

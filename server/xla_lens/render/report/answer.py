@@ -7,7 +7,7 @@ from xla_lens.model.advice.donation import Fit
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.numbers import apart, capitalized, counted, human, percent
+from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
 from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined
 from xla_lens.render.report.values import kind_counted, space_of, step_link
 from xla_lens.render.sources import frame_text
@@ -51,9 +51,7 @@ def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
     budget_bytes = report.options.budget_bytes
     if budget_bytes is None:
         return ()
-    return (
-        f" of {apart(budget_bytes, one.space.peak_live_bytes)} ({percent(one.space.peak_live_bytes, budget_bytes)})",
-    )
+    return (f" of {as_given(budget_bytes)} ({percent(one.space.peak_live_bytes, budget_bytes)})",)
 
 
 def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:

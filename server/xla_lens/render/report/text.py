@@ -45,7 +45,7 @@ def text_lines(outline: Outline, layout: Layout) -> Iterator[Line]:
     yield _line(0, outline.title, layout)
     for sentence in outline.answer:
         yield _truncated(_line(2, sentence, layout), layout.width)
-    if outline.answer:
+    if outline.answer and outline.facts:
         yield Line("")
     for label, text in outline.facts:
         yield _line(0, (f"  {label:<10} ", *inlines(text)), layout)

@@ -1,0 +1,86 @@
+"""The part of `xla-lens report` about several dumps: their ranking, and the reports or maps of some of them."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_json, print_page
+from xla_lens.cli.sets import DumpSets, LoadedSet
+from xla_lens.cli.single import report_of, report_with_step
+from xla_lens.cli.terminal import find_terminal, print_outline
+from xla_lens.features.report.facts import Report
+from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
+from xla_lens.features.report.ranking import RankedModule, ranked_module, ranking, sort_key
+from xla_lens.files import SetFiles
+from xla_lens.package_files import page_sources
+from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps_page
+from xla_lens.render.numbers import counted
+from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
+from xla_lens.render.report.data import report_data
+from xla_lens.render.report.outline import missing_step, report_outline
+
+
+def print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.Namespace) -> int:
+    """Print the modules, worst first, and the full report of the worst, or of those that were requested. At most two
+    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks.
+    """
+    is_json = arguments.output_format == "json"
+    rows: dict[RankedModule, SetFiles] = {}
+    summaries: dict[RankedModule, dict[str, Any]] = {}
+    worst: tuple[RankedModule, LoadedSet] | None = None
+    for loaded in found.load():
+        row = ranked_module(loaded.analysis, [path.as_posix() for path in loaded.files.paths.values()])
+        rows[row] = loaded.files
+        if is_json:
+            summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
+        if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
+            worst = row, loaded
+    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP)
+    if worst and not (arguments.all or arguments.module is not None):
+        reports = iter([report_with_step(worst[1], options)])
+    else:
+        reports = _reports(DumpSets(tuple(rows[row] for row in ranked.modules), found.opened), options)
+    if is_json:
+        full = {tuple(one.files.values()): report_data(one) for one in reports}
+        ranks = enumerate(ranked.modules, 1)
+        print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
+    else:
+        terminal = find_terminal(arguments.color)
+        outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes)
+        print_outline(outline, None, arguments.output_format, terminal)
+        for one in reports:
+            print()
+            print_outline(report_outline(one), one.dump, arguments.output_format, terminal)
+    return int(any(row.error_count for row in rows))
+
+
+def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
+    """The reports of all sets. Raises `CannotRun` if none of them has the requested step."""
+    is_step_known = False
+    for number, loaded in enumerate(found.load(), 1):
+        one = report_of(loaded, options)
+        is_step_known |= one.has_step
+        if options.at_step is not None and not is_step_known and number == len(found.files):
+            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+        yield one
+
+
+def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
+    """Print one page with the maps of all modules that the ranking shows."""
+    rows: dict[RankedModule, MapContent] = {}
+    for loaded in found.load():
+        row = ranked_module(loaded.analysis, [path.as_posix() for path in loaded.files.paths.values()])
+        rows[row] = map_content(loaded.analysis, loaded.module())
+    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP)
+    shown = [rows[ranked.modules[number]] for number in ranked.shown]
+    is_one = len(rows) == 1
+    folder = _folder(arguments)
+    title = f"{shown[0].module}: memory map" if is_one else f"{folder}: memory maps"
+    index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
+    print_page("\n".join(memory_maps_page(title, index, shown, *page_sources())))
+    return int(any(row.error_count for row in rows))
+
+
+def _folder(arguments: argparse.Namespace) -> str:
+    return arguments.paths[0].as_posix() if len(arguments.paths) == 1 else counted(len(arguments.paths), "path")

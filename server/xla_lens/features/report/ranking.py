@@ -1,0 +1,178 @@
+"""The modules of a folder, ranked: one row for each dump set, without keeping the sets in memory."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xla_lens.features.report.options import SortKey
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
+from xla_lens.model.summary import module_of
+from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.warrants import Quantity, Warrants
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import module_name, module_number, split_name
+
+
+@dataclass(frozen=True, slots=True)
+class RankedModule:
+    """One dump set with the numbers of its default memory space.
+
+    `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
+    `printed_bytes` is the printed peak if it is at a step with fewer live bytes, `printed_live_bytes` those bytes.
+    `files` are the paths of the files.
+    """
+
+    number: int | None
+    name: str
+    files: tuple[str, ...]
+    space: SpaceId
+    peak_bytes: int | None
+    peak_step: int | None
+    reserved_bytes: int
+    temp_bytes: int
+    value_count: int
+    printed_bytes: int | None
+    printed_live_bytes: int | None
+    error_count: int
+    warning_count: int
+    warrants: Warrants
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether numbers are not exact or the dump has errors, so that the module is never folded away."""
+        return bool(self.error_count) or not self.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The modules in order, and for each the shortest path that tells it from those of the same name.
+
+    `shown` are the indices of those that a list for people shows.
+    """
+
+    modules: tuple[RankedModule, ...]
+    places: tuple[str, ...]
+    shown: tuple[int, ...]
+
+    @property
+    def folded(self) -> tuple[RankedModule, ...]:
+        """The modules that the list leaves out."""
+        return tuple(one for number, one in enumerate(self.modules) if number not in set(self.shown))
+
+
+def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
+    """Return the row of a dump set whose files have some paths."""
+    dump, memory = analysis.dump, analysis.memory
+    space = memory.space(DEFAULT_COLOR) or next(iter(memory.spaces), None)
+    color = space.color if space else DEFAULT_COLOR
+    allocations = dump.allocations
+    is_temp = (allocation_kinds(dump) == _TEMP) & (allocations.color == color)
+    is_known = analysis.warrants.of(Quantity.LIVE).is_known
+    printed = first_printed_peak(dump)
+    live_bytes = space.live.at(printed[0]) if space and printed and is_known else None
+    is_off = space is not None and live_bytes is not None and live_bytes != space.peak_live_bytes
+    severities = Counter(finding.severity for finding in analysis.findings)
+    return RankedModule(
+        number=next((number for file in files if (number := module_number(file)) is not None), None),
+        name=module_of(dump.files),
+        files=tuple(files),
+        space=dump.space_id(color),
+        peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
+        peak_step=space.peak_step if space and is_known else None,
+        reserved_bytes=space.reserved_bytes if space else 0,
+        temp_bytes=sum(allocations.size_bytes[is_temp].tolist()),
+        value_count=len(dump.values),
+        printed_bytes=printed[1] if printed and is_off else None,
+        printed_live_bytes=live_bytes if is_off else None,
+        error_count=severities[Severity.ERROR],
+        warning_count=severities[Severity.WARNING],
+        warrants=analysis.warrants,
+    )
+
+
+_TEMP: Final = KIND_NAMES.index("temp")
+
+_Key: TypeAlias = tuple[int | str, ...]
+
+_KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
+    SortKey.PEAK: lambda one: (-(one.peak_bytes if one.peak_bytes is not None else NONE),),
+    SortKey.RESERVED: lambda one: (-one.reserved_bytes,),
+    SortKey.TEMP: lambda one: (-one.temp_bytes,),
+    SortKey.VALUES: lambda one: (-one.value_count,),
+    SortKey.FINDINGS: lambda one: (-one.error_count, -one.warning_count),
+    SortKey.NAME: lambda one: (one.name, one.number if one.number is not None else NONE),
+    SortKey.FILE: lambda one: one.files,
+}
+
+
+def sort_key(one: RankedModule, key: SortKey) -> tuple[_Key, ...]:
+    """Return the key by which modules are sorted, the worst first. Modules of equal rank are sorted by peak, then by
+    name.
+    """
+    return (_KEYS[key](one), _KEYS[SortKey.PEAK](one), _KEYS[SortKey.NAME](one), _KEYS[SortKey.FILE](one))
+
+
+_TINY: Final = 1000
+"""Modules with less than this part of the worst peak are folded into one line."""
+
+
+def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None) -> Ranking:
+    """Return the modules in order. At most `top` are shown, and none that are tiny and without errors; None for all."""
+    found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
+    most = max((one.peak_bytes or 0 for one in found), default=0)
+    big = [
+        number
+        for number, one in enumerate(found)
+        if top is None or one.is_suspect or (one.peak_bytes or 0) * _TINY >= most or number == 0
+    ]
+    return Ranking(found, _places(found), tuple(big[:top]))
+
+
+def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
+    """For each module the last folders of its path that no other module of the same name and number has, with the name
+    of the file if they share a folder. Empty if all modules are in one folder and have distinct names.
+    """
+    paths = [_split(one.files[0]) for one in modules]
+    alike: dict[tuple[int | None, str], list[tuple[_Folder, str]]] = {}
+    for one, path in zip(modules, paths, strict=True):
+        alike.setdefault((one.number, one.name), []).append(path)
+    is_one_folder = len({folder for folder, _ in paths}) == 1
+    return tuple(
+        "" if is_one_folder and len(same) == 1 else _shortest(folder, name, same)
+        for one, (folder, name) in zip(modules, paths, strict=True)
+        for same in [alike[one.number, one.name]]
+    )
+
+
+_Folder: TypeAlias = tuple[str, ...]
+
+
+def _split(path: str) -> tuple[_Folder, str]:
+    """The folders of a path, and the name of its file."""
+    *folder, name = re.split(r"[/\\]", path)
+    return tuple(folder), name
+
+
+def _shortest(folder: _Folder, name: str, same: Sequence[tuple[_Folder, str]]) -> str:
+    others = [other for other, _ in same if other != folder]
+    lengths = range(1, len(folder))
+    tells_apart = (length for length in lengths if all(other[-length:] != folder[-length:] for other in others))
+    place = "/".join(folder[-next(tells_apart, len(folder)) :])
+    return f"{place}/{name}" if len(same) - len(others) > 1 else place
+
+
+def is_selected(files: Iterable[str], pattern: str) -> bool:
+    """Return whether a dump set with some files is the module of a number, or has a name with a match of a regular
+    expression. Raises `re.error`.
+    """
+    files = tuple(files)
+    if pattern.isdecimal():
+        return any(module_number(file) == int(pattern) for file in files)
+    names = {module_name(file) for file in files} - {None} or {split_name(_split(file)[1])[0] for file in files}
+    search = re.compile(pattern).search
+    return any(search(name) for name in names if name is not None)

@@ -1,0 +1,143 @@
+"""The ranking of the modules of a folder as blocks and as JSON."""
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from xla_lens.features.report.ranking import RankedModule, Ranking
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.memory_map.page import map_link
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import apart, as_given, counted, human, percent
+from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, headers, inlines
+from xla_lens.render.warrants import bounded, bounded_size, short_reason
+
+
+def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None) -> Outline:
+    """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it."""
+    count = counted(len(one.modules), "module")
+    return Outline(
+        (f"{count} in ", Name(folder, widest=None)), (), (_table(one, budget_bytes),), tuple(_answer(one, budget_bytes))
+    )
+
+
+def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterator[str]:
+    """Yield the ranking as lines of HTML with a link to the map of each module that it shows."""
+    outline = ranking_outline(one, folder, budget_bytes)
+    ((section,),) = outline.parts
+    yield '<details class="index" open>'
+    yield f"<summary>{escape(_plain(outline.title))}</summary>"
+    yield from (f"<p>{escape(_plain(sentence))}</p>" for sentence in outline.answer)
+    for block in section.blocks:
+        if not isinstance(block, Table):
+            yield f"<p>{escape(_plain(block))}</p>"
+            continue
+        titles = [column.title for column in block.header]
+        yield "<table>"
+        yield f"<tr>{''.join(f'<th scope=col>{escape(title)}</th>' for title in titles)}</tr>"
+        for number, row in enumerate(block.rows):
+            cells = [escape(_plain(cell)) for cell in row]
+            place = titles.index("module")
+            cells[place] = f'<a href="{map_link(number)}">{cells[place] or "module"}</a>'
+            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        yield "</table>"
+    yield "</details>"
+
+
+def _plain(text: Text) -> str:
+    return "".join(one.text if isinstance(one, Name) else str(one) for one in inlines(text))
+
+
+def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
+    modules = one.modules
+    words: list[str] = []
+    if budget_bytes is not None:
+        over = sum((module.peak_bytes or 0) > budget_bytes for module in modules)
+        words.append(f"{over:,} {'does' if over == 1 else 'do'} not fit into {as_given(budget_bytes)}")
+    incomplete = sum(not module.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact for module in modules)
+    if incomplete:
+        words.append(f"{incomplete:,} {'is' if incomplete == 1 else 'are'} incomplete")
+    errors = sum(bool(module.error_count) for module in modules)
+    if errors:
+        words.append(f"{errors:,} {'has' if errors == 1 else 'have'} errors")
+    if words:
+        yield f"{', '.join(words)}."
+
+
+def _table(one: Ranking, budget_bytes: int | None) -> tuple[Section, ...]:
+    shown = [(one.modules[number], one.places[number]) for number in one.shown]
+    spaces = {space_name(module.space) for module, _ in shown}
+    # A folder may have dumps of several backends.
+    title = f"{spaces.pop()} peak" if len(spaces) == 1 else "peak"
+    columns: list[tuple[str, bool, list[Text]]] = [
+        (title, False, [_peak(module) for module, _ in shown]),
+        ("of budget", False, [_share(module, budget_bytes) for module, _ in shown]),
+        ("no.", False, [f"{module.number:04}" if module.number is not None else "" for module, _ in shown]),
+        ("module", True, [Name(module.name, widest=WIDEST_NAME) for module, _ in shown]),
+        ("reserved", False, [_reserved(module, module.reserved_bytes) for module, _ in shown]),
+        ("temp", False, [_reserved(module, module.temp_bytes) for module, _ in shown]),
+        (
+            "values",
+            False,
+            [bounded(f"{module.value_count:,}", module.warrants.of(Quantity.VALUES).bound) for module, _ in shown],
+        ),
+        ("XLA prints", False, [_printed(module) for module, _ in shown]),
+        ("findings", True, [_findings(module) for module, _ in shown]),
+        ("file", True, [Name(place, widest=None) if place else "" for _, place in shown]),
+    ]
+    kept = [column for column in columns if any(cell != "" for cell in column[2])]
+    header = headers(*(name for name, _, _ in kept), text=tuple(name for name, is_text, _ in kept if is_text))
+    rows = tuple(zip(*(cells for _, _, cells in kept), strict=True))
+    rest = (_folded(one),) if one.folded else ()
+    return (Section("Modules, worst first", (Table(header, rows), *rest)),)
+
+
+def _peak(module: RankedModule) -> str:
+    if module.peak_bytes is None:
+        return "unknown"
+    return bounded_size(module.peak_bytes, module.warrants.of(Quantity.LIVE).bound)
+
+
+def _share(module: RankedModule, budget_bytes: int | None) -> str:
+    is_exact = module.warrants.of(Quantity.LIVE).is_exact
+    return (
+        percent(module.peak_bytes, budget_bytes) if budget_bytes and module.peak_bytes is not None and is_exact else ""
+    )
+
+
+def _reserved(module: RankedModule, size_bytes: int) -> str:
+    return bounded_size(size_bytes, module.warrants.of(Quantity.RESERVED).bound)
+
+
+def _printed(module: RankedModule) -> str:
+    if (
+        module.printed_bytes is None
+        or module.peak_bytes is None
+        or not module.warrants.of(Quantity.PRINTED_PEAK).is_known
+    ):
+        return ""
+    return bounded(apart(module.printed_bytes, module.peak_bytes), module.warrants.of(Quantity.PRINTED_PEAK).bound)
+
+
+def _findings(module: RankedModule) -> str:
+    counts = ((module.error_count, "error"), (module.warning_count, "warning"))
+    words = [counted(count, noun) for count, noun in counts if count]
+    reason = short_reason(module.warrants.of(Quantity.LIVE, Quantity.RESERVED))
+    return ", ".join([*([reason] if reason else []), *words])
+
+
+def _folded(one: Ranking) -> str:
+    folded = one.folded
+    most = max((module.peak_bytes or 0 for module in folded), default=0)
+    unknown = sum(module.peak_bytes is None for module in folded)
+    more = f", {unknown:,} of unknown peak" if unknown else ""
+    return f"... and {counted(len(folded), 'more module')}, {human(most)} at most{more} (--all shows them)"
+
+
+def ranked_data(one: RankedModule, rank: int) -> dict[str, Any]:
+    """Return what JSON adds to the report of each of several modules."""
+    return {
+        "rank": rank,
+        "number": one.number,
+        "temp_bytes": None if one.warrants.of(Quantity.RESERVED).bound is Bound.UNKNOWN else one.temp_bytes,
+    }
