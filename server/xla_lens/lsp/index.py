@@ -26,6 +26,9 @@ from xla_lens.workspace import SET_LIMIT, Indexed, Progress, index, index_set
 _FRESH_SECONDS: Final = 5.0
 """How long the index is used without checking the disk again."""
 
+_POLLING_SHARE: Final = 0.01
+"""Maximum share of the time that checking the disk takes where no user waits for it."""
+
 IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
 
 
@@ -39,6 +42,8 @@ class _Read:
     excluded: frozenset[Path]
     found: dict[Path, IndexedSet] = field(default_factory=dict)
     progress: Progress | None = None
+    check_seconds: float = 0.0
+    """The CPU time that it took to find the sets and to see which have changed, before any was read."""
     is_outdated: bool = False
 
 
@@ -57,6 +62,7 @@ class WorkspaceIndex:
         self._answered: Mapping[Path, IndexedSet] | None = None
         self._read: _Read | None = None
         self._read_at = float("-inf")
+        self._check_seconds = 0.0
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -83,9 +89,11 @@ class WorkspaceIndex:
             return True
         return self.is_reading
 
-    async def update(self) -> None:
-        """Wait until the index matches the disk as it was at most a few seconds ago."""
-        is_read = self._is_fresh()
+    async def update(self, *, is_polling: bool = False) -> None:
+        """Wait until the index matches the disk as it was at most a few seconds ago. Where the server or the editor
+        polls, that may be longer ago in a big workspace, which takes long to check.
+        """
+        is_read = self._is_fresh(self._check_seconds / _POLLING_SHARE if is_polling else 0.0)
         while not (is_read and self._is_current()) and not self._is_closed:
             if not self.is_reading:
                 self._task = asyncio.get_running_loop().create_task(self._read_folders())
@@ -93,8 +101,8 @@ class WorkspaceIndex:
                 await asyncio.shield(self._task)
             is_read = True
 
-    def _is_fresh(self) -> bool:
-        return not self.is_reading and time.monotonic() - self._read_at < _FRESH_SECONDS
+    def _is_fresh(self, seconds: float = 0.0) -> bool:
+        return not self.is_reading and time.monotonic() - self._read_at < max(_FRESH_SECONDS, seconds)
 
     def _is_current(self) -> bool:
         """Whether the last pass covers the folders of the workspace, no file has changed since it began, and no set has
@@ -122,13 +130,19 @@ class WorkspaceIndex:
         if self.is_truncated:
             self._on_truncated(f"only the first {SET_LIMIT:,} dump sets of the workspace are indexed")
         self._known = read.found
+        self._check_seconds = read.check_seconds
         self._read_at = time.monotonic()
 
     def _read_in_thread(self, read: _Read, known: Mapping[Path, IndexedSet], loop: asyncio.AbstractEventLoop) -> None:
         """Read the folders. Runs in a worker thread: results reach the event loop as callbacks, in order, before the
         end of this function does.
         """
-        capabilities = self._client.capabilities
+        capabilities, started = self._client.capabilities, time.thread_time()
+
+        def report_progress(progress: Progress) -> None:
+            read.check_seconds = read.check_seconds or time.thread_time() - started
+            _post(loop, setattr, read, "progress", progress)
+
         for indexed in index(
             read.folders,
             known,
@@ -136,7 +150,7 @@ class WorkspaceIndex:
             encoding=capabilities.encoding,
             convert=Converter({}, capabilities.encoding).diagnostic,
             is_cancelled=lambda: self._is_closed,
-            report_progress=lambda progress: _post(loop, setattr, read, "progress", progress),
+            report_progress=report_progress,
         ):
             _post(loop, read.found.__setitem__, indexed.files.stem, indexed)
 

@@ -105,7 +105,7 @@ class Publisher:
             if not self._client.capabilities.pulls_diagnostics:
                 await self._publish_indexed()
             elif lsp.WORKSPACE_DIAGNOSTIC in self.state.requested:
-                await self.state.index.update()
+                await self.state.index.update(is_polling=True)
                 if self.state.index.take_is_outdated():
                     self._refresh({lsp.WORKSPACE_DIAGNOSTIC})
         finally:
@@ -121,7 +121,7 @@ class Publisher:
 
     async def _publish_indexed(self) -> None:
         """Publish the diagnostics of the sets without open documents that have changed."""
-        await self.state.index.update()
+        await self.state.index.update(is_polling=True)
         sets = await self.state.index.sets()
         # Documents may have been opened and settings changed in the meantime.
         is_open = {dump_set.key for dump_set in self.state.sets.open}

@@ -43,7 +43,7 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
     reports: dict[str, _WorkspaceReport] = {}
     indexed_sets: Mapping[Path, IndexedSet] = {}
     if state.settings.checks_workspace:
-        await state.index.update()
+        await state.index.update(is_polling=True)
         indexed_sets = await state.index.sets()
         state.index.record_answer()
     for dump_set in state.sets.open:
