@@ -69,7 +69,7 @@ static int64_t number_of(Numbers *numbers, Text text) {
   uint64_t hash = hash_of(text);
   if (numbers->texts.size * 2 >= numbers->slot_count) {
     size_t slot_count = numbers->slot_count ? numbers->slot_count * 2 : 64;
-    if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count * sizeof *numbers->hashes)) {
+    if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count / 2 * sizeof *numbers->hashes)) {
       numbers->is_out_of_memory = true;
       return NONE;
     }
