@@ -1,6 +1,6 @@
 """Out-of-memory messages in the forms that XLA has printed since 2019, as they stand in logs.
 
-The comment on each names where the form is from. Sizes, names and paths of users' programs are replaced.
+The comment on each names where the form is from. Names and paths of users' programs are replaced, and lists are short.
 """
 
 from typing import Final
