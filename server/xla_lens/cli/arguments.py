@@ -79,6 +79,7 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     _add_oom(commands)
     for command in commands.choices.values():
         _add_color(command)
+    _add_completion(commands)
     _add_server(commands)
     return parser, dict(commands.choices)
 
@@ -102,7 +103,11 @@ def _add_report(commands: _Commands) -> None:
         help="text (default), markdown, json, or html: the memory map of one dump as a self-contained page",
     )
     parser.add_argument(
-        "--part", metavar="PARTS", type=_names_of("part", Part), help="show only these parts, separated by commas"
+        "--part",
+        metavar="PARTS",
+        type=_names_of("part", Part),
+        names=Part,
+        help="show only these parts, separated by commas",
     )
     parser.add_argument(
         "--top",
@@ -187,9 +192,11 @@ def _add_check(commands: _Commands) -> None:
         default="text",
         help="text (default) or json",
     )
-    codes = _names_of("code", Code)
-    parser.add_argument("--select", metavar="CODES", type=codes, help="report only these codes, separated by commas")
-    parser.add_argument("--ignore", metavar="CODES", type=codes, default=frozenset(), help="do not report these codes")
+    for option, words in (
+        ("--select", "report only these codes, separated by commas"),
+        ("--ignore", "do not report these codes"),
+    ):
+        parser.add_argument(option, metavar="CODES", type=_names_of("code", Code), names=Code, help=words)
     limits = {
         "peak": "report an error if the peak of HBM (on CPU: host memory) exceeds this size, such as 16GiB",
         "reserved": "report an error if more HBM (on CPU: host memory) than this size is reserved, such as 16GiB",
@@ -221,7 +228,11 @@ def _add_diff(commands: _Commands) -> None:
         help="text (default), markdown or json",
     )
     parser.add_argument(
-        "--part", metavar="PARTS", type=_names_of("part", DiffPart), help="show only these parts, separated by commas"
+        "--part",
+        metavar="PARTS",
+        type=_names_of("part", DiffPart),
+        names=DiffPart,
+        help="show only these parts, separated by commas",
     )
     parser.add_argument(
         "--top",
@@ -254,6 +265,7 @@ def _add_explain(commands: _Commands) -> None:
         metavar="CODE",
         nargs="?",
         type=_code,
+        names=(*Code, *Rule),
         help="the code of the finding, such as overlapping-slices, or the rule of the action, such as donate",
     )
 
@@ -290,6 +302,21 @@ def _add_oom(commands: _Commands) -> None:
         metavar="N",
         type=number_argument,
         help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
+    )
+
+
+def _add_completion(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="print a script that completes arguments",
+        description="Print a script that completes commands, options, parts, codes and files in a shell.",
+        epilog="bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
+        "zsh, in ~/.zshrc below compinit:\n  source <(xla-lens completion zsh)\n\n"
+        "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source",
+    )
+    shells = ("bash", "zsh", "fish")
+    parser.add_argument(
+        "shell", metavar="SHELL", type=one_of("shell", shells), choices=shells, help="bash, zsh or fish"
     )
 
 

@@ -22,7 +22,7 @@ from xla_lens.text.positions import to_position
 
 def run_check(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore)
+    selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore or ())
     findings: list[Finding] = []
     sets = 0
     terminal = find_terminal(options.color)

@@ -68,6 +68,10 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.explain import run_explain
 
             return run_explain(options)
+        case "completion":
+            from xla_lens.cli.completion import run_completion
+
+            return run_completion(options)
         case "oom":
             from xla_lens.cli.oom import run_oom
 

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NoReturn
 
 from xla_lens.render.names import nearest, unknown_name
@@ -19,16 +19,20 @@ _SIMILAR: Final = 0.88
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of arguments. `actions` are its arguments in their order."""
+    """A parser of arguments. `actions` are its arguments in their order, and `names` the names that those allow which
+    have no `choices`, because they take lists.
+    """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.actions: list[argparse.Action] = []
+        self.names: dict[str, tuple[str, ...]] = {}
         super().__init__(*arguments, **{"formatter_class": _Help, **named})
 
-    def add_argument(self, *names: Any, **named: Any) -> argparse.Action:
-        """Add an argument."""
-        action = super().add_argument(*names, **named)
+    def add_argument(self, *flags: Any, names: Iterable[str] = (), **named: Any) -> argparse.Action:
+        """Add an argument. `names` are those that completion offers for it."""
+        action = super().add_argument(*flags, **named)
         self.actions.append(action)
+        self.names[action.dest] = tuple(names)
         return action
 
     def error(self, message: str) -> NoReturn:
