@@ -2,15 +2,19 @@
 
 Prints the tables of docs/performance.md. Most times are ratios to the bare tree-sitter parse of the same files in the
 same run, which makes them comparable between machines. Nothing here fails because it is slow.
+
+With XLA_LENS_BIG=1, files grow to 1 GB, which takes 10 minutes more.
 """
 
 import asyncio
 import json
+import os
+import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +23,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tree_sitter import Parser
 
 from bare_client import Client
+from big_inputs import dense, repeated
+from command_times import command_times
 from request_times import request_times
-from samples import SHARED_DUMPS, big_dumps, dump_file, never
+from samples import DUMPS, SHARED_DUMPS, big_dumps, dump_file, never
 from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.dump_sets import DumpSets
@@ -36,6 +42,15 @@ from xla_lens.syntax.tree import HLO, XLA_DUMP
 from xla_lens.text.document import Document
 
 _STARTS = 3
+_IS_BIG = bool(os.environ.get("XLA_LENS_BIG"))
+_MEGABYTES = 324
+"""The size of the file for `xla-lens report`; a third of it without XLA_LENS_BIG."""
+_GROWTH = (0.1, 1, 10, 100, 300, 1000)
+"""Sizes of files in MB. Those above 100 need XLA_LENS_BIG."""
+_SETS = 1_000
+_DENSE_VALUES = 900_000
+_IDLE_SECONDS = 10
+_WORKSPACE_SECONDS = 0.5
 _PING_SECONDS = 0.005
 _TICK_SECONDS = 0.002
 
@@ -48,7 +63,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         dumps = big_dumps(Path(folder))
         rows = list(asyncio.run(_server(dumps)))
-        rows += _growth(dumps)
+        rows += asyncio.run(_rows(_dense()))
+        rows += command_times(dumps, _MEGABYTES if _IS_BIG else _MEGABYTES // 3)
+        rows += _growth()
+        rows += asyncio.run(_rows(_workspace()))
         rows += _checks(dumps)
         rows += _module(dumps)
         request_rows = asyncio.run(request_times(dumps))
@@ -59,6 +77,10 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|")
     for request_row in request_rows:
         print(f"| {' | '.join(request_row)} |")
+
+
+async def _rows(rows: AsyncIterator[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return [row async for row in rows]
 
 
 async def _server(dumps: Path) -> list[tuple[str, str, str]]:
@@ -91,10 +113,10 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
             await client.stop()
 
     rows = [
-        ("nodes of the three files of the 70B set", f"{nodes / 1e6:.2f} million", "3.6 million"),
+        ("nodes of the three files of the 70B set", f"{nodes / 1e6:.2f} million", ""),
         ("bare parse of the three files, MB/s", f"{size / 1e6 / bare:.0f}", ""),
-        (f"first answer / bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "2"),
-        ("maximum resident memory, HLO module included / size of the files", f"{memory / size:.2f}", "2.2"),
+        (f"first answer / bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "0.6"),
+        ("maximum resident memory, HLO module included / size of the files", f"{memory / size:.2f}", "1.7"),
         (
             f"longest stall of the event loop during the load, median of {_STARTS}, ms",
             f"{statistics.median([await _stall(assignment) for _ in range(_STARTS)]) * 1000:.0f}",
@@ -113,14 +135,95 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
 _THREE_FILES = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
 
 
+async def _dense() -> AsyncIterator[tuple[str, str, str]]:
+    """A file with little text and many values: what editors wait for while it is opened and loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dense-buffer-assignment.txt"
+        path.write_text(dense(_DENSE_VALUES))
+        stalls = [await _stall(path) for _ in range(_STARTS)]
+        waits = [await _waits_while_opened(path) for _ in range(_STARTS)]
+        size = path.stat().st_size
+    title = f"one file of {size / 1e6:.0f} MB with {_DENSE_VALUES:,} values"
+    yield f"{title}: longest stall of the event loop, median of {_STARTS}, ms", f"{_median_ms(stalls)}", "50"
+    yield f"{title}: longest wait for an answer, didOpen included, ms", f"{_median_ms(waits)}", ""
+
+
+def _median_ms(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds) * 1000:.0f}"
+
+
+async def _waits_while_opened(path: Path) -> float:
+    """The longest wait for an answer from the notification that a document is open to the end of its load."""
+    client, uri = await Client.started(), path.as_uri()
+    await client.request("textDocument/hover", _NOWHERE)
+    document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": path.read_text()}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    await client.drain()
+    pings = asyncio.create_task(_ping(client))
+    await client.request("textDocument/hover", {**_NOWHERE, "textDocument": {"uri": uri}})
+    pings.cancel()
+    longest = max(await pings, default=0.0)
+    await client.stop()
+    return longest
+
+
+async def _workspace() -> AsyncIterator[tuple[str, str, str]]:
+    """A workspace with many sets: the first answers, the time and memory to read all, and the cost of idling."""
+    with tempfile.TemporaryDirectory() as folder:
+        sets = [path.parent for path in sorted(DUMPS.glob("*/*/*-buffer-assignment.txt"))]
+        sets = list(dict.fromkeys(sets))
+        for number in range(_SETS):
+            shutil.copytree(sets[number % len(sets)], Path(folder) / f"{number // 50}" / f"{number}")
+        client = await Client.start(stderr=None)
+        started = time.perf_counter()
+        folders = [{"uri": Path(folder).as_uri(), "name": "dumps"}]
+        await client.initialize({}, workspaceFolders=folders)
+        modules = {"command": "xla-lens.modules", "arguments": [{}]}
+        while not (found := await client.request("workspace/executeCommand", modules))["modules"]:
+            await asyncio.sleep(_PING_SECONDS)
+        first, longest = time.perf_counter() - started, 0.0
+        while found["isReading"]:
+            before = time.perf_counter()
+            found = await client.request("workspace/executeCommand", modules)
+            longest = max(longest, time.perf_counter() - before)
+            await asyncio.sleep(_WORKSPACE_SECONDS)
+        before = time.perf_counter()
+        await client.request("workspace/symbol", {"query": "fusion"})
+        symbols = time.perf_counter() - before
+        done, memory = time.perf_counter() - started, client.resident_bytes("VmHWM")
+        before = _cpu_seconds(client.process.pid)
+        await asyncio.sleep(_IDLE_SECONDS)
+        idle = (_cpu_seconds(client.process.pid) - before) / _IDLE_SECONDS
+        await client.stop()
+    count = len(found["modules"])
+    yield (
+        f"workspace of {_SETS:,} folders with {count:,} dumps: start to the first modules in the list, s",
+        f"{first:.2f}",
+        "",
+    )
+    yield "the same: longest wait for the list while dumps are read, ms", f"{longest * 1000:.0f}", ""
+    yield "the same: start to all dumps read, s", f"{done:.1f}", ""
+    yield "the same: symbols with `fusion` in all of them, ms", f"{symbols * 1000:.0f}", ""
+    yield "the same: maximum resident memory, MB", f"{memory / 1e6:.0f}", ""
+    yield "the same: CPU time while idle", f"{idle:.1%}", "1%"
+
+
+def _cpu_seconds(process_id: int) -> float:
+    """The CPU time that a process has taken so far."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+_NOWHERE = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
+
+
 async def _ping(client: Client) -> list[float]:
     """Send requests that take no work until cancelled; return the seconds that each answer took."""
-    nothing = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
     times: list[float] = []
     try:
         while True:
             before = time.perf_counter()
-            await client.request("textDocument/hover", nothing)
+            await client.request("textDocument/hover", _NOWHERE)
             times.append(time.perf_counter() - before)
             await asyncio.sleep(_PING_SECONDS)
     except asyncio.CancelledError:
@@ -139,7 +242,7 @@ async def _stall(path: Path) -> float:
         before = time.perf_counter()
         await asyncio.sleep(_TICK_SECONDS)
         longest = max(longest, time.perf_counter() - before - _TICK_SECONDS)
-    assert await loading
+    assert await loading or FileKind.HLO not in find_set(path).paths
     return longest
 
 
@@ -194,64 +297,23 @@ def _arena(count: int) -> str:
     )
 
 
-def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """The cost per byte of files of growing size, relative to the smallest file."""
-    files = [next(SHARED_DUMPS.glob("cpu-jaxlib0.8.3/mlp_train/*-buffer-assignment.txt"))]
-    files += [next(SHARED_DUMPS.glob("cpu-jaxlib0.4.30/transformer_train/*-buffer-assignment.txt"))]
-    files += sorted(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
+def _growth() -> Iterator[tuple[str, str, str]]:
+    """The cost per byte of loading files of growing size, relative to the smallest: one dump, repeated."""
+    text = next(SHARED_DUMPS.glob("cpu-jaxlib0.8.3/scan_rnn/module_0001*-buffer-assignment.txt")).read_text()
+    first = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        doubled = Path(folder) / "doubled-buffer-assignment.txt"
-        doubled.write_text(_doubled(files[-1].read_text()))
-        first = 0.0
-        for path in [*files, doubled]:
+        path = Path(folder) / "repeated-buffer-assignment.txt"
+        for megabytes in (size for size in _GROWTH if size <= 100 or _IS_BIG):
+            path.write_text(repeated(text, max(1, round(megabytes * 1e6 / len(text)))))
             size = path.stat().st_size
-            seconds = min(_timed(partial(_load, path)) for _ in range(5 if size < 1e6 else 1))
+            seconds = min(_timed(partial(_load, path)) for _ in range(5 if size < 2e6 else 1))
             first = first or seconds / size
-            bar = "linear" if path is doubled else ""
-            yield (
-                f"cost per byte of a file of {size / 1e6:.1f} MB / that of the smallest",
-                f"{seconds / size / first:.2f}",
-                bar,
-            )
+            title = f"cost per byte of a file of {size / 1e6:.1f} MB / that of the smallest"
+            yield title, f"{seconds / size / first:.2f}", "1" if megabytes > 1 else ""
 
 
 def _load(path: Path) -> None:
     analyse(file.dump_file for file in load_files(find_set(path), {}, {}, never).values())
-
-
-def _doubled(text: str) -> str:
-    """A dump of twice the program: every part twice, the second time with other names, ids and steps."""
-    import re
-
-    head, rest = text.split("\n\nTotal bytes used: ")
-    used, live = rest.split("\n\nUsed values:\n")[1].split("\n\n\nHloLiveRange (max ")
-    allocations, ids = head.count("\nallocation "), 1 + max(map(int, re.findall(r"^<(\d+) ", used, re.MULTILINE)))
-    steps = int(live.split(")")[0])
-    schedule, ranges = live.split("  InstructionSequence:\n")[1].split("  BufferLiveRange:\n")
-    ranges = ranges.split("  Live ranges at")[0]
-    name = r"([A-Za-z_][\w.-]*)"
-
-    def more(text: str) -> str:
-        text = re.sub(
-            r"^allocation (\d+):", lambda match: f"allocation {int(match[1]) + allocations}:", text, flags=re.M
-        )
-        text = re.sub(rf"<(\d+) {name}", lambda match: f"<{int(match[1]) + ids} {match[2]}.x", text)
-        text = re.sub(rf"^  {name}", r"  \1.x", text, flags=re.M)
-        return re.sub(rf"%{name}", r"%\1.x", text)
-
-    schedule_2 = re.sub(rf"(\d+):{name}", lambda match: f"{int(match[1]) + steps}:{match[2]}.x", schedule)
-    ranges_2 = re.sub(
-        rf"{name}(\{{.*\}}):(\d+)-(\d+)",
-        lambda match: f"{match[1]}.x{match[2]}:{int(match[3]) + steps}-{int(match[4]) + steps}",
-        ranges,
-    )
-    body = head.split("\n", 1)[1]
-    total = 2 * int(rest.split(" ")[0])
-    return (
-        f"{head}\n{more(body)}\n\nTotal bytes used: {total} (0B)\n\nUsed values:\n{used}\n{more(used)}\n\n\n"
-        f"HloLiveRange (max {2 * steps}):\n  InstructionSequence:\n{schedule}{schedule_2}"
-        f"  BufferLiveRange:\n{ranges}{ranges_2}"
-    )
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -46,12 +46,12 @@ async def request_times(dumps: Path) -> list[tuple[str, ...]]:
     single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
     columns = [await _all(of_set), await _all([single]), await _all([find_set(assignment).paths[FileKind.HLO]])]
     rows = [(name, *(_median_and_p99(column[name]) for column in columns), target) for name, target in _TARGETS.items()]
-    rows.append(("start to the answer to `initialize`", _median_and_p99(await _starts()), "", "", "400"))
+    rows.append(("start to the answer to `initialize`", _median_and_p99(await _starts()), "", "", "250"))
     return rows
 
 
 _TARGETS = {
-    "none: pygls and the pipes alone": "",
+    "none: the protocol and the pipes alone": "",
     "hover": "5",
     "definition": "5",
     "documentHighlight": "5",
@@ -95,7 +95,7 @@ class _Measure:
         self._client, self._opened, self._chance = client, opened, chance
 
     async def requests(self) -> dict[str, Times]:
-        times = {"none: pygls and the pipes alone": await self._each(_REQUESTS, self._nothing)}
+        times = {"none: the protocol and the pipes alone": await self._each(_REQUESTS, self._nothing)}
         for name in ("hover", "definition", "documentHighlight"):
             times[name] = await self._each(_REQUESTS, self._at_a_position(f"textDocument/{name}"))
         times["selectionRange"] = await self._each(_REQUESTS, self._selection)

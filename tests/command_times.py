@@ -1,0 +1,146 @@
+"""Measure the command line on big dumps: time, CPU time and memory of whole processes, from start to exit."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tree_sitter import Parser
+
+from big_inputs import bare_seconds, ladder
+from samples import ROOT
+from xla_lens.files import find_set
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tree import XLA_DUMP
+
+_RUNS = 5
+_XLA_LENS = (sys.executable, "-m", "xla_lens")
+_TWO_PARTS = ("--part", "totals,peak", "--output-format", "json")
+_PEERS = ROOT / ".venv-crosscheck" / "bin" / "python"
+_CROSSCHECK = ROOT / "tests" / "crosscheck"
+
+Row = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process took. `cpu_seconds` is the time of all its threads."""
+
+    seconds: float
+    cpu_seconds: float
+    memory_bytes: int
+
+
+def usage(*command: object) -> Usage:
+    """Run a command and return what it took. It must not fail; findings are no failure."""
+    # Without its compiled modules, Python would compile all of them again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1), command
+    return Usage(time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def _least(commands: dict[str, tuple[Any, ...]], runs: int = _RUNS) -> dict[str, Usage]:
+    """The fastest of several runs of each command. The commands take turns, so that a slow moment slows all of them."""
+    found = [{name: usage(*command) for name, command in commands.items()} for _ in range(runs)]
+    return {
+        name: Usage(
+            min(one[name].seconds for one in found),
+            min(one[name].cpu_seconds for one in found),
+            max(one[name].memory_bytes for one in found),
+        )
+        for name in commands
+    }
+
+
+def command_times(dumps: Path, big_megabytes: int) -> Iterator[Row]:
+    """The rows of the table about commands. The file of the last ones has `big_megabytes`."""
+    yield from _small_commands()
+    yield from _xprof()
+    yield from _llama_8b(dumps)
+    with tempfile.TemporaryDirectory() as name:
+        yield from _check(dumps)
+        yield from _report(dumps, Path(name), big_megabytes)
+
+
+def _small_commands() -> Iterator[Row]:
+    usage(*_XLA_LENS, "--version")
+    times = _least(
+        {
+            "version": (*_XLA_LENS, "--version"),
+            "python": (sys.executable, "-c", "pass"),
+            "numpy": (sys.executable, "-c", "import numpy"),
+        },
+        10,
+    )
+    of_python = f"Python alone {times['python'].seconds:.2f}, with numpy {times['numpy'].seconds:.2f}"
+    yield f"`xla-lens --version`, seconds ({of_python})", f"{times['version'].seconds:.3f}", "0.08"
+
+
+def _xprof() -> Iterator[Row]:
+    title = "`report --part totals,peak` as JSON / XProf's memory viewer, whole processes, a train step of 64 layers"
+    if not _PEERS.exists():
+        yield title, "not measured: `make crosscheck` installs XProf", "0.9"
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        usage(_PEERS, _CROSSCHECK / "train_step.py", folder)
+        proto = next(folder.glob("*train_step*after_optimizations.hlo.pb"))
+        files = find_set(next(folder.glob("*train_step*-buffer-assignment.txt")))
+        path = files.paths[FileKind.BUFFER_ASSIGNMENT]
+        commands: dict[str, tuple[Any, ...]] = {
+            "ours": (*_XLA_LENS, "report", path, *_TWO_PARTS),
+            "xprof": (_PEERS, _CROSSCHECK / "memory_viewer.py", proto),
+        }
+        _least(commands, 1)
+        times = _least(commands, 10)
+        text = sum(one.stat().st_size for kind, one in files.paths.items() if kind is not FileKind.HLO)
+        sizes = f"{text / 1e6:.1f} MB of text, {proto.stat().st_size / 1e6:.1f} MB of proto"
+    ours, xprof = times["ours"], times["xprof"]
+    yield title, f"{ours.seconds:.2f} s / {xprof.seconds:.2f} s = {ours.seconds / xprof.seconds:.2f}", "0.9"
+    yield f"the same in CPU seconds ({sizes})", f"{ours.cpu_seconds / xprof.cpu_seconds:.2f}", ""
+
+
+def _llama_8b(dumps: Path) -> Iterator[Row]:
+    path = next(dumps.glob("tpu-big-v5p*/llama3_8b*/*-buffer-assignment.txt"))
+    texts = [one.read_bytes() for kind, one in find_set(path).paths.items() if kind is not FileKind.HLO]
+    bare = sum(bare_seconds(text) for text in texts)
+    nodes = sum(Parser(XLA_DUMP).parse(text).root_node.descendant_count for text in texts)
+    used = _least({"report": (*_XLA_LENS, "report", path, *_TWO_PARTS)}, 3)["report"]
+    title = f"`report --part totals,peak` on the Llama-3-8B set ({nodes / 1e6:.1f} million nodes)"
+    yield f"{title}, CPU seconds / bare parse", f"{used.cpu_seconds / bare:.2f}", "0.9"
+
+
+def _check(dumps: Path) -> Iterator[Row]:
+    path = ladder(dumps)
+    data = path.read_bytes()
+    bare, used = bare_seconds(data), _least({"check": (*_XLA_LENS, "check", path)}, 3)["check"]
+    title = f"`check` on one file of {len(data) / 1e6:.0f} MB"
+    yield f"{title}, whole command / bare parse", f"{used.seconds / bare:.2f}", "0.6"
+    yield f"{title}, maximum resident memory / size", f"{used.memory_bytes / len(data):.1f}", "3"
+
+
+def _report(dumps: Path, folder: Path, megabytes: int) -> Iterator[Row]:
+    from big_inputs import repeated
+
+    text = ladder(dumps).read_text()
+    bare = bare_seconds(text.encode()) / len(text)
+    path = folder / "repeated-buffer-assignment.txt"
+    path.write_text(repeated(text, max(1, round(megabytes * 1e6 / len(text)))))
+    size = path.stat().st_size
+    report = partial(usage, *_XLA_LENS, "report", path)
+    used = min((report() for _ in range(1)), key=lambda one: one.seconds)
+    title = f"`report`, all parts, on one file of {size / 1e6:.0f} MB"
+    yield f"{title} / bare parse", f"{used.seconds / (bare * size):.2f}", "1.0"
+    yield f"{title}, maximum resident memory / size", f"{used.memory_bytes / size:.1f}", ""
