@@ -100,14 +100,19 @@ def gradients(facts: Facts) -> Iterator[Draft]:
         shape = facts.squeezed(value)
         if shape is None or shape.lengths not in lengths or not _is_computed(facts, value):
             continue
-        opcode = facts.opcode(facts.name(value))
-        if opcode in (b"while", b"parameter") and len(shape.lengths) > 1:
-            # A loop over layers collects the gradients of all layers.
+        if len(shape.lengths) > 1 and _is_collected(facts, value):
             edit[value] = (Piece(facts.start(value), facts.end(value), facts.size(value) // shape.lengths[0]),)
         elif facts.is_backward(facts.name(value)):
             edit[value] = (facts.piece(value, facts.start(value), facts.start(value)),)
     if edit:
         yield Draft(Rule.GRADIENTS, Certainty.POSSIBLE, edit)
+
+
+def _is_collected(facts: Facts, value: int) -> bool:
+    """Whether a loop of the backward pass collects the gradients of all layers in the bytes of a value."""
+    names = [facts.name(other) for other in (value, *facts.same_slice(value))]
+    is_in_loop = any(facts.opcode(name) in (b"while", b"parameter") for name in names)
+    return is_in_loop and any(map(facts.is_backward, names))
 
 
 def _is_computed(facts: Facts, value: int) -> bool:
