@@ -16,6 +16,8 @@ from xla_lens.cli.output import discard_output, prepare_output, print_error
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    # Imports and analyses allocate many objects, hardly any of them garbage.
+    gc.set_threshold(50_000, 20, 20)
     try:
         prepare_output()
         try:

@@ -7,7 +7,6 @@ from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import DumpSets, find_dumps
 from xla_lens.cli.single import options_of, report_with_step
-from xla_lens.cli.terminal import find_terminal, print_outline
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -29,6 +28,7 @@ def run_report(arguments: argparse.Namespace) -> int:
 
         print_json([report_data(one)])
     else:
+        from xla_lens.cli.terminal import find_terminal, print_outline
         from xla_lens.render.report.outline import report_outline
 
         terminal = find_terminal(arguments.color)
