@@ -254,3 +254,84 @@ def test_limit_that_cannot_be_read_is_one_line_and_status_2(capsys: pytest.Captu
 def test_limit_of_an_unknown_memory_space_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", str(OLD), str(NEW), "--max-peak-increase", "ram=1%"]) == 2
     assert "unknown memory space 'ram'" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def _baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str], *arguments: object) -> Path:
+    """The JSON report of a dump, in a file."""
+    main(["report", *map(str, arguments), "--output-format", "json"])
+    path = tmp_path / "baseline.json"
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (SPLIT, OLD), (TPU, SPLIT), (SPLIT, SPLIT)], ids=str)
+def test_report_of_a_dump_gives_the_same_breakdowns_as_the_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: Path, new: Path
+) -> None:
+    (of_report,) = _data(capsys, _baseline(tmp_path, capsys, old), new)
+    (of_dump,) = _data(capsys, old, new)
+    for one, other in zip(of_report["memory_spaces"], of_dump["memory_spaces"], strict=True):
+        assert one["breakdowns"] == other["breakdowns"]
+        for key in ("color", "peak_live_bytes", "peak_step", "reserved_bytes"):
+            assert one[key] == other[key]
+    assert of_report["values"] is None
+
+
+def test_report_as_old_side_has_the_same_first_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    baseline = _baseline(tmp_path, capsys, OLD)
+    text = _printed(capsys, baseline, NEW)
+    assert text.splitlines()[:4] == _printed(capsys, OLD, NEW).splitlines()[:4]
+    assert f"  old        baseline.json in {tmp_path.as_posix()}" in text
+    assert "Values" not in text
+    assert main(["diff", str(baseline), str(NEW), "--max-peak-increase", "199"]) == 1
+    assert "grew by +200 B" in capsys.readouterr().err
+
+
+def test_limited_report_has_totals_and_the_breakdowns_that_add_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data,) = _data(capsys, _baseline(tmp_path, capsys, SPLIT, "--top", "1", "--part", "live,source"), SPLIT)
+    (space,) = data["memory_spaces"]
+    assert space["peak_live_bytes"]["old"] == space["peak_live_bytes"]["new"]
+    assert {*space["breakdowns"]} == {"op_name", "opcode", "kind"}
+
+
+def test_reports_of_folders_are_paired_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = _data(capsys, _baseline(tmp_path, capsys, OLD.parent), NEW.parent)
+    assert [one["module"] for one in data] == ["jit_f", "jit_mismatch", "jit_swap", "jit_same"]
+    assert all(one["old"]["module"] == one["new"]["module"] for one in data)
+
+
+def test_report_of_a_dump_that_is_cut_off_has_no_exact_peak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OLD.read_bytes()
+    cut = tmp_path / OLD.name
+    cut.write_bytes(text[: text.index(b"BufferLiveRange") + 60])
+    (data,) = _data(capsys, _baseline(tmp_path, capsys, cut), NEW)
+    assert data["memory_spaces"][0]["peak_live_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "contains no dumps"),
+        ("{}", "contains no dumps"),
+        ("3", "not a report"),
+        ("[1]", "not a report"),
+        ('[{"module": "jit_f"}]', "not a report"),
+        ('[{"module": null, "files": {}, "memory_spaces": [{"color": 0}]}]', "not a report"),
+    ],
+)
+def test_json_that_is_no_report_is_one_line_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    assert main(["diff", str(tmp_path / "bad.json"), str(NEW)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1

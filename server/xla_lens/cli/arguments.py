@@ -211,7 +211,8 @@ def _add_diff(commands: _Commands) -> None:
         help="show what changed between two dumps",
         description="Show what changed between two dumps: where the change of each peak comes from, so that the parts "
         "add up to it exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files "
-        "of a dump, or folders of dumps, whose modules are paired by name.\n\n"
+        "of a dump, or folders of dumps, whose modules are paired by name. OLD may also be a report, the output of "
+        "`xla-lens report --output-format json` in a file named *.json.\n\n"
         "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
         epilog=f"parts: {', '.join(DiffPart)}.",
     )

@@ -1,15 +1,18 @@
 """`xla-lens diff`: what changed between two dumps, or between the dumps of two folders."""
 
 import argparse
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json
-from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outline
-from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
+from xla_lens.features.diff.facts import Diff, DiffSide, diff, diff_with_baseline
 from xla_lens.features.diff.gates import IncreaseLimit, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
@@ -29,15 +32,15 @@ def run_diff(arguments: argparse.Namespace) -> int:
     options = DiffOptions(top, arguments.part or frozenset(DiffPart))
     if arguments.old == arguments.new == STANDARD_INPUT:
         raise CannotRun("-: standard input can be one of the two dumps, not both")
-    old, new = find_dumps([arguments.old]), find_dumps([arguments.new])
+    old, new = _old(arguments.old), find_dumps([arguments.new])
     pairs, only_old, only_new = _paired(old, new)
     limits = tuple(_limits(arguments))
     violated: list[str] = []
     diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, violated)
     if is_json:
         data = [diff_data(one) for one in diffs]
-        data += [unpaired_data(_module(files), _labels(files), is_old=True) for files in only_old]
-        data += [unpaired_data(_module(files), _labels(files), is_old=False) for files in only_new]
+        data += [unpaired_data(_module(one), _labels(one), is_old=True) for one in only_old]
+        data += [unpaired_data(_module(one), _labels(one), is_old=False) for one in only_new]
         print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
         for one in diffs:
@@ -94,41 +97,75 @@ def _print(one: Diff, arguments: argparse.Namespace) -> None:
     print_outline(diff_outline(one), None, arguments.output_format, find_terminal(arguments.color))
 
 
-def _diff(old: DumpSets, new: DumpSets, pair: tuple[SetFiles, SetFiles], options: DiffOptions) -> Diff:
-    first, second = (_side(replace(sets, files=(files,))) for sets, files in zip((old, new), pair, strict=True))
-    return diff(first, second, options)
+_Module: TypeAlias = SetFiles | Baseline
 
 
-def _side(sets: DumpSets) -> DiffSide:
-    (loaded,) = sets.load()
+def _old(path: Path) -> DumpSets | tuple[Baseline, ...]:
+    """The dumps at a path, or the reports in a file of JSON."""
+    if path.suffix != ".json":
+        return find_dumps([path])
+    try:
+        return read_baselines(json.loads(path.read_bytes()), str(path))
+    except NotABaseline as error:
+        raise CannotRun(str(error)) from error
+    except OSError as error:
+        raise CannotRun(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CannotRun(f"{path}: not JSON. Expected a report of `xla-lens report --output-format json`") from error
+
+
+def _diff(
+    old: DumpSets | tuple[Baseline, ...], new: DumpSets, pair: tuple[_Module, _Module], options: DiffOptions
+) -> Diff:
+    first, second = pair
+    # Only the old side can be a report.
+    assert isinstance(second, SetFiles)
+    if isinstance(first, Baseline):
+        return diff_with_baseline(first, _side(new, second), options)
+    assert isinstance(old, DumpSets)
+    return diff(_side(old, first), _side(new, second), options)
+
+
+def _side(sets: DumpSets, files: SetFiles) -> DiffSide:
+    (loaded,) = replace(sets, files=(files,)).load()
     return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files))
 
 
-def _labels(files: SetFiles) -> dict[FileKind, str]:
-    return {kind: path.as_posix() for kind, path in files.paths.items()}
+def _labels(one: _Module) -> dict[FileKind, str]:
+    if isinstance(one, Baseline):
+        return dict(one.files)
+    return {kind: path.as_posix() for kind, path in one.paths.items()}
 
 
-def _module(files: SetFiles) -> str | None:
-    return next((name for path in files.paths.values() if (name := module_name(path.name))), None)
+def _module(one: _Module) -> str | None:
+    if isinstance(one, Baseline):
+        return one.name
+    return next((name for path in one.paths.values() if (name := module_name(path.name))), None)
 
 
-def _name(files: SetFiles) -> str:
-    return files.stem.name
+def _name(one: _Module) -> str:
+    return one.name or one.label if isinstance(one, Baseline) else one.stem.name
 
 
 def _label(one: Diff) -> str:
     return Path(next(iter(one.new.files.values()))).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
 
 
-def _paired(old: DumpSets, new: DumpSets) -> tuple[list[tuple[SetFiles, SetFiles]], list[SetFiles], list[SetFiles]]:
+def _paired(
+    old: DumpSets | tuple[Baseline, ...], new: DumpSets
+) -> tuple[list[tuple[_Module, _Module]], list[_Module], list[_Module]]:
     """The dumps of two folders that belong together, and those that only one folder has."""
-    sides = {id(files): sets for sets in (old, new) for files in sets.files}
+    old_modules: tuple[_Module, ...] = old.files if isinstance(old, DumpSets) else old
+    new_modules: tuple[_Module, ...] = new.files
+    if len(old_modules) == len(new_modules) == 1:
+        return [(old_modules[0], new_modules[0])], [], []
 
-    def fingerprint_of(files: SetFiles) -> Fingerprint:
-        loaded: LoadedSet
-        (loaded,) = replace(sides[id(files)], files=(files,)).load()
+    def fingerprint_of(one: _Module) -> Fingerprint:
+        # Reports have no parameters.
+        if isinstance(one, Baseline) or not isinstance(old, DumpSets):
+            return (None, None)
+        sets = old if any(one is files for files in old.files) else new
+        (loaded,) = replace(sets, files=(one,)).load()
         return fingerprint(loaded.analysis)
 
-    if len(old.files) == len(new.files) == 1:
-        return [(old.files[0], new.files[0])], [], []
-    return paired(old.files, new.files, lambda files: _module(files) or _name(files), fingerprint_of)
+    return paired(old_modules, new_modules, lambda one: _module(one) or _name(one), fingerprint_of)

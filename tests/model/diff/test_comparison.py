@@ -59,6 +59,7 @@ def test_rows_add_up_to_the_peaks_and_the_reserved_bytes(old: Path, new: Path) -
     compared = _compared(old, new)
     assert {space.color for space in compared.memory_spaces} == peaks[0].keys() | peaks[1].keys()
     for space in compared.memory_spaces:
+        assert space.details
         for side, facts_of_side in zip(("old", "new"), peaks, strict=True):
             fact = facts_of_side.get(space.color, {"peak_live_bytes": 0, "reserved_bytes": 0})
             peak = fact.get("peak_live_bytes") or 0
@@ -66,7 +67,7 @@ def test_rows_add_up_to_the_peaks_and_the_reserved_bytes(old: Path, new: Path) -
             assert getattr(space.reserved_bytes, side) == fact["reserved_bytes"]
             for by in By:
                 assert sum(getattr(row.size_bytes, side) for row in space.breakdowns[by]) == peak, by
-            kinds = sum(getattr(row.size_bytes, side) for row in space.reserved_by_kind)
+            kinds = sum(getattr(row.size_bytes, side) for row in space.details.reserved_by_kind)
             assert kinds == fact["reserved_bytes"]
 
 
@@ -89,7 +90,9 @@ def test_opposite_comparison_has_the_opposite_changes(old: Path, new: Path) -> N
     for one, other in zip(there.memory_spaces, back.memory_spaces, strict=True):
         assert one.peak_live_bytes.change == -other.peak_live_bytes.change
         assert one.reserved_bytes.change == -other.reserved_bytes.change
-        assert one.padding_bytes.change == -other.padding_bytes.change
+        assert one.details
+        assert other.details
+        assert one.details.padding_bytes.change == -other.details.padding_bytes.change
         for by in By:
             changes = {row.key: row.change for row in one.breakdowns[by]}
             assert changes == {row.key: -row.change for row in other.breakdowns[by]}

@@ -45,7 +45,8 @@ def _fraction(compared: Comparison) -> tuple[int, int]:
     """The matched bytes and all bytes at the peaks of the default memory space."""
     space = compared.space(DEFAULT_COLOR)
     assert space
-    matched, both = space.matched.matched_bytes, space.matched.all_bytes
+    assert space.details
+    matched, both = space.details.matched.matched_bytes, space.details.matched.all_bytes
     return matched.old + matched.new, both.old + both.new
 
 

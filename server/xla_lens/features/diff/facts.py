@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from xla_lens.features.diff.baseline import Baseline, BaselineSpace
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.diff.breakdowns import By, breakdowns
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparable import Difference, NoLiveRanges, differences
-from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses
+from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences
+from xla_lens.model.diff.comparison import Comparison, Pair, SpaceComparison, bound_of_change, compare_analyses, joined
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
@@ -32,6 +36,16 @@ class DiffSide:
         return next((name for label in self.files.values() if (name := module_name(label))), None)
 
     @property
+    def has_live_ranges(self) -> bool:
+        """Whether the dump has live ranges; without them there is no peak."""
+        return len(self.dump.live_ranges) > 0
+
+    def live_bound(self, color: int) -> Bound:
+        """How the peak of a memory space relates to the true one."""
+        space = self.analysis.memory.space(color)
+        return space.live_bound if space else Bound.EXACT
+
+    @property
     def dump(self) -> DumpSet:
         """The tables of the dump."""
         return self.analysis.dump
@@ -39,15 +53,17 @@ class DiffSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff:
-    """The comparison of two dumps. `differences` make them hard to compare, the most important first. The dumps prove
-    the `causes`. `rows` are the rows of `comparison.values` that are not unchanged, the biggest change of bytes at the
-    peaks first.
+    """The comparison of two dumps, or of a dump with the report of an older one, which has no `comparison`.
+
+    `differences` make the dumps hard to compare, the most important first. The dumps prove the `causes`. `rows` are the
+    rows of `comparison.values` that are not unchanged, the biggest change of bytes at the peaks first.
     """
 
-    old: DiffSide
+    old: DiffSide | Baseline
     new: DiffSide
     options: DiffOptions
-    comparison: Comparison
+    memory_spaces: tuple[SpaceComparison, ...]
+    comparison: Comparison | None
     differences: tuple[Difference, ...]
     causes: tuple[ChangeCause, ...]
     rows: Column
@@ -65,14 +81,45 @@ class Diff:
     @property
     def default_space(self) -> SpaceComparison | None:
         """The default memory space: HBM, or host memory on a CPU. None if neither dump has an allocation in it."""
-        return self.comparison.space(DEFAULT_COLOR)
+        return next((space for space in self.memory_spaces if space.color == DEFAULT_COLOR), None)
 
 
 def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps."""
     comparison = compare_analyses(old.analysis, old.module, new.analysis, new.module)
     found = differences(old.analysis, old.module, new.analysis, new.module, comparison.matched_peak_bytes_fraction)
-    return Diff(old, new, options, comparison, tuple(found), tuple(causes(comparison)), _biggest_first(comparison))
+    spaces = comparison.memory_spaces
+    proven = tuple(causes(comparison))
+    return Diff(old, new, options, spaces, comparison, tuple(found), proven, _biggest_first(comparison))
+
+
+def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
+    """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
+    memory = new.analysis.memory
+    colors = sorted({*old.spaces, *(space.color for space in memory.spaces)})
+    spaces = tuple(_space(old.spaces.get(color, _NO_SPACE), new, color) for color in colors)
+    found = () if new.has_live_ranges else (NoLiveRanges(Side.NEW),)
+    return Diff(old, new, options, spaces, None, found, (), np.zeros(0, np.int64))
+
+
+_NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, {by: {} for by in By})
+
+
+def _space(old: BaselineSpace, new: DiffSide, color: int) -> SpaceComparison:
+    space = new.analysis.memory.space(color)
+    step = space.peak_step if space else None
+    found = breakdowns(new.dump, new.module, step, color) if step is not None else {by: {} for by in By}
+    return SpaceComparison(
+        id=new.dump.space_id(color),
+        peak_live_bytes=Pair(old.peak_live_bytes, space.peak_live_bytes if space else 0),
+        live_bound=bound_of_change(old.live_bound, new.live_bound(color)),
+        reserved_bytes=Pair(old.reserved_bytes, space.reserved_bytes if space else 0),
+        reserved_bound=bound_of_change(old.reserved_bound, space.reserved_bound if space else Bound.EXACT),
+        old_peak_step=old.peak_step,
+        new_peak_step=step,
+        breakdowns={by: joined(old.breakdowns[by], rows) for by, rows in found.items() if by in old.breakdowns},
+        details=None,
+    )
 
 
 def _biggest_first(comparison: Comparison) -> Column:

@@ -40,7 +40,7 @@ class Violation:
 def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation]:
     """Yield the limits that a comparison violates."""
     for limit in limits:
-        for space in one.comparison.memory_spaces:
+        for space in one.memory_spaces:
             if not limit.is_about(space.id):
                 continue
             sizes = space.reserved_bytes if limit.is_reserved else space.peak_live_bytes

@@ -71,8 +71,9 @@ def causes(compared: Comparison) -> Iterator[ChangeCause]:
         if counts.change:
             yield ChangeCause(kind, counts)
     space = compared.space(DEFAULT_COLOR)
-    if space and space.padding_bytes.change and not space.unknown_padding_bytes.change:
-        yield ChangeCause(CauseKind.PADDING, Pair(0, 0), space.padding_bytes)
+    details = space.details if space else None
+    if details and details.padding_bytes.change and not details.unknown_padding_bytes.change:
+        yield ChangeCause(CauseKind.PADDING, Pair(0, 0), details.padding_bytes)
     values = compared.values
     moved = values.count(ValueClass.MOVED)
     if moved and moved + values.count(ValueClass.UNCHANGED) == len(values):

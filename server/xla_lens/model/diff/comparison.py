@@ -57,12 +57,27 @@ class MatchedBytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SpaceDetails:
+    """What only dumps show of a memory space, and no report of them.
+
+    `reserved_by_kind` adds up to the reserved bytes. `unknown_padding_bytes` of the peak belong to values whose padding
+    is unknown.
+    """
+
+    values: Pair
+    allocations: Pair
+    padding_bytes: Pair
+    unknown_padding_bytes: Pair
+    reserved_by_kind: tuple[Row, ...]
+    matched: MatchedBytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SpaceComparison:
     """One memory space in both dumps; one that a dump lacks has 0 bytes there.
 
-    `steps` are the peak steps, None where nothing is ever live. `reserved_by_kind` adds up to `reserved_bytes`, each of
-    the `breakdowns` to `peak_live_bytes`. Rows are ordered by the size of their change. `unknown_padding_bytes` of the
-    peak belong to values whose padding is unknown.
+    The peak steps are None where nothing is ever live. Each of the `breakdowns` adds up to `peak_live_bytes`; its rows
+    are ordered by the size of their change. `details` are None if one side is only the report of a dump.
     """
 
     id: SpaceId
@@ -72,13 +87,8 @@ class SpaceComparison:
     reserved_bound: Bound
     old_peak_step: int | None
     new_peak_step: int | None
-    values: Pair
-    allocations: Pair
-    padding_bytes: Pair
-    unknown_padding_bytes: Pair
-    reserved_by_kind: tuple[Row, ...]
     breakdowns: Mapping[By, tuple[Row, ...]]
-    matched: MatchedBytes
+    details: SpaceDetails | None
 
     @property
     def color(self) -> int:
@@ -108,7 +118,8 @@ class Comparison:
         """The share of the bytes at the peaks of all memory spaces of both dumps that belong to matched values, 1 if
         there are none.
         """
-        pairs = [(space.matched.all_bytes, space.matched.matched_bytes) for space in self.memory_spaces]
+        details = [space.details for space in self.memory_spaces if space.details]
+        pairs = [(one.matched.all_bytes, one.matched.matched_bytes) for one in details]
         all_bytes = sum(pair.old + pair.new for pair, _ in pairs)
         return sum(pair.old + pair.new for _, pair in pairs) / all_bytes if all_bytes else 1.0
 
@@ -119,13 +130,14 @@ class Comparison:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing differs but names, ids and the order of allocations."""
+        details = [space.details for space in self.memory_spaces if space.details]
         return not any(
             (
                 self.instructions.change,
                 self.values.value_class.any(),
                 *(space.peak_live_bytes.change or space.reserved_bytes.change for space in self.memory_spaces),
                 *(row.change for space in self.memory_spaces for rows in space.breakdowns.values() for row in rows),
-                *(row.change for space in self.memory_spaces for row in space.reserved_by_kind),
+                *(row.change for one in details for row in one.reserved_by_kind),
             )
         )
 
@@ -215,22 +227,24 @@ def _space(old: _Facts, new: _Facts) -> SpaceComparison:
     return SpaceComparison(
         id=new.id if other else old.id,
         peak_live_bytes=peak,
-        live_bound=_bound_of_change(old.live_bound, new.live_bound),
+        live_bound=bound_of_change(old.live_bound, new.live_bound),
         reserved_bytes=Pair(one.reserved_bytes if one else 0, other.reserved_bytes if other else 0),
-        reserved_bound=_bound_of_change(old.reserved_bound, new.reserved_bound),
+        reserved_bound=bound_of_change(old.reserved_bound, new.reserved_bound),
         old_peak_step=one.peak_step if one else None,
         new_peak_step=other.peak_step if other else None,
-        values=Pair(old.values, new.values),
-        allocations=Pair(old.allocations, new.allocations),
-        padding_bytes=Pair(old.padding_bytes, new.padding_bytes),
-        unknown_padding_bytes=Pair(old.unknown_padding_bytes, new.unknown_padding_bytes),
-        reserved_by_kind=joined(old.reserved_by_kind, new.reserved_by_kind),
         breakdowns={by: joined(old.breakdowns[by], new.breakdowns[by]) for by in By},
-        matched=MatchedBytes(peak, Pair(old.matched_bytes, new.matched_bytes)),
+        details=SpaceDetails(
+            values=Pair(old.values, new.values),
+            allocations=Pair(old.allocations, new.allocations),
+            padding_bytes=Pair(old.padding_bytes, new.padding_bytes),
+            unknown_padding_bytes=Pair(old.unknown_padding_bytes, new.unknown_padding_bytes),
+            reserved_by_kind=joined(old.reserved_by_kind, new.reserved_by_kind),
+            matched=MatchedBytes(peak, Pair(old.matched_bytes, new.matched_bytes)),
+        ),
     )
 
 
-def _bound_of_change(one: Bound, other: Bound) -> Bound:
+def bound_of_change(one: Bound, other: Bound) -> Bound:
     """The bound of a change: it is exact if both numbers are, and otherwise unknown, because a bound of one number
     bounds no difference.
     """

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
@@ -42,7 +43,7 @@ def peak_text(one: Diff, space: SpaceComparison) -> str:
     old_bound, new_bound = _bounds(one, space)
     if not one.has_peaks or Bound.UNKNOWN in (old_bound, new_bound):
         old_text, new_text = (
-            bounded_size(size_bytes, bound) if len(side.dump.live_ranges) else UNKNOWN
+            bounded_size(size_bytes, bound) if side.has_live_ranges else UNKNOWN
             for size_bytes, bound, side in (
                 (peak.old, old_bound, one.old),
                 (peak.new, new_bound, one.new),
@@ -57,9 +58,7 @@ def peak_text(one: Diff, space: SpaceComparison) -> str:
 
 
 def _bounds(one: Diff, space: SpaceComparison) -> tuple[Bound, Bound]:
-    spaces = (side.analysis.memory.space(space.color) for side in (one.old, one.new))
-    old, new = (found.live_bound if found else Bound.EXACT for found in spaces)
-    return old, new
+    return one.old.live_bound(space.color), one.new.live_bound(space.color)
 
 
 def _title(one: Diff) -> Text:
@@ -73,7 +72,7 @@ def _answer(one: Diff) -> Iterator[Text]:
     texts = [(is_serious(difference), difference_text(difference)) for difference in one.differences]
     yield from (text for serious, text in texts if serious)
     compared = one.comparison
-    if compared.is_unchanged and len(compared.values):
+    if compared and compared.is_unchanged and len(compared.values):
         count = counted(len(compared.values), "value")
         yield f"Nothing changed but names and addresses: {count} with the same sizes, shapes and live ranges."
     elif one.default_space and is_exact(one, one.default_space):
@@ -81,7 +80,7 @@ def _answer(one: Diff) -> Iterator[Text]:
         yield from map(cause_text, big)
         yield from _biggest_groups(one.default_space)
         yield from (cause_text(cause) for cause in one.causes if cause not in big)
-    for space in compared.memory_spaces:
+    for space in one.memory_spaces:
         is_big = abs(space.peak_live_bytes.change) >= BIG_BYTES
         if space.color != DEFAULT_COLOR and is_big and is_exact(one, space):
             yield f"{capitalized(peak_text(one, space))}."
@@ -103,7 +102,7 @@ def _is_big(cause: ChangeCause, space: SpaceComparison) -> bool:
 
 
 def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:
-    rows = [row for row in space.breakdowns[By.GROUP] if row.change]
+    rows = [row for row in space.breakdowns.get(By.GROUP, ()) if row.change]
     if not rows:
         return
     named = [row for row in rows[:_MAX_GROUPS] if abs(row.change) >= _NAMED_SHARE * abs(rows[0].change)]
@@ -115,7 +114,7 @@ def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:
 
 
 def _parts(one: Diff) -> Iterator[Sections]:
-    spaces = [space for space in one.comparison.memory_spaces if is_exact(one, space)]
+    spaces = [space for space in one.memory_spaces if is_exact(one, space)]
     for space in spaces:
         if space.color == DEFAULT_COLOR or abs(space.peak_live_bytes.change) >= BIG_BYTES:
             yield from breakdown_sections(one, space)
@@ -124,12 +123,15 @@ def _parts(one: Diff) -> Iterator[Sections]:
 
 
 def _files(one: Diff) -> Iterator[tuple[str, Text]]:
-    for word, side in (("old", one.old), ("new", one.new)):
+    sides: tuple[tuple[str, DiffSide | Baseline], ...] = (("old", one.old), ("new", one.new))
+    for word, side in sides:
         folder, _, file = _first_file(side).rpartition("/")
         yield word, (Name(file, widest=None), " in ", Name(folder or ".", widest=None))
 
 
-def _first_file(side: DiffSide) -> str:
+def _first_file(side: DiffSide | Baseline) -> str:
+    if isinstance(side, Baseline):
+        return side.label
     return next(iter(side.files.values()))
 
 

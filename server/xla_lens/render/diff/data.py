@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.diff.breakdowns import By, Group, Key
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueClass
-from xla_lens.model.diff.comparison import Pair, Row, SpaceComparison
+from xla_lens.model.diff.comparison import Comparison, Pair, Row, SpaceComparison
 from xla_lens.model.diff.matching import Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
@@ -27,12 +28,12 @@ def diff_data(one: Diff) -> dict[str, Any]:
         "module": one.name,
         "old": _side(one.old),
         "new": _side(one.new),
-        "is_unchanged": one.comparison.is_unchanged,
+        "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
         "warnings": [_plain(difference_text(difference)) for difference in one.differences],
         "causes": [_cause(cause) for cause in one.causes],
-        "instructions": _pair(one.comparison.instructions),
-        "memory_spaces": [_space(one, space) for space in one.comparison.memory_spaces],
-        "values": _values(one),
+        "instructions": _pair(one.comparison.instructions) if one.comparison else None,
+        "memory_spaces": [_space(one, space) for space in one.memory_spaces],
+        "values": _values(one, one.comparison) if one.comparison else None,
     }
     return data
 
@@ -43,7 +44,7 @@ def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bo
     return {"module": name, "old": side if is_old else None, "new": None if is_old else side}
 
 
-def _side(side: DiffSide) -> dict[str, Any]:
+def _side(side: DiffSide | Baseline) -> dict[str, Any]:
     return {"module": side.name, "files": {kind.value: path for kind, path in side.files.items()}}
 
 
@@ -66,26 +67,24 @@ def _pair(pair: Pair) -> dict[str, int]:
 
 
 def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
-    is_known = one.has_peaks and space.live_bound is Bound.EXACT
+    is_known, details = one.has_peaks and space.live_bound is Bound.EXACT, space.details
     found: dict[str, Any] = {
         "color": space.color,
         "name": space_name(space.id),
         "peak_live_bytes": _pair(space.peak_live_bytes) if is_known else None,
         "peak_step": {"old": space.old_peak_step, "new": space.new_peak_step} if is_known else None,
         "reserved_bytes": _pair(space.reserved_bytes) if space.reserved_bound is Bound.EXACT else None,
-        "values": _pair(space.values),
-        "allocations": _pair(space.allocations),
+        "values": _pair(details.values) if details else None,
+        "allocations": _pair(details.allocations) if details else None,
     }
-    if DiffPart.TOTALS in one.options.parts:
+    if DiffPart.TOTALS in one.options.parts and details:
         is_reserved_known = space.reserved_bound is Bound.EXACT
-        found["reserved_by_kind"] = _rows(space.reserved_by_kind, None) if is_reserved_known else None
-        found["padding_bytes"] = _pair(space.padding_bytes) if is_known else None
-        found["unknown_padding_bytes"] = _pair(space.unknown_padding_bytes) if is_known else None
-    found["breakdowns"] = (
-        {by.value: _rows(space.breakdowns[by], one.options.top) for by in By if DiffPart(by.value) in one.options.parts}
-        if is_known
-        else None
-    )
+        found["reserved_by_kind"] = _rows(details.reserved_by_kind, None) if is_reserved_known else None
+        found["padding_bytes"] = _pair(details.padding_bytes) if is_known else None
+        found["unknown_padding_bytes"] = _pair(details.unknown_padding_bytes) if is_known else None
+    parts = [by for by in By if DiffPart(by.value) in one.options.parts and by in space.breakdowns]
+    top = one.options.top
+    found["breakdowns"] = {by.value: _rows(space.breakdowns[by], top) for by in parts} if is_known else None
     return found
 
 
@@ -109,17 +108,16 @@ def _key(key: Key) -> dict[str, Any]:
     return {"key": text, "shape": key.shape, "op_name": key.op_name, "opcode": key.opcode, "line": key.line}
 
 
-def _values(one: Diff) -> dict[str, Any]:
-    compared = one.comparison
+def _values(one: Diff, compared: Comparison) -> dict[str, Any]:
     found: dict[str, Any] = {value_class.name.lower(): compared.values.count(value_class) for value_class in ValueClass}
     found["matched_peak_bytes_fraction"] = compared.matched_peak_bytes_fraction
     if DiffPart.VALUES in one.options.parts:
-        found["changes"] = [_value(one, row) for row in one.rows[: one.options.top].tolist()]
+        found["changes"] = [_value(compared, row) for row in one.rows[: one.options.top].tolist()]
     return found
 
 
-def _value(one: Diff, row: int) -> dict[str, Any]:
-    values = one.comparison.values
+def _value(one: Comparison, row: int) -> dict[str, Any]:
+    values = one.values
     old, new, level = int(values.old[row]), int(values.new[row]), int(values.level[row])
     return {
         "class": ValueClass(int(values.value_class[row])).name.lower(),

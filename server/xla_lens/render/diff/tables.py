@@ -26,7 +26,7 @@ _TITLES: Final = {
 def breakdown_sections(one: Diff, space: SpaceComparison) -> Iterator[Sections]:
     """Yield the requested breakdowns of a memory space whose peak changed in total or within."""
     for by, title in _TITLES.items():
-        if DiffPart(by.value) in one.options.parts:
+        if DiffPart(by.value) in one.options.parts and by in space.breakdowns:
             yield _section(space, by, title, one.options.top)
 
 

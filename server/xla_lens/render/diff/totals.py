@@ -17,9 +17,10 @@ def totals_sections(one: Diff) -> Sections:
     """Each total of both dumps, its change in bytes and in percent."""
     if DiffPart.TOTALS not in one.options.parts:
         return ()
-    spaces = [space for space in one.comparison.memory_spaces if _is_shown(space)]
+    spaces = [space for space in one.memory_spaces if _is_shown(space)]
     rows = [row for space in spaces for row in _space_rows(one, space)]
-    rows.append(_number("scheduled instructions", one.comparison.instructions))
+    if one.comparison:
+        rows.append(_number("scheduled instructions", one.comparison.instructions))
     return (Section("Totals", (Table(headers("", "old", "new", "change", "percent", text=("",)), tuple(rows)),)),)
 
 
@@ -29,20 +30,21 @@ def _is_shown(space: SpaceComparison) -> bool:
 
 
 def _space_rows(one: Diff, space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
-    name = capitalized(space_name(space.id))
+    name, details = capitalized(space_name(space.id)), space.details
     is_known = one.has_peaks and space.live_bound is Bound.EXACT
     if is_known:
         yield _size(f"{name} peak", space.peak_live_bytes)
     if space.reserved_bound is Bound.EXACT:
         yield _size(f"{name} reserved", space.reserved_bytes)
-        for row in space.reserved_by_kind:
+        for row in details.reserved_by_kind if details else ():
             yield _size(f"  {row.key}", row.size_bytes)
         if is_known:
             yield _size(f"{name} reserved, but free at the peak", space.free_bytes)
-    if is_known:
-        yield _size(f"{name} padding at the peak", space.padding_bytes)
-    yield _number(f"{name} values", space.values)
-    yield _number(f"{name} allocations", space.allocations)
+    if details:
+        if is_known:
+            yield _size(f"{name} padding at the peak", details.padding_bytes)
+        yield _number(f"{name} values", details.values)
+        yield _number(f"{name} allocations", details.allocations)
 
 
 def _size(title: str, pair: Pair) -> tuple[Text, ...]:

@@ -7,6 +7,7 @@ from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence, Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
@@ -36,24 +37,25 @@ CLASS_NAMES: Final = {
 
 def values_sections(one: Diff) -> Sections:
     """How many values are unchanged, changed, moved, added and removed, and those with the biggest change."""
-    if DiffPart.VALUES not in one.options.parts:
+    compared = one.comparison
+    if DiffPart.VALUES not in one.options.parts or compared is None:
         return ()
-    values, top = one.comparison.values, one.options.top
+    values, top = compared.values, one.options.top
     counts = ", ".join(f"{values.count(value_class):,} {name}" for value_class, name in CLASS_NAMES.items())
-    fraction = 100 * one.comparison.matched_peak_bytes_fraction
+    fraction = 100 * compared.matched_peak_bytes_fraction
     matched = f"{fraction:.1f} % of the bytes at the peaks belong to matched values."
     rows = one.rows[:top].tolist()
     blocks: list[Text | Table] = [matched]
     if rows:
         header = headers("value", "old", "new", "", "at peak", "what", text=("value", "", "at peak", "what"))
-        blocks.append(Table(header, tuple(_row(one, row) for row in rows)))
+        blocks.append(Table(header, tuple(_row(compared, row) for row in rows)))
     if len(one.rows) > len(rows):
         blocks.append(f"… {counted(len(one.rows) - len(rows), 'other')}")
     return (Section(f"Values: {counts}", tuple(blocks)),)
 
 
-def _row(one: Diff, row: int) -> tuple[Text, ...]:
-    values = one.comparison.values
+def _row(one: Comparison, row: int) -> tuple[Text, ...]:
+    values = one.values
     old, new = int(values.old[row]), int(values.new[row])
     value_class = ValueClass(int(values.value_class[row]))
     return (
@@ -73,8 +75,8 @@ def _size(dump: DumpSet, value: int) -> str:
 _AT_PEAK: Final = {(True, True): "both", (True, False): "old", (False, True): "new", (False, False): ""}
 
 
-def _what(one: Diff, row: int, old: int, new: int) -> Iterator[Inline]:
-    values = one.comparison.values
+def _what(one: Comparison, row: int, old: int, new: int) -> Iterator[Inline]:
+    values = one.values
     if NONE in (old, new):
         dump, value = (one.old.dump, old) if new == NONE else (one.new.dump, new)
         yield Name(shape_text(dump, value), widest=WIDEST_SHAPE)
@@ -94,7 +96,7 @@ def _what(one: Diff, row: int, old: int, new: int) -> Iterator[Inline]:
         yield " (uncertain match)"
 
 
-def _changes(one: Diff, change: Change, longer_by: int, old: int, new: int) -> Iterator[tuple[Inline, ...]]:
+def _changes(one: Comparison, change: Change, longer_by: int, old: int, new: int) -> Iterator[tuple[Inline, ...]]:
     old_dump, new_dump = one.old.dump, one.new.dump
     if change & (Change.SHAPE | Change.LAYOUT):
         before, after = (

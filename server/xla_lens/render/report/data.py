@@ -83,7 +83,7 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
         ),
     }
     if Part.LIVE in parts:
-        known["live_at_peak"] = _live_values(dump, one.peak.values[:top]) if one.peak else []
+        known["live_at_peak"] = _live_at_peak(dump, one.peak, space.color, top) if one.peak else []
     if report.options.at_step is not None:
         known["at_step"] = one.at_step and _live_set(report, one.at_step)
     if Part.CURVE in parts:
@@ -180,6 +180,16 @@ def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
         }
         for value in values.tolist()
     ]
+
+
+def _live_at_peak(dump: DumpSet, live: LiveSet, color: int, top: int | None) -> list[dict[str, Any]]:
+    from xla_lens.model.attribution.owned import owned_bytes
+
+    values, owned = owned_bytes(dump, live.step, color)
+    owned_of = dict(zip(values.tolist(), owned.tolist(), strict=True))
+    shown = live.values[:top]
+    rows = zip(shown.tolist(), _live_values(dump, shown), strict=True)
+    return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
 
 
 def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
