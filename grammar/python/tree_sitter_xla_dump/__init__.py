@@ -10,6 +10,7 @@ from tree_sitter_xla_dump._binding import (
     read_rows,
     release_memory,
     same_texts,
+    tuple_elements,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "read_rows",
     "release_memory",
     "same_texts",
+    "tuple_elements",
 ]

@@ -19,6 +19,7 @@ PyObject *read_rows(PyObject *self, PyObject *args);
 // texts.c
 PyObject *number_texts(PyObject *self, PyObject *args);
 PyObject *same_texts(PyObject *self, PyObject *args);
+PyObject *tuple_elements(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
 
 // sweep.c
@@ -51,6 +52,7 @@ static PyMethodDef METHODS[] = {
   {"read_rows", read_rows, METH_VARARGS, "The rows of a dump file, as columns."},
   {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
   {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
+  {"tuple_elements", tuple_elements, METH_VARARGS, "The elements of the shapes of tuples."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
   {"release_memory", release_memory, METH_NOARGS, "Give freed memory back to the system."},

@@ -108,6 +108,93 @@ PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   return result;
 }
 
+// ---------------------------------------------------------------- elements of tuples
+
+static bool has_text(Text text, const char *wanted) {
+  size_t length = strlen(wanted);
+  for (const uint8_t *at = text.at; (size_t)(text.end - at) >= length; at++) {
+    at = memchr(at, wanted[0], (size_t)(text.end - at) - length + 1);
+    if (!at) return false;
+    if (memcmp(at, wanted, length) == 0) return true;
+  }
+  return false;
+}
+
+static bool starts_with(Text text, const char *wanted) {
+  size_t length = strlen(wanted);
+  return (size_t)(text.end - text.at) >= length && memcmp(text.at, wanted, length) == 0;
+}
+
+typedef Array(Text) Texts;
+
+// The elements of a tuple of arrays, without their comments; none for any other shape.
+static void read_elements(Text shape, Texts *elements) {
+  array_clear(elements);
+  if (shape.end - shape.at < 3 || *shape.at != '(' || shape.end[-1] != ')' || starts_with(shape, "((") ||
+      starts_with(shape, "()") || starts_with(shape, "(b(") || has_text(shape, ", (") || has_text(shape, " b(") ||
+      has_text(shape, "*/(")) {
+    return;
+  }
+  const uint8_t *at = shape.at + 1, *end = shape.end - 1;
+  for (;;) {
+    const uint8_t *comma = at;
+    while (comma < end && !(*comma == ',' && comma + 1 < end && comma[1] == ' ')) comma++;
+    Text element = {at, comma};
+    if (starts_with(element, "/*")) {
+      for (at += 2; at < comma && !(at[0] == '/' && at[-1] == '*' && at - 2 >= element.at); at++) {}
+      if (at >= comma) {
+        array_clear(elements);
+        return;
+      }
+      element.at = at + 1;
+    }
+    array_push(elements, element);
+    if (comma == end) return;
+    at = comma + 2;
+  }
+}
+
+// tuple_elements(data, start, end, number): the start and the end of element `number` of each shape, NONE if the shape is not a tuple
+// of arrays or has fewer elements. Equal shapes should follow each other, because each is then read once.
+PyObject *tuple_elements(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  Py_buffer number;
+  PyObject *result = NULL;
+  if (!PyArg_ParseTuple(args, "y*y*y*y*:tuple_elements", &spans.data, &spans.start, &spans.end, &number)) return NULL;
+  if (check_spans(&spans)) {
+    if (number.len != spans.start.len) {
+      PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+    } else {
+      const int64_t *numbers = number.buf;
+      Texts elements = array_new();
+      int64_t *start = malloc(((size_t)spans.count + 1) * sizeof *start);
+      int64_t *end = malloc(((size_t)spans.count + 1) * sizeof *end);
+      Py_BEGIN_ALLOW_THREADS
+      for (Py_ssize_t i = 0; start && end && i < spans.count; i++) {
+        if (!i || spans.starts[i] != spans.starts[i - 1] || spans.ends[i] != spans.ends[i - 1]) {
+          read_elements(span_of(&spans, i), &elements);
+        }
+        bool is_there = 0 <= numbers[i] && numbers[i] < (int64_t)elements.size;
+        start[i] = is_there ? elements.contents[numbers[i]].at - spans.text : NONE;
+        end[i] = is_there ? elements.contents[numbers[i]].end - spans.text : NONE;
+      }
+      Py_END_ALLOW_THREADS
+      array_delete(&elements);
+      if (start && end) {
+        PyObject *starts = column_of(start, (size_t)spans.count, sizeof *start);
+        result = Py_BuildValue("(NN)", starts, column_of(end, (size_t)spans.count, sizeof *end));
+      } else {
+        free(start);
+        free(end);
+        PyErr_NoMemory();
+      }
+    }
+  }
+  PyBuffer_Release(&number);
+  release_spans(&spans);
+  return result;
+}
+
 // ---------------------------------------------------------------- quoted instructions
 
 static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }

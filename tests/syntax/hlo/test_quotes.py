@@ -12,7 +12,8 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
+from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes, tuple_elements
+from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import number_texts, same_texts
 
 
@@ -123,6 +124,54 @@ def test_parts_that_are_not_asked_for_are_not_read() -> None:
     assert (heads.operand_count.tolist(), heads.operands.tolist()) == ([NONE, NONE], [])
     only_names = _quotes_of(texts, names, QuoteParts.NAMES)
     assert (only_names.name.tolist(), only_names.shape_start.tolist()) == ([0, NONE], [NONE, NONE])
+
+
+def _check_elements(shapes: list[bytes]) -> int:
+    """Compare the elements of shapes with `subshape_spans`, and return how many were read."""
+    count = 0
+    for shape in shapes:
+        expected = subshape_spans(shape)
+        numbers = np.arange(-1, shape.count(b",") + 3)
+        starts, ends = tuple_elements(
+            shape, np.zeros(len(numbers), np.int64), np.full(len(numbers), len(shape)), numbers
+        )
+        for number, start, end in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            if start != NONE:
+                count += 1
+                assert expected.get(b"{%d}" % number) == (start, end), (shape, number)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [
+        (b"(f32[2]{0}, /*index=1*/s32[], (u8[]))", 0),
+        (b"(f32[2]{1,0:T(8,128)(2,1)}, /*index=1*/s32[])", 2),
+        (b"(f32[])", 1),
+        (b"()", 0),
+        (b"((f32[]), s32[])", 0),
+        (b"(b(f32[]), s32[])", 0),
+        (b"(s32[], b(f32[]))", 0),
+        (b"(s32[], /*index=1*/(f32[]))", 0),
+        (b"(s32[], /*f32[])", 0),
+        (b"f32[2,3]", 0),
+        (b"", 0),
+    ],
+)
+def test_elements_of_tuples_of_arrays_are_read(shape: bytes, count: int) -> None:
+    assert _check_elements([shape]) == count
+
+
+def test_elements_of_damaged_tuples_are_read_alike_or_not_at_all() -> None:
+    chance = random.Random(0)
+    pieces = [b"(", b")", b", ", b",", b" ", b"/*", b"*/", b"b(", b"[", b"{", b"}", b"f32[3]", b"/*index=5*/", b""]
+    tuple_shape = b"(f32[2]{0}, s32[], /*index=2*/bf16[8,128]{1,0:T(8,128)(2,1)S(1)}, pred[])"
+    shapes = []
+    for _ in range(3000):
+        place = chance.randrange(len(tuple_shape) + 1)
+        end = place + chance.choice((0, 0, 1, 3))
+        shapes.append(tuple_shape[:place] + chance.choice(pieces) + tuple_shape[end:])
+    assert _check_elements(shapes) > 1000
 
 
 @pytest.mark.parametrize("spans", [([0], [4]), ([-1], [2]), ([2], [1]), ([0, 1], [1])])

@@ -1,6 +1,7 @@
 """Checks of values against the instructions that the dump quotes: their operands and shapes."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, repeated, taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes, tuple_elements
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
 from xla_lens.syntax.texts import same_texts
 
@@ -114,6 +115,7 @@ def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
     known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~tainted.values)
     known = known[~is_marked(tainted.names, values.name[known])]
     known = known[~_has_shape_of_own_quote(dump, data, text, known)]
+    known = known[~_has_shape_of_element(dump, data, text, known)]
     rows = values.slice[known]
     columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
     # The elements of a tuple follow each other, so one tuple is cached at a time.
@@ -150,6 +152,39 @@ def _has_shape_of_own_quote(dump: DumpSet, data: bytes, text: bytes, values: Col
     has_shape = np.zeros(len(values), bool)
     has_shape[whole] = same_texts(data, (dump.slices.shape_start[rows], dump.slices.end[rows]), text, quoted)
     return has_shape
+
+
+def _has_shape_of_element(dump: DumpSet, data: bytes, text: bytes, values: Column) -> Marks:
+    """For each of `values` whether it is an element of a tuple of arrays that has its shape; false also if that is not
+    sure.
+    """
+    used, slices = dump.used_values, dump.slices
+    number = _element_numbers(dump)[dump.values.index[values]]
+    quote = dump.first_quote[dump.values.name[values]]
+    # Elements of one tuple side by side.
+    rows = np.flatnonzero((dump.values.index[values] > EMPTY_INDEX) & (number != NONE) & (quote != NONE))
+    rows = rows[np.argsort(quote[rows], kind="stable")]
+    quoted, which = np.unique(quote[rows], return_inverse=True)
+    quotes = read_quotes(text, used.instruction_start[quoted], used.instruction_end[quoted], QuoteParts.HEADS)
+    is_read = quotes.shape_start[which] != NONE
+    rows, which = rows[is_read], which[is_read]
+    start, end = tuple_elements(text, quotes.shape_start[which], quotes.shape_end[which], number[rows])
+    is_there = start != NONE
+    rows, element = rows[is_there], (start[is_there], end[is_there])
+    own = dump.values.slice[values[rows]]
+    has_shape = np.zeros(len(values), bool)
+    has_shape[rows] = same_texts(data, (slices.shape_start[own], slices.end[own]), text, element)
+    return has_shape
+
+
+def _element_numbers(dump: DumpSet) -> Column:
+    """For each index the number of the element in a tuple that is not nested, NONE for other indices."""
+    digits = [text[1:-1] if len(text) < _MAX_DIGITS else b"" for text in dump.indices]
+    numbers = [int(text) if text.isdigit() and b"%d" % int(text) == text else NONE for text in digits]
+    return np.array(numbers, np.int64)
+
+
+_MAX_DIGITS: Final = 12
 
 
 def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:

@@ -43,3 +43,12 @@ class Quotes:
 def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: tuple[bytes, ...] = ()) -> Quotes:
     """Read the instructions at some spans of a text."""
     return Quotes(*map(column, tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names, int(parts))))
+
+
+def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> tuple[Column, Column]:
+    """Return the span of one element of each shape, without comments: element `number` of the tuple at `start` to
+    `end`. NONE if the shape is not a tuple of arrays or has fewer elements. Rows of equal shapes should follow each
+    other, because each shape is then read once.
+    """
+    found = tree_sitter_xla_dump.tuple_elements(data, cells(start), cells(end), cells(number))
+    return column(found[0]), column(found[1])
