@@ -106,6 +106,26 @@ def test_top_applies_to_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
     assert cut == plan | {"values": plan["values"][:2]}
 
 
+def test_top_applies_to_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(capsys, "report", SPLIT, "--part", "source", "--top", 1)[1].endswith(
+        """\
+Host memory peak by op_name: 4.21 MiB
+ 2.29 MiB  54.4 %    jit(train_step)  8 values
+ 1.78 MiB  42.3 %      transpose(jvp())  3 values
+ 1.53 MiB  36.3 %        transpose  1 value
+258.0 KiB   6.0 %        (smaller)
+523.0 KiB  12.1 %      (smaller)
+ 1.92 MiB  45.6 %    (smaller)
+Host memory peak by opcode: 4.21 MiB
+1.92 MiB  45.6 %    parameter  4 values
+2.29 MiB  54.4 %    (smaller)
+Host memory peak by kind: 4.21 MiB
+2.43 MiB  57.7 %    parameter  8 values
+1.78 MiB  42.3 %    (smaller)
+"""
+    )
+
+
 @pytest.mark.parametrize(
     ("budget", "shown", "budget_bytes"),
     [

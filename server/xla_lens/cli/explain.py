@@ -1,26 +1,56 @@
 """`xla-lens explain`: what findings with a code and actions of a rule mean, or all codes and rules."""
 
 import argparse
+import re
+from collections.abc import Iterator
 
+from xla_lens.cli.terminal import find_terminal, lines_of
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.package_files import explanation_path
+from xla_lens.render.terminal import Piece, Style, Terminal
 
 
 def run_explain(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    if options.code is not None:
+    terminal = find_terminal(options.color)
+    if options.code is not None and terminal is None:
         print(_explanation(options.code), end="")
+        return 0
+    if options.code is not None and terminal is not None:
+        print("\n".join(_fitted(_explanation(options.code), terminal)))
         return 0
     codes = (*Code, *Rule)
     width = max(map(len, codes))
     for code in codes:
-        print(f"{code:<{width}}  {_meaning(code)}")
+        pieces = [Piece(code, Style.NAME), Piece(" " * (width + 2 - len(code))), Piece(_meaning(code))]
+        print("\n".join(lines_of(pieces, terminal, width + 2)) if terminal else "".join(one.text for one in pieces))
     return 0
 
 
 def _explanation(code: Code | Rule) -> str:
     return explanation_path(code).read_text(encoding="utf-8")
+
+
+def _fitted(markdown: str, terminal: Terminal) -> Iterator[str]:
+    """An explanation, which has headings, paragraphs and lists, on a terminal."""
+    for number, block in enumerate(markdown.strip().split("\n\n")):
+        if number:
+            yield ""
+        if block.startswith("#"):
+            yield from lines_of([Piece(block.lstrip("# "), Style.TITLE)], terminal)
+            continue
+        for paragraph in re.split(r"\n(?=- )", block):
+            text = " ".join(paragraph.split())
+            yield from lines_of(list(_inlines(text)), terminal, 2 * text.startswith("- "))
+
+
+def _inlines(text: str) -> Iterator[Piece]:
+    for part in re.split(r"(\*\*.+?\*\*|`[^`]+`)", text):
+        if part.startswith("**"):
+            yield Piece(part.strip("*"), Style.TITLE)
+        else:
+            yield Piece(part, Style.NAME if part.startswith("`") else Style.PLAIN)
 
 
 def _meaning(code: Code | Rule) -> str:

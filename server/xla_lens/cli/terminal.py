@@ -5,15 +5,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.report.blocks import Outline
-from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.render.report.terminal import terminal_lines
-from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
+
+if TYPE_CHECKING:
+    # `xla-lens explain` needs no dump.
+    from xla_lens.model.tables.dump_set import DumpSet
+    from xla_lens.render.report.blocks import Outline
 
 WIDTH_OF_FILES: Final = 200
 """The width of text that does not go to a terminal."""
@@ -38,8 +38,12 @@ def find_terminal(color: str) -> Terminal | None:
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
 
 
-def print_outline(outline: Outline, dump: DumpSet | None, output_format: str, terminal: Terminal | None) -> None:
+def print_outline(outline: "Outline", dump: "DumpSet | None", output_format: str, terminal: Terminal | None) -> None:
     """Print a report as text, fitted to the terminal if there is one, or as Markdown."""
+    from xla_lens.render.report.markdown import markdown_lines
+    from xla_lens.render.report.terminal import terminal_lines
+    from xla_lens.render.report.text import Layout, text_lines
+
     lines: Iterable[str]
     if output_format == "markdown":
         lines = markdown_lines(outline)

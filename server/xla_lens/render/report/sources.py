@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import LineReport, Report, SpaceReport
-from xla_lens.features.report.options import Part
+from xla_lens.features.report.options import DEFAULT_TOP, Part
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -28,7 +28,7 @@ from xla_lens.render.sources import frame_place, frame_text
 from xla_lens.render.warrants import bounded, bounded_size, share, suffix
 
 _MAX_STACKS: Final = 3
-"""Maximum number of call stacks shown for a line."""
+"""Maximum number of call stacks shown for a line, unless the user gives a number of rows."""
 
 _MAX_FRAMES: Final = 32
 
@@ -39,7 +39,9 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     if lines is None:
         return ()
     warrant = report.warrants.of(Quantity.LIVE, Quantity.SOURCES)
-    stacks = _MAX_STACKS if Part.STACKS in report.options.parts else 0
+    top = report.options.top
+    most = _MAX_STACKS if top is None or top == DEFAULT_TOP else top
+    stacks = most if Part.STACKS in report.options.parts else 0
     rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
     left_out = lines.count - len(lines.lines)
     if left_out:
@@ -107,7 +109,7 @@ def _call(frame: StackFrame, where: str) -> tuple[Inline, ...]:
 
 
 _MAX_CHILDREN: Final = 8
-"""Maximum number of children shown for a node."""
+"""Maximum number of children shown for a node, unless the user gives a number of rows."""
 
 _SMALLEST_SHARE: Final = 0.01
 """Branches with a smaller share of the peak are summed up in one row."""
@@ -129,19 +131,23 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
 
 def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str) -> Table:
     unknown, bound = f"(no {title})", report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
+    top = report.options.top
+    most = _MAX_CHILDREN if top is None or top == DEFAULT_TOP else top
     rows = tuple(
         (*_sizes(report, one, size, is_known=is_known), name)
-        for size, is_known, name in _branches(tree, tree.size_bytes, 1, unknown, bound)
+        for size, is_known, name in _branches(tree, tree.size_bytes, 1, unknown, bound, most=most)
     )
     return Table(headers("size", "share", title, text=(title,)), rows, has_text_header=False, indent=0)
 
 
-def _branches(node: BytesNode, total: int, depth: int, unknown: str, bound: Bound) -> Iterator[tuple[int, bool, Text]]:
+def _branches(
+    node: BytesNode, total: int, depth: int, unknown: str, bound: Bound, *, most: int
+) -> Iterator[tuple[int, bool, Text]]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent = "  " * depth
     small = 0
     for number, child in enumerate(node.children):
-        if number >= _MAX_CHILDREN or child.size_bytes < _SMALLEST_SHARE * total:
+        if number >= most or child.size_bytes < _SMALLEST_SHARE * total:
             small += child.size_bytes
             continue
         names = [child.name]
@@ -153,7 +159,7 @@ def _branches(node: BytesNode, total: int, depth: int, unknown: str, bound: Boun
             None not in names,
             (indent, _path(names, unknown), f"  {bounded(counted(child.count, 'value'), bound)}"),
         )
-        yield from _branches(child, total, depth + 1, unknown, bound)
+        yield from _branches(child, total, depth + 1, unknown, bound, most=most)
     if small:
         yield small, True, f"{indent}(smaller)"
     if node.own_bytes and node.children:

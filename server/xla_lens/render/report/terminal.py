@@ -75,7 +75,7 @@ class _Drawing:
         yield from self._paragraph(outline.title, 0, 0, Style.TITLE)
         for sentence in outline.answer:
             yield from self._paragraph(sentence, 2, 0)
-        if outline.answer:
+        if outline.answer and outline.facts:
             yield []
         for label, text in outline.facts:
             style = Style.WARNING if label in _WARNINGS else Style.QUIET
