@@ -31,6 +31,7 @@ from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
 
 __all__ = [
@@ -40,12 +41,14 @@ __all__ = [
     "Analysis",
     "Arena",
     "ArgumentTree",
+    "Bound",
     "Budget",
     "BudgetPlan",
     "Buffers",
     "By",
     "BytesByLine",
     "BytesByOp",
+    "Cause",
     "Certainty",
     "Change",
     "Comparison",
@@ -53,6 +56,7 @@ __all__ = [
     "DumpSet",
     "Ending",
     "Finding",
+    "Gap",
     "Group",
     "HloModule",
     "LiveBytes",
@@ -65,12 +69,15 @@ __all__ = [
     "Padding",
     "PaddingAtStep",
     "PrintedPeak",
+    "Quantity",
     "Reason",
     "Rule",
     "SpaceComparison",
     "StackFrame",
     "ValueChanges",
     "ValueClass",
+    "Warrant",
+    "Warrants",
     "advise",
     "allocation_history",
     "arenas",

@@ -18,7 +18,7 @@ from xla_lens.model.checks.problems import (
 )
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages.words import and_others, byte_count
-from xla_lens.render.numbers import human
+from xla_lens.render.numbers import apart, human
 
 
 def peak_message(problem: PeakProblem) -> str:
@@ -63,7 +63,7 @@ def peak_message(problem: PeakProblem) -> str:
             where = f" (`{instruction}`)" if instruction else ""
             return (
                 f"The printed peak is not the real one: {human(live_bytes)} of {space_name(space)} are live at step "
-                f"{step}, but {human(peak_bytes)} at step {peak_step}{where}. XLA adds up shapes to find the step, not "
-                "allocated bytes."
+                f"{step}, but {apart(peak_bytes, live_bytes)} at step {peak_step}{where}. XLA adds up shapes to find "
+                "the step, not allocated bytes."
             )
     assert_never(problem)
