@@ -105,7 +105,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert live_file
     first = one.memory.spaces[0]
     size = human(first.peak_live_bytes)
-    labels = [hint_label(hint.facts, one.warrants) for hint in hints(one, live_file, 0, 1 << 40, 1000)]
+    labels = [hint_label(hint.facts, one.warrants) for hint in hints(one, live_file, 0, 1 << 30, 1000)]
     peaks = [label for label in labels if "◀ peak" in label]
     assert peaks
     assert all("≥ " in label and "dump is cut off" in label for label in peaks)
@@ -144,7 +144,7 @@ def test_contradictory_numbers_are_left_out(tmp_path: Path, capsys: pytest.Captu
     assert data["reserved_bytes"] == 6107168
     one = analysis_at(path)
     assert one.dump.live
-    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 40, 1000) if "live" in hint_label(hint.facts)]
+    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 30, 1000) if "live" in hint_label(hint.facts)]
 
 
 def test_sizes_that_look_the_same_show_their_difference() -> None:
