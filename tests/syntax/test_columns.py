@@ -5,10 +5,11 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from samples import DUMPS, dump_paths, never
-from xla_lens.syntax.columns import NONE, FileColumns, Kind
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, place_in
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
 
@@ -165,3 +166,10 @@ def test_text_is_released_after_reading() -> None:
     for _ in range(3):
         read_columns(text, never)
     assert sys.getrefcount(text) == before
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_numbers_of_any_size_have_a_place_in_a_column(dtype: type[np.signedinteger]) -> None:
+    column = np.array([-3, 5, 5, 9], dtype)
+    assert [place_in(column, number) for number in (-1 << 80, -3, 5, 1 << 40, 1 << 80)] == [0, 0, 1, 4, 4]
+    assert [place_in(column, number, "right") for number in (-1 << 80, -3, 5, 1 << 40)] == [0, 1, 3, 4]

@@ -60,8 +60,11 @@ def _narrow(column: Column) -> Column:
 
 def place_in(column: Column, number: int, side: Literal["left", "right"] = "left") -> int:
     """Return where a number belongs in an ascending column, like `searchsorted`. For a number of another type, numpy
-    would convert the whole column. The number must fit the column.
+    would convert the whole column.
     """
+    limits = np.iinfo(column.dtype)
+    if not limits.min <= number <= limits.max:
+        return len(column) if number > 0 else 0
     return int(column.searchsorted(column.dtype.type(number), side))
 
 

@@ -21,6 +21,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind, place_in
+from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 4000
 """Maximum number of values that the rules look at."""
@@ -321,7 +322,7 @@ class Facts:
 @lru_cache(maxsize=1 << 12)
 def _array(shape: bytes | None) -> Dimensions | None:
     match = _ARRAY.match(shape) if shape is not None else None
-    return Dimensions(match[1].decode(), tuple(map(int, match[2].split(b",")))) if match else None
+    return Dimensions(match[1].decode(), tuple(map(integer, match[2].split(b",")))) if match else None
 
 
 @lru_cache(maxsize=1 << 12)
