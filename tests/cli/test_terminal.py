@@ -7,18 +7,20 @@ import re
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of
+from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of, on_all_dumps
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.main import main
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
+from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.terminal import terminal_lines
 from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
@@ -51,9 +53,8 @@ def _names(text: str, label: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_every_report_fits_and_names_its_values_and_lines(path: Path) -> None:
-    found = _report(path)
+def _check(found: Report) -> None:
+    """Check that a report fits, and that its values and source lines can be told apart."""
     outline = report_outline(found)
     for width in WIDTHS:
         lines = list(terminal_lines(outline, found.dump, Terminal(width, has_colors=False)))
@@ -70,6 +71,22 @@ def test_every_report_fits_and_names_its_values_and_lines(path: Path) -> None:
         painted = "\n".join(terminal_lines(outline, found.dump, Terminal(width, has_colors=True)))
         assert painted.count("\x1b[0m") > 5
         assert _plain(painted) == text
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_every_report_fits_and_names_its_values_and_lines(path: Path) -> None:
+    _check(_report(path))
+
+
+def _check_live_values(analysis: Analysis) -> None:
+    parts = frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE})
+    files = {file.kind: file.label for file in analysis.dump.files}
+    _check(report(analysis, files, ReportOptions(top=20, parts=parts)))
+
+
+@on_all_dumps(_check_live_values)
+def test_the_reports_of_the_whole_collection_fit(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
 
 
 def test_wide_terminals_show_the_report_as_files_have_it(capsys: pytest.CaptureFixture[str]) -> None:
