@@ -3,7 +3,9 @@
 import base64
 import gzip
 import json
+import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,15 @@ from xla_lens.cli.main import main
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
 from xla_lens.features.lenses import lens_facts, lenses
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import ReportOptions
 from xla_lens.features.report.pages import page_facts
-from xla_lens.files import find_sets, load_files
+from xla_lens.files import SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Mention, Role, Step
 from xla_lens.model.places.pages import LiveSetPage, SummaryPage
 from xla_lens.model.summary import summarise
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.hints import hint_label
 from xla_lens.render.hover import hover_markdown
@@ -26,7 +31,11 @@ from xla_lens.render.lenses import lens_title
 from xla_lens.render.memory_map.data import space_data
 from xla_lens.render.numbers import apart, human, signed
 from xla_lens.render.pages import page_text
+from xla_lens.render.report.data import report_data
+from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.rows import read_columns
+from xla_lens.text.document import document_of_file
 from xla_lens.text.encoding import Encoding
 
 SETS = [
@@ -73,13 +82,13 @@ def test_reports_of_cut_dumps_say_so_at_the_number(
     first = one.memory.spaces[0]
     peak = f"≥ {human(first.peak_live_bytes)}"
     text, markdown = shown(capsys, path), shown(capsys, path, "--output-format", "markdown")
-    for report in (text, markdown):
-        assert f" is {peak}: the live ranges are cut off." in report or f" is {peak}: the buffer assignment" in report
-        assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", report)
-        titles = [line for line in report.splitlines() if re.search(r"peak by|Live at", line)]
+    for words in (text, markdown):
+        assert f" is {peak}: the live ranges are cut off." in words or f" is {peak}: the buffer assignment" in words
+        assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", words)
+        titles = [line for line in words.splitlines() if re.search(r"peak by|Live at", line)]
         assert titles
         assert all("≥ " in line and "cut off" in line for line in titles)
-        assert "peak if one buffer were gone" not in report
+        assert "peak if one buffer were gone" not in words
     data = json.loads(shown(capsys, path, "--output-format", "json"))[0]
     assert data["complete"] is False
     assert ("live_bytes", "at_least", "cut_off") in {
@@ -127,6 +136,56 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
         assert "cut off" in text
     spaces = summarise(one, Encoding.UTF16).spaces
     assert {space_data(space)["peakBound"] for space in spaces} == {"at_least"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
+    files = find_sets(DUMPS / name)[0]
+    texts: dict[FileKind, bytes] = {
+        kind: path.read_bytes() for kind, path in files.paths.items() if kind is not FileKind.HLO
+    }
+    truth = report_data(_report(files, texts))
+    peaks = {space["color"]: space["peak_live_bytes"] for space in truth["memory_spaces"]}
+    reserved = {space["color"]: space["reserved_bytes"] for space in truth["memory_spaces"]}
+    chosen = random.Random(name)
+    different = 0
+    for kind, text in texts.items():
+        line_ends = [place + 1 for place, byte in enumerate(text[:-1]) if byte == 10]
+        for cut in (*chosen.sample(line_ends, min(8, len(line_ends))), *chosen.sample(range(1, len(text) - 1), 4)):
+            one = _report(files, {**texts, kind: text[:cut]})
+            data, shown = report_data(one), "\n".join(report_text(one, 200))
+            markdown = "\n".join(report_markdown(one))
+            found = {space["color"]: space for space in data["memory_spaces"]}
+            is_different = False
+            for color, peak in peaks.items():
+                space = found.get(color)
+                if space is None or space["peak_live_bytes"] != peak:
+                    is_different = True
+                    assert space is None or space["peak_live_bytes"] is None or "peak_live_bytes" in space["bounds"]
+                if space is None or space["reserved_bytes"] != reserved[color]:
+                    is_different = True
+                    assert "reserved_bytes" in data["bounds"]
+                    assert space is None or space["reserved_bytes"] is None or "reserved_bytes" in space["bounds"]
+            if is_different:
+                different += 1
+                assert data["complete"] is False
+                for words in (shown, markdown):
+                    assert "≥ " in words or "unknown" in words, (kind, cut)
+                    assert "incomplete" in words, (kind, cut)
+                    # A sentence that is sure of the peak is true.
+                    for claim in re.findall(r" peaks at ([\d.]+ \w+)", words):
+                        assert claim == human(peaks[0])
+                    assert "Nothing is ever live" not in words
+    assert different > 5
+
+
+def _report(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Report:
+    dump_files = []
+    for kind, text in texts.items():
+        document = document_of_file(text)
+        columns = read_columns(document.data, lambda *_: False)
+        dump_files.append(DumpFile(kind, str(files.paths[kind]), document, columns))
+    return report(analyse(dump_files), {kind: str(files.paths[kind]) for kind in texts}, ReportOptions(top=3))
 
 
 def test_contradictory_numbers_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

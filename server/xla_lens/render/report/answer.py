@@ -17,13 +17,15 @@ from xla_lens.render.warrants import bounded_size, reasons
 def answer(report: Report) -> tuple[Text, ...]:
     """Return the answer: the peak, where most of it comes from, how far off XLA's own number is, and what could go."""
     one = next((one for one in report.spaces if one.space.color == DEFAULT_COLOR), None)
+    if one is None and not report.warrants.of(Quantity.LIVE).is_exact:
+        return (f"The peak is unknown: {'; '.join(reasons(report.warrants.of(Quantity.LIVE).gaps))}.",)
     return tuple(_sentences(report, one)) if one else ()
 
 
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     space, name = one.space, capitalized(space_of(report, one))
     why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
-    if one.peak is None and space.live_bound is Bound.UNKNOWN:
+    if one.peak is None and space.live_bound is not Bound.EXACT:
         yield f"The peak of {space_of(report, one)} is unknown: {why}."
         return
     if one.peak is None:
