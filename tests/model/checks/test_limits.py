@@ -51,3 +51,14 @@ error[max-reserved] The reserved bytes cannot be compared with the limit of 1000
 Total bytes used: 1616 (1.6KiB)
 """
     )
+
+
+def test_a_lower_bound_below_the_limit_is_no_proof() -> None:
+    text = SWAP.read_text()
+    cut = analysis_of_text(text[: text.index("  Live ranges at ") - 20])
+    (space,) = cut.memory.spaces
+    assert 0 < space.peak_live_bytes < 5000
+    assert "incomplete" in _text(cut, 5000, None)
+    assert not _text(cut, None, 5000)
+    # Where even the lower bound is above the limit, so is the peak.
+    assert "are live at step" in _text(cut, space.peak_live_bytes - 1, None)

@@ -10,6 +10,7 @@ from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 
 
@@ -30,14 +31,19 @@ def over_limits(
         place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
         if dump.assignment is None or not len(dump.live_ranges):
             yield error(place, PeakUnknown(max_peak_bytes))
-        elif peak > max_peak_bytes:
+        elif peak > max_peak_bytes and (space is None or space.live_bound is not Bound.UNKNOWN):
             yield error(place, PeakAboveLimit(dump.space_id(DEFAULT_COLOR), peak, step, max_peak_bytes))
+        elif space and space.live_bound is not Bound.EXACT:
+            # A lower bound below the limit proves nothing.
+            yield error(place, PeakUnknown(max_peak_bytes, is_partial=True))
     if max_reserved_bytes is not None:
         reserved = space.reserved_bytes if space else 0
         if dump.assignment is None:
             yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes))
-        elif reserved > max_reserved_bytes:
+        elif reserved > max_reserved_bytes and (space is None or space.reserved_bound is not Bound.UNKNOWN):
             yield error(_largest(dump), ReservedAboveLimit(dump.space_id(DEFAULT_COLOR), reserved, max_reserved_bytes))
+        elif space and space.reserved_bound is not Bound.EXACT:
+            yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes, is_partial=True))
 
 
 def _first_byte(dump: DumpSet) -> Place:

@@ -1007,6 +1007,8 @@ class PeakAboveLimit:
 class PeakUnknown:
     code: ClassVar[Code] = Code.MAX_PEAK
     limit_bytes: int
+    is_partial: bool = False
+    """Whether the dump has the facts, but lacks some or contradicts itself, so that the number is no proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1021,6 +1023,8 @@ class ReservedAboveLimit:
 class ReservedUnknown:
     code: ClassVar[Code] = Code.MAX_RESERVED
     limit_bytes: int
+    is_partial: bool = False
+    """Whether the dump has the facts, but lacks some or contradicts itself, so that the number is no proof."""
 
 
 LimitProblem: TypeAlias = PeakAboveLimit | PeakUnknown | ReservedAboveLimit | ReservedUnknown

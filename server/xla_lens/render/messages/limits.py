@@ -1,6 +1,6 @@
 """Messages about the limits that a user sets."""
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from xla_lens.model.checks.problems import (
     LimitProblem,
@@ -12,6 +12,8 @@ from xla_lens.model.checks.problems import (
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, exact_as_given
 
+_PARTIAL: Final = "the dump is incomplete or contradicts itself"
+
 
 def limit_message(problem: LimitProblem) -> str:
     """The message of a problem with a limit."""
@@ -21,19 +23,15 @@ def limit_message(problem: LimitProblem) -> str:
                 f"{exact(peak_bytes)} of {space_name(space)} are live at step {peak_step}, more than the limit of "
                 f"{exact_as_given(limit_bytes)}."
             )
-        case PeakUnknown(limit_bytes):
-            return (
-                f"The peak cannot be compared with the limit of {exact_as_given(limit_bytes)}: the dump has no live "
-                "ranges or no allocations."
-            )
+        case PeakUnknown(limit_bytes, is_partial):
+            why = _PARTIAL if is_partial else "the dump has no live ranges or no allocations"
+            return f"The peak cannot be compared with the limit of {exact_as_given(limit_bytes)}: {why}."
         case ReservedAboveLimit(space, reserved_bytes, limit_bytes):
             return (
                 f"{exact(reserved_bytes)} of {space_name(space)} are reserved, "
                 f"more than the limit of {exact_as_given(limit_bytes)}. This is the largest allocation."
             )
-        case ReservedUnknown(limit_bytes):
-            return (
-                f"The reserved bytes cannot be compared with the limit of {exact_as_given(limit_bytes)}: the dump has "
-                "no allocations."
-            )
+        case ReservedUnknown(limit_bytes, is_partial):
+            why = _PARTIAL if is_partial else "the dump has no allocations"
+            return f"The reserved bytes cannot be compared with the limit of {exact_as_given(limit_bytes)}: {why}."
     assert_never(problem)
