@@ -3,7 +3,7 @@
 import random
 import re
 from functools import cache
-from itertools import pairwise, product
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,10 @@ def _name(path: Path) -> str:
 
 
 def _pairs() -> list[tuple[Path, Path]]:
-    """Neighbors in the list of all small dumps, and all pairs of the dumps of one program."""
+    """Neighbors in the list of all small dumps, and dumps of one program by two compilers."""
     paths = assignments()
-    same = [pair for pair in product(paths, paths) if pair[0].parent.name == pair[1].parent.name and pair[0] != pair[1]]
-    return [*pairwise(paths), *same]
+    same = ((one, other) for one, other in combinations(paths, 2) if one.parent.name == other.parent.name)
+    return [*pairwise(paths), *(pair for pair in same if pair[0].parent.parent != pair[1].parent.parent)]
 
 
 _PAIRS = [pytest.param(old, new, id=f"{_name(old)}-{_name(new)}") for old, new in _pairs()]

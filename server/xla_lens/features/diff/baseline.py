@@ -6,12 +6,12 @@ to the peak, so a report that was limited with `--top` or `--part` has fewer of 
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from xla_lens.model.diff.breakdowns import Breakdown, By, Key, Part, group_of, line_key
 from xla_lens.model.diff.traits import plain_op_name
 from xla_lens.model.warrants import Bound
+from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -39,7 +39,11 @@ class Baseline:
     name: str | None
     files: Mapping[FileKind, str]
     spaces: Mapping[int, BaselineSpace]
-    has_live_ranges: bool = field(default=True)
+
+    @property
+    def has_live_ranges(self) -> bool:
+        """Whether the report has a peak. The bounds of its memory spaces say the same in detail."""
+        return any(space.live_bound is not Bound.UNKNOWN for space in self.spaces.values()) or not self.spaces
 
     def live_bound(self, color: int) -> Bound:
         """How the peak of a memory space relates to the true one."""

@@ -1,9 +1,10 @@
 """What a comparison contains, as the command line understands it. Imports nothing of the model."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
+
+from xla_lens.records import dataclass
 
 
 class DiffPart(StrEnum):

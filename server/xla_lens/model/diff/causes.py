@@ -4,7 +4,6 @@ whether only the schedule differs.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +16,7 @@ from xla_lens.model.diff.matching import Level
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 
