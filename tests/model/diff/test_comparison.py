@@ -94,8 +94,12 @@ def test_opposite_comparison_has_the_opposite_changes(old: Path, new: Path) -> N
         assert other.details
         assert one.details.padding_bytes.change == -other.details.padding_bytes.change
         for by in By:
-            changes = {row.key: row.change for row in one.breakdowns[by]}
-            assert changes == {row.key: -row.change for row in other.breakdowns[by]}
+            # A line that an edit moved has its new number, which is that of the other dump after a swap.
+            changes, back_changes = ([row.change for row in space.breakdowns[by]] for space in (one, other))
+            assert sorted(changes) == sorted(-change for change in back_changes)
+            if not there.matching.moved_lines:
+                keys = {row.key: -row.change for row in other.breakdowns[by]}
+                assert {row.key: row.change for row in one.breakdowns[by]} == keys
     assert _rows(there, 1) == _rows(back, -1)
 
 
@@ -180,3 +184,33 @@ def test_renamed_dump_has_no_change(path: Path) -> None:
     assert compared.values.count(ValueClass.UNCHANGED) == len(old.dump.values)
     assert compared.is_unchanged
     assert compared.matched_peak_bytes_fraction == 1
+
+
+# ---------------------------------------------------------------- edited programs
+
+
+def test_lines_that_an_edit_moved_are_the_same_lines() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
+    text = path.read_bytes()
+    moved = text.replace(b"source_line=277", b"source_line=280")
+    assert moved != text
+    compared = compare_analyses(analysis_of(path), None, analyse([dump_file(moved)]), None)
+    assert compared.matching.moved_lines == {
+        "/home/user/programs/programs.py:277": "/home/user/programs/programs.py:280",
+    }
+    assert compared.is_unchanged
+
+
+def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))
+    text = path.read_bytes()
+    # In the old dump, the conversion is at line 280, and is gone in the new one, where all others are at that line.
+    line = next(line for line in text.splitlines() if b"/convert_element_type" in line)
+    old = text.replace(line, line.replace(b"source_line=277", b"source_line=280"))
+    other = line.replace(b"/convert_element_type", b"/tan").replace(b"source_line=277", b"source_line=299")
+    new = text.replace(line, other).replace(b"source_line=277", b"source_line=280")
+    compared = compare_analyses(analyse([dump_file(old)]), None, analyse([dump_file(new)]), None)
+    file = "/home/user/programs/programs.py"
+    assert compared.matching.moved_lines == {f"{file}:277": f"{file}:280", f"{file}:280": f"{file}:280 (old)"}
+    changes = {row.key: row.change for row in compared.memory_spaces[0].breakdowns[By.LINE] if row.change}
+    assert changes == {f"{file}:280 (old)": -200, f"{file}:299": 200}

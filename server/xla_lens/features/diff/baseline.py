@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xla_lens.model.diff.breakdowns import Breakdown, By, Key, Part, group_of, line_key
-from xla_lens.model.diff.traits import plain_op_name
+from xla_lens.model.diff.breakdowns import Breakdown, By, Key, Part, group_of
+from xla_lens.model.diff.traits import line_key, plain_op_name
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import FileKind

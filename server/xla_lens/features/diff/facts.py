@@ -108,7 +108,7 @@ _NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, {by: {} f
 def _space(old: BaselineSpace, new: DiffSide, color: int) -> SpaceComparison:
     space = new.analysis.memory.space(color)
     step = space.peak_step if space else None
-    found = breakdowns(new.dump, new.module, step, color) if step is not None else {by: {} for by in By}
+    found = breakdowns(new.dump, new.module, step, color, {}) if step is not None else {by: {} for by in By}
     return SpaceComparison(
         id=new.dump.space_id(color),
         peak_live_bytes=Pair(old.peak_live_bytes, space.peak_live_bytes if space else 0),

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.diff.traits import folded, plain_op_name, without_layout
+from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -54,8 +54,12 @@ class Part:
 Breakdown = Mapping[Key, Part]
 
 
-def breakdowns(dump: DumpSet, module: HloModule | None, step: int, color: int) -> Mapping[By, Breakdown]:
-    """Return the bytes that are live in a memory space at a step, by everything in `By`."""
+def breakdowns(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, moved_lines: Mapping[str, str]
+) -> Mapping[By, Breakdown]:
+    """Return the bytes that are live in a memory space at a step, by everything in `By`. Source lines in `moved_lines`
+    are shown as the lines that it maps them to.
+    """
     values, owned = owned_bytes(dump, step, color)
     values, owned = values[owned > 0], owned[owned > 0]
     names = dump.values.name[values].tolist()
@@ -63,6 +67,7 @@ def breakdowns(dump: DumpSet, module: HloModule | None, step: int, color: int) -
     instructions = {name: dump.instruction(name) for name in found}
     opcodes = {name: one.opcode.decode() if one else None for name, one in instructions.items()}
     lines = {name: line_key(one.line.file, one.line.line) if one.line else None for name, one in found.items()}
+    lines = {name: moved_lines.get(line, line) if line is not None else None for name, line in lines.items()}
     op_names = {name: plain_op_name(origin.op_name) for name, origin in found.items()}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
     rows: dict[By, defaultdict[Key, list[int]]] = {by: defaultdict(list) for by in By}
@@ -74,11 +79,6 @@ def breakdowns(dump: DumpSet, module: HloModule | None, step: int, color: int) -
         group = group_of(dump.shape(value), op_names[name], opcodes[name], lines[name])
         rows[By.GROUP][group].append(size_bytes)
     return {by: {key: Part(sum(sizes), len(sizes)) for key, sizes in of.items()} for by, of in rows.items()}
-
-
-def line_key(file: str, line: int | None) -> str:
-    """Return a source line as text: ``train.py:31``."""
-    return file if line is None else f"{file}:{line}"
 
 
 def group_of(shape: bytes | None, op_name: str | None, opcode: str | None, line: str | None) -> Group:

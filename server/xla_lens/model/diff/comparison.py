@@ -148,7 +148,7 @@ def compare_analyses(
     """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
     matching = match_values(old.dump, old_module, new.dump, new_module)
     colors = sorted({space.color for analysis in (old, new) for space in analysis.memory.spaces})
-    sides = (_Side(old, old_module), _Side(new, new_module))
+    sides = (_Side(old, old_module, matching.moved_lines), _Side(new, new_module, {}))
     matched = (matching.new_of_old, matching.old_of_new)
     return Comparison(
         old=old,
@@ -167,6 +167,7 @@ def compare_analyses(
 class _Side:
     analysis: Analysis
     module: HloModule | None
+    moved_lines: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +197,7 @@ def _facts(side: _Side, color: int, is_matched: NDArray[np.bool_]) -> _Facts:
         padding = padding_at(dump, values, owned)
         padding_bytes, unknown_bytes = padding.total_bytes, padding.unknown_bytes
         matched_bytes = int(owned[is_matched[values]].sum())
-        found = breakdowns(dump, side.module, space.peak_step, color)
+        found = breakdowns(dump, side.module, space.peak_step, color, side.moved_lines)
     return _Facts(
         id=dump.space_id(color),
         space=space,

@@ -6,13 +6,15 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 """
 
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from xla_lens.model.diff.alignment import Alignment, combined
-from xla_lens.model.diff.traits import Numbering, Traits, read_traits
+from xla_lens.model.diff.traits import Numbering, Traits, line_key, read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
@@ -65,6 +67,7 @@ class Matching:
     - `new_of_old`, `old_of_new`: for each value of one dump its partner in the other, NONE without one.
     - `level`: for each old value the `Level` of its pair, NONE without a partner.
     - `old_steps`, `new_steps`: the aligned steps of both schedules, ascending.
+    - `moved_lines`: the new place of source lines that an edit of the program moved, as ``train.py:31``.
     """
 
     new_of_old: Column
@@ -72,6 +75,7 @@ class Matching:
     level: Column
     old_steps: Column
     new_steps: Column
+    moved_lines: Mapping[str, str]
 
 
 def match_values(old: DumpSet, old_module: HloModule | None, new: DumpSet, new_module: HloModule | None) -> Matching:
@@ -80,8 +84,42 @@ def match_values(old: DumpSet, old_module: HloModule | None, new: DumpSet, new_m
     old_traits, new_traits = read_traits(old, old_module, numbering), read_traits(new, new_module, numbering)
     # Where two pairings are equally good, the choice depends on the order of the dumps, so that order is fixed here.
     if _signature(old, old_traits) > _signature(new, new_traits):
-        return _swapped(_matching(_Pair(new, new_traits), _Pair(old, old_traits)))
-    return _matching(_Pair(old, old_traits), _Pair(new, new_traits))
+        found = _swapped(_matching(_Pair(new, new_traits), _Pair(old, old_traits)))
+    else:
+        found = _matching(_Pair(old, old_traits), _Pair(new, new_traits))
+    return replace(found, moved_lines=_moved_lines(old_traits, new_traits, found, numbering.texts()))
+
+
+def _moved_lines(old: Traits, new: Traits, matching: Matching, texts: list[Any]) -> dict[str, str]:
+    """The lines whose values mostly have partners of another line of the same file, which mostly have them as partners.
+
+    An old line that is still there keeps its text only if no other line took it.
+    """
+    old_source, new_source = _by_value(old, old.source), _by_value(new, new.source)
+    first = np.flatnonzero((matching.level != NONE) & (matching.level <= Level.SHAPE))
+    pairs = np.stack((old_source[first], new_source[matching.new_of_old[first]]))
+    pairs = pairs[:, (pairs != NONE).all(axis=0)]
+    if (pairs[0] == pairs[1]).all():
+        return {}
+    old_counts, new_counts = np.bincount(pairs[0]), np.bincount(pairs[1])
+    lines, counts = np.unique(pairs, axis=1, return_counts=True)
+    moved: dict[str, str] = {}
+    for before, after, count in zip(*lines.tolist(), counts.tolist(), strict=True):
+        is_mutual = 2 * count > old_counts[before] and 2 * count > new_counts[after]
+        if before != after and is_mutual and texts[before][0] == texts[after][0]:
+            moved[line_key(*texts[before])] = line_key(*texts[after])
+    taken_lines = set(moved.values())
+    for number in np.unique(old_source[old_source != NONE]).tolist():
+        line = line_key(*texts[number])
+        if line in taken_lines and line not in moved:
+            moved[line] = f"{line} (old)"
+    return moved
+
+
+def _by_value(traits: Traits, column: Column) -> Column:
+    found = np.empty(len(traits), np.int64)
+    found[traits.value] = column
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,11 +242,11 @@ def _result(old: Traits, new: Traits, alignment: Alignment) -> Matching:
     # An instruction may define several values, which may have partners in several instructions.
     for side in (0, 1):
         steps = steps[:, np.append(True, np.diff(steps[side]) > 0)[: steps.shape[1]]]
-    return Matching(new_of_old, old_of_new, level, steps[0], steps[1])
+    return Matching(new_of_old, old_of_new, level, steps[0], steps[1], {})
 
 
 def _swapped(matching: Matching) -> Matching:
     level = np.full(len(matching.old_of_new), NONE)
     paired = np.flatnonzero(matching.old_of_new != NONE)
     level[paired] = matching.level[matching.old_of_new[paired]]
-    return Matching(matching.old_of_new, matching.new_of_old, level, matching.new_steps, matching.old_steps)
+    return Matching(matching.old_of_new, matching.new_of_old, level, matching.new_steps, matching.old_steps, {})

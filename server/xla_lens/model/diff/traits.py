@@ -7,7 +7,7 @@ parameters of an operation in brackets.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -58,6 +58,10 @@ class Numbering:
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
 
+    def texts(self) -> list[Any]:
+        """Return the texts by their numbers."""
+        return list(self._numbers)
+
     def numbers(self, texts: Iterator[object]) -> Column:
         """Return the numbers of some texts, NONE for None."""
         numbers = self._numbers
@@ -101,6 +105,11 @@ _NUMBERS: Final = re.compile(rb"[._]?\d+")
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
 _COMMENT: Final = re.compile(rb"/\*.*?\*/")
 _DIGITS: Final = re.compile(r"\d+")
+
+
+def line_key(file: str, line: int | None) -> str:
+    """Return a source line as text: ``train.py:31``."""
+    return file if line is None else f"{file}:{line}"
 
 
 def without_layout(shape: bytes) -> bytes:
