@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, analysis_of, assignments, dump_file, facts
+from samples import DUMPS, SPLIT, analysis_of, assignments, dump_file, facts, malformed_texts
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.breakdowns import By
+from xla_lens.model.diff.causes import causes
 from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparable import differences
 from xla_lens.model.diff.comparison import Comparison, compare_analyses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
@@ -214,3 +216,22 @@ def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
     assert compared.matching.moved_lines == {f"{file}:277": f"{file}:280", f"{file}:280": f"{file}:280 (old)"}
     changes = {row.key: row.change for row in compared.memory_spaces[0].breakdowns[By.LINE] if row.change}
     assert changes == {f"{file}:280 (old)": -200, f"{file}:299": 200}
+
+
+# ---------------------------------------------------------------- damaged dumps
+
+
+def test_damaged_dumps_are_compared_without_errors() -> None:
+    good = analysis_of(SPLIT)
+    for text in malformed_texts():
+        bad = analyse([dump_file(text)])
+        for old, new in ((bad, good), (good, bad), (bad, bad)):
+            compared = compare_analyses(old, None, new, None)
+            list(differences(old, None, new, None, compared.matched_peak_bytes_fraction))
+            list(causes(compared))
+            for space in compared.memory_spaces:
+                for by in By:
+                    sums = (
+                        sum(getattr(row.size_bytes, side) for row in space.breakdowns[by]) for side in ("old", "new")
+                    )
+                    assert tuple(sums) == (space.peak_live_bytes.old, space.peak_live_bytes.new)
