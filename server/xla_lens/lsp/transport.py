@@ -25,8 +25,8 @@ _CHUNK: Final = 1 << 24
 _UNHANDLED: Final = 1_000
 """Maximum number of messages that have been read but not handled."""
 
-_UNWRITTEN: Final = 1 << 26
-"""Maximum number of bytes that may wait to be written. While more wait, nothing is read."""
+_WAITING: Final = 1 << 26
+"""Maximum number of bytes that may wait to be handled or written. While more wait, nothing is read."""
 
 
 class Malformed(Exception):
@@ -55,7 +55,7 @@ class Transport:
         self._receive, self._fail, self._end = receive, fail, end
         self._loop = asyncio.get_running_loop()
         self._unhandled = threading.BoundedSemaphore(_UNHANDLED)
-        self._unwritten = 0
+        self._waiting = 0
         self._may_read = threading.Condition()
         self._is_paused = False
         self._postponed: list[Callable[[], None]] = []
@@ -67,7 +67,7 @@ class Transport:
     def write(self, data: bytes) -> None:
         """Queue a message with its header. Does not block."""
         with self._may_read:
-            self._unwritten += len(data)
+            self._waiting += len(data)
         self._outgoing.put(data)
 
     def pause(self) -> None:
@@ -96,9 +96,7 @@ class Transport:
             while (data := self._outgoing.get()) is not None:
                 self._sink.write(data)
                 self._sink.flush()
-                with self._may_read:
-                    self._unwritten -= len(data)
-                    self._may_read.notify_all()
+                self._end_waiting(len(data))
         except (OSError, ValueError):
             self._call(self._end)
 
@@ -106,7 +104,7 @@ class Transport:
         try:
             while self._read_one():
                 with self._may_read:
-                    self._may_read.wait_for(lambda: self._unwritten < _UNWRITTEN and not self._is_paused)
+                    self._may_read.wait_for(lambda: self._waiting < _WAITING and not self._is_paused)
         except (OSError, ValueError):
             pass
         self._call(self._unless_paused, self._end)
@@ -119,14 +117,16 @@ class Transport:
                 return False
             message = _json(body)
         except Malformed as error:
-            self._deliver(self._fail, error)
+            self._deliver(self._fail, error, 0)
             return not isinstance(error, BadHeader)
-        self._deliver(self._receive, message)
+        self._deliver(self._receive, message, len(body))
         return True
 
-    def _deliver(self, handle: Callable[[Any], None], message: Any) -> None:
+    def _deliver(self, handle: Callable[[Any], None], message: Any, size: int) -> None:
         self._unhandled.acquire()
-        self._call(self._unless_paused, partial(self._handle, handle, message))
+        with self._may_read:
+            self._waiting += size
+        self._call(self._unless_paused, partial(self._handle, handle, message, size))
 
     def _unless_paused(self, handle: Callable[[], None]) -> None:
         if self._is_paused:
@@ -134,9 +134,15 @@ class Transport:
         else:
             handle()
 
-    def _handle(self, handle: Callable[[Any], None], message: Any) -> None:
+    def _handle(self, handle: Callable[[Any], None], message: Any, size: int) -> None:
         self._unhandled.release()
+        self._end_waiting(size)
         handle(message)
+
+    def _end_waiting(self, size: int) -> None:
+        with self._may_read:
+            self._waiting -= size
+            self._may_read.notify_all()
 
     def _call(self, callback: Callable[..., None], *arguments: Any) -> None:
         try:
