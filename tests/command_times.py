@@ -1,10 +1,10 @@
 """Measure the command line on big dumps: time, CPU time and memory of whole processes, from start to exit."""
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -37,18 +37,29 @@ class Usage:
     memory_bytes: int
 
 
+_LAUNCHER = """
+import json, os, sys, time
+nothing = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+started = time.perf_counter()
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nothing)
+_, status, used = os.wait4(process, 0)
+seconds = time.perf_counter() - started
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024]))
+"""
+"""Runs a command and prints what it took. The memory of a process is at least that of the one that starts it, so that
+must be small.
+"""
+
+
 def usage(*command: object) -> Usage:
     """Run a command and return what it took. It must not fail; findings are no failure."""
     # Without its compiled modules, Python would compile all of them again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode in (0, 1), command
-    return Usage(time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+    launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command))
+    done = subprocess.run(launcher, capture_output=True, text=True, check=True, env=environment)
+    status, seconds, cpu_seconds, memory_bytes = json.loads(done.stdout)
+    assert status in (0, 1), command
+    return Usage(seconds, cpu_seconds, memory_bytes)
 
 
 def _least(commands: dict[str, tuple[Any, ...]], runs: int = _RUNS) -> dict[str, Usage]:
