@@ -92,9 +92,15 @@ class Facts:
         live_counts = np.bincount(which, weights=is_live, minlength=len(sizes)).astype(np.int64)
         order = np.argsort(-live_counts * sizes, kind="stable")
         order = order[(live_counts * sizes)[order] * SMALLEST_SHARE >= self.space.peak_live_bytes]
-        is_whole = counts[order].cumsum() <= MOST_CANDIDATES
-        is_in = np.where(is_whole, counts[order], live_counts[order]).cumsum() <= MOST_CANDIDATES
-        found = found[np.isin(which, order[is_whole]) | (is_live & np.isin(which, order[is_in]))]
+        left = MOST_CANDIDATES
+        whole: list[int] = []
+        in_part: list[int] = []
+        for size in order.tolist():
+            wanted = int(counts[size]) if counts[size] <= left else int(live_counts[size])
+            if wanted <= left:
+                (whole if wanted == counts[size] else in_part).append(size)
+                left -= wanted
+        found = found[np.isin(which, whole) | (is_live & np.isin(which, in_part))]
         return tuple(found[np.argsort(values.start_step[found], kind="stable")].tolist())
 
     # ------------------------------------------------------------ values
@@ -264,6 +270,35 @@ class Facts:
         """Whether instructions belong to the backward pass, as far as known."""
         return {}
 
+    def is_for_backward(self, name: int) -> bool:
+        """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""
+        known = self._for_backward
+        if name not in known:
+            # Something that reads its own result through others is in a loop, and no copy for the backward pass.
+            known[name] = self.is_backward(name)
+            if not known[name] and (self.op_name(name) is None or self.opcode(name) in _COPIES):
+                known[name] = self._passes_to_backward(name)
+        return known[name]
+
+    @cached_property
+    def _for_backward(self) -> dict[int, bool]:
+        """The answers of `is_for_backward` so far."""
+        return {}
+
+    def _passes_to_backward(self, name: int) -> bool:
+        readers = {read.name for value in self._values_of_name.get(name, ()) for read in self.reads(value)}
+        # A `copy-done` defines no value; the readers of what it shows are those of the `copy-start`.
+        readers = {reader for reader in readers if reader in self._values_of_name or self.op_name(reader) is not None}
+        return bool(readers) and all(map(self.is_for_backward, readers))
+
+    @cached_property
+    def _values_of_name(self) -> dict[int, list[int]]:
+        """The values that each instruction defines."""
+        found: dict[int, list[int]] = {}
+        for value, name in enumerate(self._columns[0]):
+            found.setdefault(name, []).append(value)
+        return found
+
     @cached_property
     def backward_step(self) -> int | None:
         """The first step at which the backward pass reads a value that is not an argument, None without one."""
@@ -340,6 +375,9 @@ def layers_in(op_name: str | None) -> tuple[str, ...]:
     """Return the numbers of layers in an op_name."""
     return tuple(_LAYER.findall(op_name or ""))
 
+
+_COPIES: Final = frozenset((b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier"))
+"""Opcodes of instructions that pass the content of a value on."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")

@@ -7,8 +7,8 @@ first read in the backward pass.
 A loop over layers (`lax.scan`) saves one array that stacks the values of all layers. After rematerialization, one layer
 of it is left for as long as the loop of the backward pass reads it.
 
-The inputs that are needed to compute a value again must stay saved. The dump does not show which ones these are. When
-all groups are combined, `layer_inputs` keeps the one that looks like the input of each layer.
+The inputs that are needed to compute a value again must stay saved. The dump does not show which ones these are. Where
+actions are combined, the one that `is_layer_input` finds is left out.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,10 @@ from typing import Final
 
 from xla_lens.model.advice.actions import Action, Certainty, Piece
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.rules.facts import Dimensions, Draft, Facts, Read, layers_in, without_ones
+from xla_lens.model.advice.rules.facts import Dimensions, Draft, Facts, layers_in, without_ones
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
-_COPIES: Final = frozenset((b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier"))
-"""Opcodes of instructions that pass the content of a saved value on."""
-
-_STACKING: Final = frozenset((b"while",))
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"while", b"conditional", b"call"))
 _FIXED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
 _GATHERING: Final = frozenset((b"all-gather", b"all-gather-start", b"all-gather-done"))
@@ -64,37 +60,23 @@ def saved_values(facts: Facts) -> Iterator[Saved]:
         opcode = facts.opcode(facts.name(value))
         if opcode is None or facts.has_kind(value, _FIXED):
             continue
-        if opcode in _STACKING:
+        if opcode == b"while":
             yield from _stacked(facts, value)
         elif opcode not in _NOT_COMPUTED | _GATHERING and not facts.is_backward(facts.name(value)):
             yield from _single(facts, value)
 
 
 def _single(facts: Facts, value: int) -> Iterator[Saved]:
-    """A value that is read by the backward pass, and what it is a copy of."""
+    """A value that the backward pass reads."""
     reads = facts.reads(value)
-    late = [read for read in reads if facts.is_backward(read.name)]
-    early = [read for read in reads if not facts.is_backward(read.name)]
+    late = [read for read in reads if facts.is_for_backward(read.name)]
+    early = [read for read in reads if not facts.is_for_backward(read.name)]
     if not late or facts.op_name(facts.name(value)) is None:
         return
     first = min(read.step for read in late)
-    if any(read.step >= first for read in early if not _is_copy(facts, read)):
+    if any(read.step >= first for read in early):
         return
-    edit = {value: _around(facts, value, [read.step for read in early], first)}
-    if facts.opcode(facts.name(value)) in _COPIES:
-        for original in facts.operands(facts.name(value)):
-            is_computed = facts.opcode(facts.name(original)) not in _NOT_COMPUTED | _GATHERING | {None}
-            if is_computed and not facts.is_backward(facts.name(original)) and facts.size(original) > 0:
-                others = [read.step for read in facts.reads(original) if read.name != facts.name(value)]
-                edit[original] = (facts.piece(original, facts.start(original), max(others, default=NO_STEP)),)
-    yield Saved(value, edit, 1, facts.name(value))
-
-
-NO_STEP: Final = -1
-
-
-def _is_copy(facts: Facts, read: Read) -> bool:
-    return facts.opcode(read.name) in _COPIES
+    yield Saved(value, {value: _around(facts, value, [read.step for read in early], first)}, 1, facts.name(value))
 
 
 def _around(facts: Facts, value: int, early: list[int], first: int) -> tuple[Piece, ...]:
