@@ -97,6 +97,7 @@ test("one file: code actions", async () => {
   assert.deepEqual(await ask.actions(await place()), [
     "Go to the real HBM peak: 5.00 MiB at step 3",
     "Show the history of allocation 1",
+    "Show what would lower the peak",
     "Show the report as Markdown",
   ]);
 });

@@ -137,6 +137,7 @@ test("three files: code actions", async () => {
     [
       "Go to the real host memory peak: 4.21 MiB at step 36",
       "Show the history of allocation 29",
+      "Show what would lower the peak",
       "Show the report as Markdown",
     ],
   );

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import Report
-from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
+from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.render.numbers import as_given, capitalized, counted, human
@@ -150,6 +150,26 @@ _WHAT: Final = {
     Rule.WIDE_COPY: "use the narrow value instead of a wider copy of it",
     Rule.TWO_LAYOUTS: "avoid the copy: the same data is live in two layouts",
     Rule.PADDING: "avoid padding: fold or transpose dimensions",
+}
+
+
+def largest_saving(action: Action) -> str:
+    """Return what an action saves in a sentence: ``Rematerializing activations could save 13.56 GiB (estimated).``."""
+    saves = "would save" if action.certainty is Certainty.PROVEN else "could save"
+    return f"{_DOING[action.rule]} {saves} {human(action.saved_bytes)} ({action.certainty})."
+
+
+_DOING: Final = {
+    Rule.DONATE: "Donating arguments",
+    Rule.REMATERIALIZE: "Rematerializing activations",
+    Rule.OPTIMIZER_STATE: "Offloading or dividing the optimizer state",
+    Rule.GRADIENTS: "Applying gradients as they are completed",
+    Rule.ATTENTION_SCORES: "Computing attention in blocks",
+    Rule.LOGITS: "Computing logits and loss in chunks",
+    Rule.GATHERED: "Gathering arrays again where they are read",
+    Rule.WIDE_COPY: "Using narrow values instead of wider copies",
+    Rule.TWO_LAYOUTS: "Keeping arrays in one layout",
+    Rule.PADDING: "Avoiding padding",
 }
 
 

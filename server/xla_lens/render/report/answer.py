@@ -46,7 +46,7 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(one)
     yield from _printed(report, one)
-    yield from _donation(report)
+    yield from _actions(report, one)
 
 
 def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
@@ -103,8 +103,20 @@ def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
     )
 
 
-def _donation(report: Report) -> Iterator[Text]:
-    """What donating parameters could free."""
+def _actions(report: Report, one: SpaceReport) -> Iterator[Text]:
+    """Whether the arguments alone exceed the budget, and what could go."""
+    advice = report.advice
+    if advice and advice.color == one.space.color:
+        # Reports without the advice start sooner without these modules.
+        from xla_lens.model.advice.codes import Rule
+        from xla_lens.render.report.actions import largest_saving
+
+        if advice.budget and advice.budget.do_arguments_exceed:
+            yield f"The arguments alone take {human(advice.argument_bytes)}."
+        if advice.actions:
+            yield largest_saving(advice.actions[0])
+            if advice.actions[0].rule is Rule.DONATE:
+                return
     donation = report.donation
     free_bytes = donation.missed_bytes(Fit.FREE) if donation else 0
     if donation and free_bytes:
