@@ -6,6 +6,7 @@ not run.
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     # Imports and analyses allocate many objects, hardly any of them garbage.
     gc.set_threshold(50_000, 20, 20)
+    # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         prepare_output()
         try:

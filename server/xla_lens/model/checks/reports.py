@@ -142,6 +142,7 @@ def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     table, numbers = file.columns.report_allocations, dump.allocations.index
     is_by_size = table.cumulative_start != NONE
     order = np.lexsort((numbers, -dump.allocations.size_bytes)).tolist()
+    reserved = sum(dump.allocations.size_bytes.tolist())
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
         cumulative = 0
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
@@ -154,11 +155,13 @@ def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
                 yield error(row_place(file, table, row), problem)
                 break
             cumulative += int(dump.allocations.size_bytes[allocation])
-            yield from _allocation(dump, file, row, allocation, cumulative)
+            yield from _allocation(dump, file, row, allocation, (cumulative, reserved - cumulative))
 
 
-def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, cumulative: int) -> Iterator[Finding]:
-    """The header is that of the allocation, with a rounded size; the sums before it include it."""
+def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, sums: tuple[int, int]) -> Iterator[Finding]:
+    """The header is that of the allocation, with a rounded size. Before it are two sums: of the allocations up to this
+    one, and of those after it.
+    """
     table, data = file.columns.report_allocations, file.document.data
     if dump.assignment is None:
         return
@@ -171,11 +174,11 @@ def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, cumula
         problem = ReportHeader(int(dump.allocations.index[allocation]), decoded(expected))
         yield error(row_place(file, table, row), problem, related)
         return
-    sums = (
-        (ReportCumulative, table.cumulative_start, table.cumulative_end, cumulative),
-        (ReportRemaining, table.remaining_start, table.remaining_end, sum(sizes.tolist()) - cumulative),
+    printed_sums = (
+        (ReportCumulative, table.cumulative_start, table.cumulative_end, sums[0]),
+        (ReportRemaining, table.remaining_start, table.remaining_end, sums[1]),
     )
-    for sum_problem, first, last, size in sums if table.cumulative_start[row] != NONE else ():
+    for sum_problem, first, last, size in printed_sums if table.cumulative_start[row] != NONE else ():
         printed, wanted = data[first[row] : last[row]], human_size(size)
         if printed != wanted:
             place = Place(file, int(first[row]), int(last[row]))
