@@ -156,3 +156,55 @@ def test_threads_may_make_the_first_instance_at_once() -> None:
         for thread in threads:
             thread.join()
         assert found == [one(1, 2, [], "n")] * 4
+
+
+def _pair(decorate: Callable[..., Any]) -> type[Any]:
+    @decorate(frozen=True, slots=True)
+    class Single:
+        """One."""
+
+        x: int
+
+    @decorate(frozen=True, slots=True)
+    class Pair(Single):
+        """Two."""
+
+        y: int
+
+    return Pair
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        repr,
+        hash,
+        asdict,
+        copy.copy,
+        lambda one: one == type(one)(1, y=2),
+        lambda one: one != type(one)(1, 3),
+        lambda one: replace(one, x=5).x,
+        lambda one: [field.name for field in fields(one)],
+    ],
+)
+def test_methods_follow_the_constructor(use: Callable[[Any], Any]) -> None:
+    ours, theirs = _both(_pair)
+    used = use(ours(1, 2))
+    expected = use(theirs(1, 2))
+    assert (repr(used), used == used) == (repr(expected), True)
+
+
+def test_class_without_defaults_is_frozen_before_it_is_a_dataclass() -> None:
+    for one in _both(_pair):
+        instance = one(1, 2)
+        with pytest.raises(FrozenInstanceError, match="cannot assign to field 'y'"):
+            instance.y = 3
+        assert (instance.x, instance.y) == (1, 2)
+    for one in _both(_pair):
+        instance = one(1, 2)
+        with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
+            del instance.x
+        assert instance.x == 1
+    for one in _both(_pair):
+        with pytest.raises(TypeError, match=r"Pair\.__init__\(\) missing 1 required positional argument: 'y'"):
+            one(1)

@@ -5,7 +5,6 @@ Every table has `start` and `end`, the bytes of the row in the file without inde
 order of the file. Names and shape indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
 
-from dataclasses import fields
 from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, Literal, Self, TypeAlias
@@ -47,7 +46,7 @@ class Table:
     @classmethod
     def width(cls) -> int:
         """The number of columns."""
-        return len(fields(cls))
+        return sum(len(getattr(base, "__annotations__", ())) for base in cls.__mro__)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -381,4 +380,4 @@ class FileColumns:
     @classmethod
     def tables(cls) -> dict[str, type[Table]]:
         """Return the types of the tables by name."""
-        return {field.name: field.type for field in fields(cls) if isinstance(field.type, type)}
+        return {name: kind for name, kind in cls.__annotations__.items() if isinstance(kind, type)}
