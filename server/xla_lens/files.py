@@ -14,18 +14,19 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, split_name
-from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, document_of_file
+
+if TYPE_CHECKING:
+    from xla_lens.model.hlo.module import HloModule
 
 _HEAD: Final = 4096
 
@@ -203,7 +204,7 @@ def _report_read(report_progress: Callable[[float], None], before_bytes: int, al
 class LoadedModule:
     """The HLO module of a set and its stamp, None for an open document."""
 
-    module: HloModule
+    module: "HloModule"
     stamp: Stamp | None
 
 
@@ -228,6 +229,9 @@ def load_module(
     if known and before and before.label == str(path) and before.document.data == document.data:
         return LoadedModule(known.module, stamp)
     file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
+    from xla_lens.model.hlo.module import HloModule
+    from xla_lens.syntax.hlo.module import read_module
+
     module = HloModule(file, read_module(document, is_cancelled))
     module.prepare()
     return LoadedModule(module, stamp)

@@ -5,18 +5,20 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error
 from xla_lens.cli.progress import ProgressBar
 from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import COMPRESSED, FileKind
 from xla_lens.text.document import Document, document_of_file
+
+if TYPE_CHECKING:
+    from xla_lens.model.hlo.module import HloModule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +28,7 @@ class LoadedSet:
     files: SetFiles
     analysis: Analysis
 
-    def module(self) -> HloModule | None:
+    def module(self) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
         try:
             loaded = load_module(self.files, {}, None, lambda: False)

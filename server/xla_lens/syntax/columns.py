@@ -46,7 +46,15 @@ class Table:
     @classmethod
     def width(cls) -> int:
         """The number of columns."""
-        return sum(len(getattr(base, "__annotations__", ())) for base in cls.__mro__)
+        return len(cls._names())
+
+    def replaced(self, **columns: Column) -> Self:
+        """Return the table with other columns, like `dataclasses.replace`, which needs all of a dataclass."""
+        return type(self)(*(columns[name] if name in columns else getattr(self, name) for name in self._names()))
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for base in reversed(cls.__mro__) for name in getattr(base, "__annotations__", ())]
 
     def __len__(self) -> int:
         return len(self.start)
