@@ -6,7 +6,6 @@ the order of the text, and counts include what is left out.
 """
 
 from collections.abc import Iterator
-from itertools import repeat
 
 import numpy as np
 
@@ -58,8 +57,7 @@ def _defined_bytes(dump: DumpSet, module: HloModule) -> Column:
     found = np.full(len(module.columns.instructions), NONE)
     sizes = defined_bytes(dump)
     made = np.flatnonzero(sizes != NONE)
-    rows = map(module.instruction_rows.get, map(dump.names.__getitem__, made.tolist()), repeat(NONE))
-    row = np.fromiter(rows, np.int64, len(made))
+    row = module.instruction_rows.rows_of([dump.names[name] for name in made.tolist()])
     found[row[row != NONE]] = sizes[made[row != NONE]]
     return found
 

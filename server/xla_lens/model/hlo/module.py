@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from tree_sitter_xla_dump import release_memory
 from xla_lens.model.hlo.references import References, read_references
+from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -38,7 +40,10 @@ class HloModule:
 
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
+        # Reading leaves freed memory between the tables, as in `analyse`.
+        release_memory()
         self.references.prepare()
+        release_memory()
 
     # ------------------------------------------------------------ names
 
@@ -48,19 +53,16 @@ class HloModule:
         return read_references(self.data, self.columns, self.instruction_rows, self.computation_rows)
 
     @cached_property
-    def instruction_rows(self) -> Mapping[bytes, int]:
+    def instruction_rows(self) -> RowsByName:
         """The rows of the instructions by name."""
-        return self._rows_by_name(self.columns.instructions)
+        table = self.columns.instructions
+        return RowsByName(self.data, table.name_start, table.name_end)
 
     @cached_property
-    def computation_rows(self) -> Mapping[bytes, int]:
+    def computation_rows(self) -> RowsByName:
         """The rows of the computations by name."""
-        return self._rows_by_name(self.columns.computations)
-
-    def _rows_by_name(self, table: Table) -> Mapping[bytes, int]:
-        starts, ends = table.name_start.tolist(), table.name_end.tolist()  # type: ignore[attr-defined]
-        # The first one of a name wins.
-        return {self.data[starts[row] : ends[row]]: row for row in reversed(range(len(starts)))}
+        table = self.columns.computations
+        return RowsByName(self.data, table.name_start, table.name_end)
 
     def row_of(self, name: bytes) -> int:
         """Return the row of the instruction with a name, NONE if there is none."""

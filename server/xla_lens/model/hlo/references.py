@@ -4,14 +4,15 @@ Searching the text for one name takes time proportional to the text, and finds i
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import Final
 
 import numpy as np
 
+from xla_lens.model.hlo.rows_by_name import RowsByName
+from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column, place_in
 from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
 from xla_lens.syntax.hlo.module import ModuleColumns
@@ -29,11 +30,11 @@ class References:
 
     @cached_property
     def _by_instruction(self) -> Column:
-        return np.argsort(self.instruction, kind="stable")
+        return as_rows(np.argsort(self.instruction, kind="stable"))
 
     @cached_property
     def _by_computation(self) -> Column:
-        return np.argsort(self.computation, kind="stable")
+        return as_rows(np.argsort(self.computation, kind="stable"))
 
     def of_instruction(self, row: int) -> Column:
         """Return where the name of an instruction may be referred to, in the order of the text."""
@@ -67,7 +68,7 @@ _CHUNK: Final = 1 << 16
 
 
 def read_references(
-    data: bytes, columns: ModuleColumns, instructions: Mapping[bytes, int], computations: Mapping[bytes, int]
+    data: bytes, columns: ModuleColumns, instructions: RowsByName, computations: RowsByName
 ) -> References:
     """Find the references in a module. `instructions` and `computations` are the rows by name."""
     name_start = columns.instructions.name_start
@@ -80,11 +81,10 @@ def read_references(
     for first, last in _chunks(data):
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
         names = [name for _, name in found]
-        rows = [*map(instructions.get, names, repeat(NONE))]
-        for number, name in enumerate(names):
-            if rows[number] == NONE and (element := _ELEMENT.fullmatch(name)):
+        rows, of_computations = instructions.rows_of(names), computations.rows_of(names)
+        for number in np.flatnonzero(rows == NONE).tolist():
+            if element := _ELEMENT.fullmatch(names[number]):
                 rows[number] = instructions.get(element[1], NONE)
-        of_computations = [*map(computations.get, names, repeat(NONE))]
         # Convert by chunk: one conversion of all would block other threads.
         part = np.array(([start for start, _ in found], rows, of_computations), number_type)
         is_definition = definitions[definitions.searchsorted(part[0])] == part[0]

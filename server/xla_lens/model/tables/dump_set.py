@@ -337,27 +337,30 @@ class DumpSet:
 
     def opcode(self, name: int) -> bytes | None:
         """The opcode of the instruction of a name, None if the set does not quote it."""
-        return self._opcodes[name] if name != NONE else None
+        opcodes, numbers = self._opcodes
+        return opcodes[numbers[name]] if name != NONE else None
 
     @cached_property
-    def _opcodes(self) -> list[bytes | None]:
-        """The opcode of each name."""
-        found: list[bytes | None] = [None] * len(self.names)
+    def _opcodes(self) -> tuple[list[bytes | None], Column]:
+        """Opcodes, and for each name the number of its own."""
+        opcodes: list[bytes | None] = [None]
+        numbers = np.zeros(len(self.names), np.int32)
         names = np.flatnonzero(self.first_quote != NONE)
         if self.used is None:
-            return found
+            return opcodes, numbers
         data, rows, used = self.used.document.data, self.first_quote[names], self.used_values
         quotes = read_quotes(data, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
         is_read = quotes.opcode_start != NONE
         start, end = quotes.opcode_start[is_read], quotes.opcode_end[is_read]
         number, first = number_texts(data, start, end)
-        opcodes = [data[start[row] : end[row]] for row in first.tolist()]
-        for name, opcode in zip(names[is_read].tolist(), number.tolist(), strict=True):
-            found[name] = opcodes[opcode]
+        numbers[names[is_read]] = number + len(opcodes)
+        opcodes += [data[start[row] : end[row]] for row in first.tolist()]
         for name in names[~is_read].tolist():
             instruction = self.instruction(name)
-            found[name] = instruction.opcode if instruction else None
-        return found
+            if instruction:
+                numbers[name] = len(opcodes)
+                opcodes.append(instruction.opcode)
+        return opcodes, numbers
 
     @cached_property
     def quote_spans(self) -> tuple[Column, Column]:
