@@ -3,8 +3,8 @@
 A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
 JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
 `render/report`, list them in `render/report/outline.py`, and add its JSON to `render/report/data.py` and
-`docs/report.schema.json`. What only one part needs is imported where that part is made, so that no report waits for
-the others.
+`docs/report.schema.json`. Modules that only one part needs are imported where that part is made, so that no
+report waits for the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate.
 
-What only one part needs is imported there, so that no report waits for the others.
+Modules that only one part needs are imported there, so that no report waits for the others.
 """
 
 from collections.abc import Iterable
