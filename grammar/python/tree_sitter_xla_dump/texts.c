@@ -1,7 +1,7 @@
 // Reads and compares many texts of a file at once: the columns of their starts and ends come in, columns of results go out.
 //
-// The grammar of HLO defines what an instruction is. This file reads the usual form, `%name = shape opcode(operands)`, and leaves
-// everything else to its caller, who is told so by NONE. tests/syntax/hlo/test_quotes.py holds it equal to the reader in Python.
+// The grammar of HLO defines what an instruction is. This file reads the usual form, `%name = shape opcode(operands)`, and answers
+// NONE for everything else, which its caller reads. tests/syntax/hlo/test_quotes.py holds it equal to the reader in Python.
 
 #include <Python.h>
 

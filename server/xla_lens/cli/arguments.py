@@ -94,27 +94,11 @@ def _add_report(commands: _Commands) -> None:
         f"{Part.BUDGET} needs --budget.",
     )
     _add_paths(parser)
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", FORMATS),
-        choices=FORMATS,
-        default="text",
-        help="text (default), markdown, json, or html: the memory map of one dump as a self-contained page",
+    _add_output_format(
+        parser, FORMATS, "text (default), markdown, json, or html: the memory map of one dump as a self-contained page"
     )
-    parser.add_argument(
-        "--part",
-        metavar="PARTS",
-        type=_names_of("part", Part),
-        names=Part,
-        help="show only these parts, separated by commas",
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
-    )
+    _add_part(parser, Part)
+    _add_top(parser, DEFAULT_TOP)
     parser.add_argument(
         "--at", metavar="STEP", type=number_argument, help="also show what is live at this step of the schedule"
     )
@@ -158,20 +142,8 @@ def _add_advise(commands: _Commands) -> None:
         type=size_argument,
         help="also show whether the program can fit into this size, such as 16GiB, and which actions reach it",
     )
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", formats),
-        choices=formats,
-        default="text",
-        help="text (default), markdown, or json: the report with the part advice only",
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of actions (default: {DEFAULT_TOP}; json: all)",
-    )
+    _add_output_format(parser, formats, "text (default), markdown, or json: the report with the part advice only")
+    _add_top(parser, DEFAULT_TOP, of="actions")
     parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset())
 
 
@@ -184,14 +156,7 @@ def _add_check(commands: _Commands) -> None:
         epilog=f"codes: {', '.join(Code)}",
     )
     _add_paths(parser)
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", ("text", "json")),
-        choices=("text", "json"),
-        default="text",
-        help="text (default) or json",
-    )
+    _add_output_format(parser, ("text", "json"), "text (default) or json")
     for option, words in (
         ("--select", "report only these codes, separated by commas"),
         ("--ignore", "do not report these codes"),
@@ -220,27 +185,9 @@ def _add_diff(commands: _Commands) -> None:
         parser.add_argument(
             name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
         )
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", DIFF_FORMATS),
-        choices=DIFF_FORMATS,
-        default="text",
-        help="text (default), markdown or json",
-    )
-    parser.add_argument(
-        "--part",
-        metavar="PARTS",
-        type=_names_of("part", DiffPart),
-        names=DiffPart,
-        help="show only these parts, separated by commas",
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of rows in each list (default: {DEFAULT_DIFF_TOP}; json: all)",
-    )
+    _add_output_format(parser, DIFF_FORMATS, "text (default), markdown or json")
+    _add_part(parser, DiffPart)
+    _add_top(parser, DEFAULT_DIFF_TOP)
     for name, words in (("peak", "the peak"), ("reserved", "the reserved bytes")):
         parser.add_argument(
             f"--max-{name}-increase",
@@ -290,20 +237,8 @@ def _add_oom(commands: _Commands) -> None:
     )
     _add_paths(parser, nargs="*")
     formats = tuple(one for one in FORMATS if one != "html")
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", formats),
-        choices=formats,
-        default="text",
-        help="text (default), markdown or json",
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)",
-    )
+    _add_output_format(parser, formats, "text (default), markdown or json")
+    _add_top(parser, DEFAULT_TOP)
 
 
 def _add_completion(commands: _Commands) -> None:
@@ -361,6 +296,36 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         choices=tuple(SortKey),
         default=SortKey.PEAK,
         help=f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})",
+    )
+
+
+def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> None:
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        type=one_of("format", formats),
+        choices=formats,
+        default="text",
+        help=words,
+    )
+
+
+def _add_part(parser: Parser, parts: type[StrEnum]) -> None:
+    parser.add_argument(
+        "--part",
+        metavar="PARTS",
+        type=_names_of("part", parts),
+        names=parts,
+        help="show only these parts, separated by commas",
+    )
+
+
+def _add_top(parser: Parser, default: int, *, of: str = "rows in each list") -> None:
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number_argument,
+        help=f"maximum number of {of} (default: {default}; json: all)",
     )
 
 

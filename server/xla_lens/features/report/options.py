@@ -39,7 +39,7 @@ FORMATS: Final = ("text", "markdown", "json", "html")
 
 
 class SortKey(StrEnum):
-    """What modules are ranked by, as `--sort` names it."""
+    """A column by which `--sort` ranks modules."""
 
     PEAK = "peak"
     RESERVED = "reserved"

@@ -90,8 +90,8 @@ def _without_source(lines: LineReport, bound: Bound) -> str:
 
 
 def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
-    """The size and the share of a part of the peak. `is_known` is whether its source is known: what is cut off can make
-    the other parts only larger, but that without a source smaller.
+    """Return the size and the share of a part of the peak. `is_known` says whether its source is known. The missing
+    lines of a dump that is cut off can only enlarge such a part, but may shrink the part without a source.
     """
     live, sources = one.space.live_bound, report.warrants.of(Quantity.SOURCES).bound
     share_of_peak = share(size_bytes, one.space.peak_live_bytes, live)
