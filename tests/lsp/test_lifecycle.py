@@ -360,6 +360,7 @@ _BAD_HEADERS = [
     _framed(_BODY, f"{len(_BODY)}.0"),
     b"Content-Size: %d\r\n\r\n" % len(_BODY) + _BODY,
     b"hello\r\n\r\n",
+    b"POST /a:b HTTP/1.1\r\n" + _framed(_BODY),
     b"\0" * 1_000_000 + b"\r\n\r\n",
 ]
 

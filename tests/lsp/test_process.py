@@ -1,6 +1,7 @@
 """The server as a process: how it starts, and how it exits whatever happens to the editor."""
 
 import asyncio
+import json
 import re
 import signal
 import socket
@@ -208,3 +209,54 @@ async def test_port_in_use_is_reported_in_one_line() -> None:
     assert status == 2
     assert len(errors.splitlines()) == 1
     assert re.search(r"127\.0\.0\.1:\d+: cannot listen: ", errors)
+
+
+# ---------------------------------------------------------------- addresses
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.1"])
+async def test_addresses_that_other_machines_can_reach_are_refused(host: str) -> None:
+    server = await Process.start("--tcp", f"{host}:2087")
+    status, errors = await server.ended()
+    assert status == 2
+    assert errors == (
+        f"xla-lens: {host.strip('[]')}:2087: other machines can reach this address, and whoever connects can read all "
+        "dumps that you can read. Use 127.0.0.1:2087, or add --allow-remote\n"
+    )
+
+
+async def test_allowing_remote_editors_warns_of_the_risk() -> None:
+    server = await Process.connect("0.0.0.0", "--allow-remote")
+    assert (await server.initialize())["serverInfo"]["name"] == "xla-lens"
+    await server.request("shutdown")
+    server.notify("exit")
+    status, errors = await server.ended()
+    assert status == 0
+    assert re.fullmatch(r"WARNING .*: other machines can reach 0\.0\.0\.0:\d+, .* can read all dumps .*\n", errors)
+
+
+async def test_second_editor_is_refused() -> None:
+    server = await Process.connect()
+    await server.initialize()
+    host, port = server.address
+    # An editor that says nothing, or nothing valid, must not keep others from their answer.
+    mute, loud = socket.create_connection((host, port)), socket.create_connection((host, port))
+    mute.close()
+    loud.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    body = b'{"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"processId": null, "capabilities": {}}}'
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    _, _, answer = (await asyncio.wait_for(reader.read(), 30)).partition(b"\r\n\r\n")
+    refused = json.loads(answer)
+    assert refused["id"] == 7
+    assert refused["error"]["message"].startswith("XLA Lens already serves another editor on this port.")
+    writer.close()
+    loud.close()
+    # The first editor notices nothing.
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    assert await server.request("textDocument/hover", _PLACE)
+    await server.request("shutdown")
+    server.notify("exit")
+    status, errors = await server.ended()
+    assert status == 0
+    assert errors.count("refused a second editor") == len(errors.splitlines()) == 3

@@ -332,18 +332,24 @@ class Process(Editor):
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
 
     @classmethod
-    async def connect(cls) -> "Process":
+    async def connect(cls, host: str = "127.0.0.1", *options: str) -> "Process":
         """Start the server on a TCP port and connect to it."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        process = await asyncio.create_subprocess_exec(*COMMAND, "--tcp", f"127.0.0.1:{port}", stderr=PIPE)
+        process = await asyncio.create_subprocess_exec(*COMMAND, "--tcp", f"{host}:{port}", *options, stderr=PIPE)
         for _ in range(int(PATIENCE / 0.05)):
             try:
                 return cls(process, *await asyncio.open_connection("127.0.0.1", port))
             except ConnectionRefusedError:
                 await asyncio.sleep(0.05)
         raise TimeoutError("the server does not listen")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The address of the server, which was started with `connect`."""
+        host, port = self._sink.get_extra_info("peername")
+        return host, port
 
     def write(self, data: bytes) -> None:
         """Send some bytes."""

@@ -265,6 +265,11 @@ def _add_server(commands: _Commands) -> None:
     parser.add_argument(
         "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
     )
+    parser.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let --tcp listen on an address that other machines can reach; whoever connects can read your dumps",
+    )
 
 
 def _add_color(parser: Parser) -> None:
@@ -398,4 +403,4 @@ def _host_and_port(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; expected for example 127.0.0.1:2087")
-    return host, int(port)
+    return host.removeprefix("[").removesuffix("]"), int(port)

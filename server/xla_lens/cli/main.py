@@ -88,11 +88,17 @@ def _run(options: argparse.Namespace) -> int:
 def _run_server(options: argparse.Namespace) -> int:
     # The server takes longer to import than the other commands take to run. Imports leave no garbage to collect.
     gc.disable()
+    from xla_lens.lsp.errors import RemoteAddress
     from xla_lens.lsp.serve import serve
 
     gc.enable()
+    host, port = options.tcp or ("", 0)
     try:
-        return serve(options.tcp)
+        return serve(options.tcp, allow_remote=options.allow_remote)
+    except RemoteAddress as error:
+        raise CannotRun(
+            f"{host}:{port}: other machines can reach this address, and whoever connects can read all dumps "
+            f"that you can read. Use 127.0.0.1:{port}, or add --allow-remote"
+        ) from error
     except OSError as error:
-        where = f"{options.tcp[0]}:{options.tcp[1]}"
-        raise CannotRun(f"{where}: cannot listen: {error.strerror or error}. Choose another address") from error
+        raise CannotRun(f"{host}:{port}: cannot listen: {error.strerror or error}. Choose another address") from error

@@ -30,3 +30,7 @@ class InvalidParams(ResponseError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.INVALID_PARAMS, message)
+
+
+class RemoteAddress(Exception):
+    """Other machines can reach the address to listen on, and the user has not allowed that."""

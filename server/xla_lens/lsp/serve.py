@@ -8,7 +8,6 @@ import asyncio
 import gc
 import logging
 import os
-import socket
 import sys
 from typing import BinaryIO, Final
 
@@ -23,9 +22,10 @@ _FLUSH_SECONDS: Final = 1.0
 """How long the client may take to read the last messages."""
 
 
-def serve(address: tuple[str, int] | None) -> int:
+def serve(address: tuple[str, int] | None, *, allow_remote: bool = False) -> int:
     """Run the server and return its exit status. It talks over standard input and output, or to the first client that
-    connects to `address`. Raises `OSError` if it cannot listen there.
+    connects to `address`. Raises `OSError` if it cannot listen there, and `RemoteAddress` if other machines could
+    connect and `allow_remote` is false.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Building a long answer allocates many objects, none of them garbage. With the default thresholds, that would
@@ -40,9 +40,10 @@ def serve(address: tuple[str, int] | None) -> int:
         source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         return asyncio.run(run(source, sink))
-    with socket.create_server(address) as listening:
-        connection, _ = listening.accept()
-    with connection:
+    # Imported here, because editors that use standard input and output wait for these imports.
+    from xla_lens.lsp.tcp import accept_one, listen
+
+    with listen(address, allow_remote=allow_remote) as listening, accept_one(listening) as connection:
         return asyncio.run(run(connection.makefile("rb"), connection.makefile("wb")))
 
 

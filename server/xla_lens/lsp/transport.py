@@ -16,6 +16,8 @@ from xla_lens.lsp.long_messages import decode
 
 _LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 
+_HTTP: Final = re.compile(rb"[A-Z]+ \S+ HTTP/")
+
 _LONGEST_MESSAGE: Final = 1 << 31
 """Maximum length of a message in bytes. No client sends longer ones."""
 
@@ -152,14 +154,21 @@ class Transport:
             self._outgoing.put(None)
 
 
-def read_body(source: BinaryIO) -> bytes | None:
-    """Return the body of the next message, None at the end of the stream. Raises `BadHeader`."""
+def read_body(source: BinaryIO, longest: int = _LONGEST_MESSAGE) -> bytes | None:
+    """Return the body of the next message, None at the end of the stream. Raises `BadHeader`, also if the body has more
+    than `longest` bytes.
+    """
     length, is_empty = None, True
     while line := source.readline(_LONGEST_LINE):
         if found := _LENGTH.match(line):
             length = int(found[1])
+        elif _HTTP.match(line):
+            # Any page in a browser can make it send requests to ports of this machine.
+            raise BadHeader("the client speaks HTTP")
         elif line.strip():
             is_empty = False
+        elif length is not None and length > longest:
+            raise BadHeader(f"a message of {length:,} bytes is too long")
         elif length is not None:
             return _read_exactly(source, length)
         elif not is_empty:
@@ -168,8 +177,6 @@ def read_body(source: BinaryIO) -> bytes | None:
 
 
 def _read_exactly(source: BinaryIO, length: int) -> bytes | None:
-    if length > _LONGEST_MESSAGE:
-        raise BadHeader(f"a message of {length:,} bytes is too long")
     chunks = []
     while length:
         # Read in chunks: the announced bytes may never arrive, so do not allocate for all of them.
