@@ -11,7 +11,8 @@ import { goTo } from "./locations";
 import type { Maps } from "./maps";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
-import { Node, type Tree } from "./tree";
+import type { Tree } from "./tree";
+import { Node } from "./treeNodes";
 
 /** What the commands work with. */
 export interface Parts {
