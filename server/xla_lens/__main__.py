@@ -1,8 +1,6 @@
 """`python -m xla_lens` is `xla-lens`."""
 
-import sys
-
-from xla_lens.cli.main import main
+from xla_lens.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -9,7 +9,6 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,9 @@ _PACKAGES: Final = "node_modules"
 Stamp: TypeAlias = tuple[int, int]
 """The modification time in ns and the size in bytes of a file, to detect changes."""
 
+
+_BIG_SET: Final = 1 << 24
+"""The bytes of a set from which on a thread to read its files pays for its import."""
 
 _READING: Final = 0.3
 """The share of reading in the time that a set takes to load. The analysis takes the rest."""
@@ -174,25 +176,45 @@ def load_files(
     """
     kinds = {path: kind for kind, path in files.paths.items() if kind is not FileKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
-    with ThreadPoolExecutor(1) as reader:
-        # The next file is read while one is parsed. The biggest comes first, to free its peak memory early.
-        sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
-        order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
-        read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
-        texts = {path: reader.submit(_read, path, opened, known) for path in order}
-        for path, text in texts.items():
-            try:
-                document, stamp = text.result()
-            except OSError:
-                continue
-            before = known[path].dump_file if path in known else None
-            if before and (before.document is document or before.document.data == document.data):
-                loaded[path] = LoadedFile(before, stamp)
-            else:
-                report = partial(_report_read, report_progress, read_bytes, all_bytes)
-                loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
-            read_bytes += len(document.data)
+    # The biggest comes first, to free its peak memory early.
+    sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
+    order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
+    read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
+    for path, text in zip(order, _texts(order, opened, known, all_bytes), strict=True):
+        if text is None:
+            continue
+        document, stamp = text
+        before = known[path].dump_file if path in known else None
+        if before and (before.document is document or before.document.data == document.data):
+            loaded[path] = LoadedFile(before, stamp)
+        else:
+            report = partial(_report_read, report_progress, read_bytes, all_bytes)
+            loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
+        read_bytes += len(document.data)
     return loaded
+
+
+_Text: TypeAlias = tuple[Document, Stamp | None]
+
+
+def _texts(
+    paths: Iterable[Path], opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile], all_bytes: int
+) -> Iterator[_Text | None]:
+    """Yield the text of each file, None for an unreadable one. The next of a big set is read while one is parsed."""
+
+    def text(path: Path) -> _Text | None:
+        try:
+            return _read(path, opened, known)
+        except OSError:
+            return None
+
+    if all_bytes < _BIG_SET:
+        yield from map(text, paths)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as reader:
+        yield from reader.map(text, paths)
 
 
 def _report_read(report_progress: Callable[[float], None], before_bytes: int, all_bytes: int, size_bytes: int) -> None:
@@ -237,9 +259,7 @@ def load_module(
     return LoadedModule(module, stamp)
 
 
-def _read(
-    path: Path, opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile]
-) -> tuple[Document, Stamp | None]:
+def _read(path: Path, opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile]) -> _Text:
     if path in opened:
         return opened[path], None
     stamp = _stamp(path)

@@ -4,7 +4,6 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -48,8 +47,8 @@ _Name = TypeVar("_Name", bound=StrEnum)
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
-    parser, commands = parsers()
     name = next(iter(arguments), None)
+    parser, commands = parsers(name)
     if name is None:
         parser.error(f"expected a command: {', '.join(commands)}")
     if name not in commands and name not in ("-h", "--help", "--version"):
@@ -66,21 +65,20 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command line, and the parser of each command by its name."""
+def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and the parser of each command by its name. If `command` is one, it is the
+    only one.
+    """
     parser = Parser(prog="xla-lens", description=_DESCRIPTION, epilog=f"{_EXAMPLES}{', '.join(VARIABLES)}.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    _add_report(commands)
-    _add_advise(commands)
-    _add_check(commands)
-    _add_diff(commands)
-    _add_explain(commands)
-    _add_oom(commands)
-    for command in commands.choices.values():
-        _add_color(command)
-    _add_completion(commands)
-    _add_server(commands)
+    # Without `prog`, argparse would format a usage line, for which it asks for the size of the terminal.
+    commands = parser.add_subparsers(
+        title="commands", prog=parser.prog, metavar="COMMAND", dest="command", required=True
+    )
+    for name, add in {command: _COMMANDS[command]}.items() if command in _COMMANDS else _COMMANDS.items():
+        add(commands)
+        if name not in _WITHOUT_COLOR:
+            _add_color(commands.choices[name])
     return parser, dict(commands.choices)
 
 
@@ -272,6 +270,21 @@ def _add_server(commands: _Commands) -> None:
     )
 
 
+_COMMANDS: Final = {
+    "report": _add_report,
+    "advise": _add_advise,
+    "check": _add_check,
+    "diff": _add_diff,
+    "explain": _add_explain,
+    "oom": _add_oom,
+    "completion": _add_completion,
+    "server": _add_server,
+}
+"""What adds the parser of each command, in the order of the help."""
+
+_WITHOUT_COLOR: Final = ("completion", "server")
+
+
 def _add_color(parser: Parser) -> None:
     """The option `--color`; `cli.terminal.find_terminal` takes `options.color`."""
     choices = ("auto", "always", "never")
@@ -370,8 +383,11 @@ def _increase(text: str) -> Increase:
     limit_bytes = None if share else parse_size(limit)
     if (equals and not space.strip()) or not (share or limit_bytes is not None):
         raise argparse.ArgumentTypeError(f"{text!r} is not a limit; expected for example 1%, 64MiB or vmem=1MiB")
-    limit_percent = Fraction(share[1]) if share else None
-    return Increase(text, space.strip().lower() or None, limit_bytes, limit_percent)
+    if share is None:
+        return Increase(text, space.strip().lower() or None, limit_bytes, None)
+    from fractions import Fraction
+
+    return Increase(text, space.strip().lower() or None, None, Fraction(share[1]))
 
 
 def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]]:

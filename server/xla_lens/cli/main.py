@@ -9,10 +9,19 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import discard_output, prepare_output, print_error
+
+
+def run() -> NoReturn:
+    """Run the command line as the program, and exit."""
+    status = main()
+    # `main` has flushed standard output, and standard error holds back no whole lines. Without this, Python would first
+    # free every object.
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,10 +1,12 @@
 """What a comparison contains, as the command line understands it. Imports nothing of the model."""
 
 from enum import StrEnum
-from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xla_lens.records import dataclass
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class DiffPart(StrEnum):
@@ -42,7 +44,7 @@ class Increase:
     text: str
     space: str | None
     limit_bytes: int | None
-    limit_percent: Fraction | None
+    limit_percent: "Fraction | None"
 
     def is_exceeded(self, old_bytes: int, new_bytes: int) -> bool:
         """Whether a number grew by more than is allowed."""

@@ -1,7 +1,7 @@
 """Checks of the printed peak: its step, its list, and its stack trace breakdown."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -84,16 +84,37 @@ def _list(dump: DumpSet, tainted: Tainted, file: DumpFile, step: int) -> Iterato
     """The list has each value that is live at the step once, with the size of its shape."""
     buffers, ranges = dump.peak_buffers, dump.live_ranges
     is_indexed = bool(np.any(buffers.index != NONE))
-    value = dump.value_of_live_range
     live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
+    sizes = _sizes(dump, is_indexed=is_indexed)
+    is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
+    expected = _keys(dump, ranges.name[live], ranges.index[live], is_indexed=is_indexed)
+    listed = _keys(dump, buffers.name, buffers.index, is_indexed=is_indexed)
+    if not np.array_equal(np.sort(expected), np.sort(listed)):
+        has_all = yield from _differences(dump, tainted, step, live, is_wrong)
+        if not has_all:
+            return
+    for row in np.flatnonzero(is_wrong & ~is_marked(tainted.values, dump.value_of_peak_buffer)).tolist():
+        label = dump.label(int(buffers.name[row]), int(buffers.index[row]))
+        problem = PeakValueSize(label, int(buffers.size_bytes[row]), shape_bytes=int(sizes[row]))
+        yield error(row_place(file, buffers, row), problem)
+
+
+def _differences(
+    dump: DumpSet, tainted: Tainted, step: int, live: Column, is_wrong: Marks
+) -> Generator[Finding, None, bool]:
+    """The rows of the list without a live value, and the values without a row. Returns whether nothing is sure to be
+    extra or missing. `live` are the rows of the live ranges at the step.
+    """
+    buffers, ranges, file = dump.peak_buffers, dump.live_ranges, dump.live
+    assert file is not None, "the list is in it"
+    is_indexed = bool(np.any(buffers.index != NONE))
+    value = dump.value_of_live_range
     sure = ~is_marked(tainted.names, ranges.name) & (~is_marked(tainted.values, value) | (value == NONE))
     # Tainted values may be listed or not.
     unsure = {*ranges.name[~sure].tolist(), *dump.values.name[tainted.values].tolist()}
-    expected = _keys(ranges.name[live], ranges.index[live], is_indexed=is_indexed)
-    listed = _keys(buffers.name, buffers.index, is_indexed=is_indexed)
+    expected = _pairs(ranges.name[live], ranges.index[live], is_indexed=is_indexed)
+    listed = _pairs(buffers.name, buffers.index, is_indexed=is_indexed)
     left = Counter(expected)
-    sizes = _sizes(dump, is_indexed=is_indexed)
-    is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
     is_elsewhere = _is_out_of_place(dump, live, listed, expected)
     extra = []
     replaced = 0
@@ -126,11 +147,7 @@ def _list(dump: DumpSet, tainted: Tainted, file: DumpFile, step: int) -> Iterato
             PeakValuesMissing(dump.label(*missing[0]), missing=len(missing), step=step),
             *(Related(row_place(file, ranges, row), Relation.LIVE_RANGE) for row in rows),
         )
-    if not extra and (not missing or not tainted.is_whole(file)):
-        for row in np.flatnonzero(is_wrong & ~is_marked(tainted.values, dump.value_of_peak_buffer)).tolist():
-            label = dump.label(int(buffers.name[row]), int(buffers.index[row]))
-            problem = PeakValueSize(label, int(buffers.size_bytes[row]), shape_bytes=int(sizes[row]))
-            yield error(row_place(file, buffers, row), problem)
+    return not extra and (not missing or not tainted.is_whole(file))
 
 
 def _is_out_of_place(
@@ -153,8 +170,13 @@ def _name_and_path(dump: DumpSet, name: int, index: int) -> tuple[bytes, tuple[i
     return dump.names[name], index_path(dump, index)
 
 
-def _keys(name: Column, index: Column, *, is_indexed: bool) -> list[tuple[int, int]]:
-    """Names and indices. Until jaxlib 0.6.0 the list had no indices."""
+def _keys(dump: DumpSet, name: Column, index: Column, *, is_indexed: bool) -> Column:
+    """One number for each name and index. Until jaxlib 0.6.0 the list had no indices."""
+    return name.astype(np.int64) * len(dump.indices) + (np.maximum(index, 0) if is_indexed else 0)
+
+
+def _pairs(name: Column, index: Column, *, is_indexed: bool) -> list[tuple[int, int]]:
+    """Names and indices, NONE where the list has no indices."""
     indices = np.maximum(index, 0) if is_indexed else np.full(len(name), NONE)
     return list(zip(name.tolist(), indices.tolist(), strict=True))
 
@@ -173,6 +195,8 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]
     if not len(buffers) or np.any(is_marked(tainted.names, buffers.name)):
         return
     is_by_size = bool(np.all(buffers.cumulative_bytes != NONE))
+    if is_by_size and _is_sorted(dump):
+        return
     if is_by_size:
         keys = [
             (-size, *_name_and_path(dump, name, index))
@@ -193,6 +217,20 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]
                 for other in back[1 : 1 + MAXIMUM_RELATED]
             ),
         )
+
+
+def _is_sorted(dump: DumpSet) -> bool:
+    """Whether the list is sorted by size, name and index. Looks only at the names of rows with equal sizes."""
+    name, index, sizes = dump.peak_buffers.name, dump.peak_buffers.index, dump.peak_buffers.size_bytes
+    if np.any(sizes[1:] > sizes[:-1]):
+        return False
+    rows = np.flatnonzero(sizes[1:] == sizes[:-1])
+    columns = (name[rows], name[rows + 1], index[rows], index[rows + 1])
+    return all(
+        dump.names[one] < dump.names[other]
+        or (dump.names[one] == dump.names[other] and index_path(dump, first) <= index_path(dump, second))
+        for one, other, first, second in zip(*(column.tolist() for column in columns), strict=True)
+    )
 
 
 def _cumulative(dump: DumpSet, file: DumpFile, found: set[int]) -> Iterator[Finding]:
