@@ -10,22 +10,26 @@ import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
-from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, split_name
+from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, module_name, module_prefix, split_name
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, document_of_file
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
+    from xla_lens.syntax.oom.messages import OomMessage
 
 _HEAD: Final = 4096
 
@@ -155,11 +159,75 @@ def load_set(
     Raises `Cancelled`.
     """
     loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done))
-    return loaded, analyse(
+    analysis = analyse(
         (file.dump_file for file in loaded.values()),
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
     )
+    return loaded, replace(analysis, capacity=_capacity_beside(files))
+
+
+# ---------------------------------------------------------------- the device
+
+
+def _capacity_beside(files: SetFiles) -> Capacity | None:
+    """The capacity of the device that a file beside the dump states, None without one. The message of a compiler that
+    ran out of memory counts more than the size of the GPU, because it is what programs may use.
+    """
+    if not any(map(_is_readable, files.paths.values())):
+        # Standard input and unsaved documents are in no folder.
+        return None
+    try:
+        module = module_name(files.stem.name)
+        logs = _logs_in(files.stem.parent, files.stem.parent.stat().st_mtime_ns)
+        found = (stated_capacity(_messages_in(path, _stamp(path)), module, str(path)) for path in logs)
+        stated = {one for one in found if one}
+        if len({one.size_bytes for one in stated}) == 1:
+            return min(stated, key=lambda one: one.file or "")
+        prefix = module_prefix(files.stem.name)
+        config = files.stem.with_name(f"{prefix}{TARGET_CONFIG}")
+        with config.open("rb") as stream:
+            size_bytes = device_memory(stream.read(_LONGEST_LOG))
+        return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
+    except OSError:
+        return None
+
+
+_LOG_SUFFIXES: Final = (".txt", ".log", ".err", ".out")
+_LONGEST_LOG: Final = 4 << 20
+_MOST_LOGS: Final = 16
+"""Logs beside a dump are read if they have such names and at most so many bytes, and the folder has few of them."""
+
+
+@lru_cache(maxsize=64)
+def _logs_in(folder: Path, _stamp_of_folder: int) -> tuple[Path, ...]:
+    """The files of a folder that may be logs: texts that are no dumps. Cached until the folder changes."""
+    found: list[Path] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(_LOG_SUFFIXES) or module_prefix(entry.name) or split_name(entry.name)[1]:
+                continue
+            if not entry.is_file() or entry.stat().st_size > _LONGEST_LOG:
+                continue
+            if len(found) == _MOST_LOGS:
+                return ()
+            found.append(Path(entry.path))
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def _messages_in(path: Path, _stamp_of_file: Stamp) -> "tuple[OomMessage, ...]":
+    """The out-of-memory messages in a file that may be a log. Cached until the file changes."""
+    from xla_lens.syntax.oom.messages import read_oom_log
+
+    with path.open("rb") as stream:
+        if kind_of_content(stream.read(_HEAD)):
+            return ()
+        stream.seek(0)
+        return read_oom_log(log_blocks(stream, str(path))).messages
+
+
+# ---------------------------------------------------------------- files
 
 
 def load_files(

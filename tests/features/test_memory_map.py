@@ -69,6 +69,7 @@ def test_map_shows_a_dump_in_one_file() -> None:
         "peakLiveBytes": 593920,
         "peakBound": "exact",
         "peakStep": 4,
+        "capacity": None,
         "curveStep": [0, 3, 4, 5, 6, 8],
         "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
     }

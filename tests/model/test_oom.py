@@ -19,7 +19,6 @@ from xla_lens.model.oom import (
     MatchedBy,
     OomJoin,
     choose_dumps,
-    device_capacity,
     join_oom,
 )
 from xla_lens.model.warrants import Bound
@@ -314,6 +313,6 @@ def test_temporaries_of_the_v5e_message_are_all_of_hbm() -> None:
     assert join.sums[DumpSum.RESERVED][0] == space["reserved_bytes"] == 47633524736
     assert join.sums[DumpSum.PEAK][0] == space["peak_live_bytes"]
     assert join.sums[DumpSum.TEMPORARIES][0] == 27555742208
-    capacity = device_capacity(found)
+    capacity = found.hbm_capacity
     assert capacity
     assert capacity.size_bytes == 63 << 28

@@ -42,6 +42,7 @@ const NO_SPACE: MapSpace = {
   peakLiveBytes: 0,
   peakBound: "exact",
   peakStep: NONE,
+  capacity: null,
   curveStep: [],
   curveBytes: [],
 };

@@ -35,6 +35,15 @@ export interface SetFile {
   sizeBytes: number;
 }
 
+/** How much memory the device has. */
+export interface Capacity {
+  sizeBytes: number;
+  /** What states it, in words: `the setting xla-lens.device.memory`, `error.log`. */
+  source: string;
+  /** By how much the reserved bytes exceed it. 0: the program fits. -1: the dump does not tell. */
+  overBytes: number;
+}
+
 /** A memory space. */
 export interface SpaceSummary {
   /** XLA's number of the memory space. */
@@ -53,6 +62,8 @@ export interface SpaceSummary {
   peakBound: "exact" | "at_least" | "unknown";
   /** -1: no value of this space has a live range. */
   peakStep: number;
+  /** The capacity of the device, `null` if it is unknown. */
+  capacity: Capacity | null;
 }
 
 /** A dump set of the workspace. */
@@ -102,8 +113,17 @@ export interface ValueEntry {
   location: Location | null;
 }
 
+/** The reserved bytes of one kind of allocation. */
+export interface ReservedPart {
+  /** `parameter`, `constant`, `thread-local`, `temp`, `output` or `other`, as for allocations. */
+  kind: string;
+  sizeBytes: number;
+}
+
 /** A memory space, and what is live at its peak. */
 export interface SpaceOverview extends SpaceSummary {
+  /** The reserved bytes by the kind of the allocation; they add up to `reservedBytes`. */
+  parts: ReservedPart[];
   /** The instruction that runs at the peak, empty if unknown. */
   peakInstruction: string;
   /** The line of the schedule. */

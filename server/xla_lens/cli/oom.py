@@ -17,7 +17,7 @@ from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import DamagedFile, SetFiles, log_blocks
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.oom import Candidate, choose_dumps, device_capacity
+from xla_lens.model.oom import Candidate, choose_dumps
 from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
@@ -73,7 +73,7 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, op
     choice = answer.dumps[answer.main]
     last = None
     if choice:
-        capacity = device_capacity(found.messages[answer.main])
+        capacity = found.messages[answer.main].hbm_capacity
         if capacity and options.budget_bytes is None:
             # The advice has the plan for the budget, so the part of that name would repeat it.
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})

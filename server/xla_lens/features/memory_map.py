@@ -7,6 +7,7 @@ import numpy as np
 from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import origins
+from xla_lens.model.capacity import Capacity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
@@ -57,7 +58,7 @@ class MappedValues:
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryMap:
     """A dump set to draw. `steps` has for each step the index of its instruction in `instructions`, NONE if unknown.
-    `printed_peak` is the step and the bytes, None for what XLA did not print.
+    `printed_peak` is the step and the bytes, None for what XLA did not print. `capacity` is that of the device.
     """
 
     module: str
@@ -71,10 +72,13 @@ class MemoryMap:
     allocations: MappedAllocations
     values: MappedValues
     warrants: Warrants
+    capacity: Capacity | None
 
 
-def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
-    """Return the map of a dump set. Without the HLO module fewer values have a source line."""
+def memory_map(analysis: Analysis, module: HloModule | None, given: Capacity | None = None) -> MemoryMap:
+    """Return the map of a dump set. Without the HLO module fewer values have a source line. A `given` capacity counts
+    more than that of the analysis.
+    """
     dump = analysis.dump
     values, table = dump.values, dump.allocations
     kinds = allocation_kinds(dump)
@@ -98,6 +102,7 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
         spaces=analysis.memory.spaces,
         printed_peak=first_printed_peak(dump),
         warrants=analysis.warrants,
+        capacity=given or analysis.capacity,
         allocations=MappedAllocations(table.index, table.color, table.size_bytes, kinds),
         values=MappedValues(
             label=tuple(map(dump.value_label, range(len(values)))),

@@ -6,6 +6,7 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import origins
+from xla_lens.model.capacity import Capacity, reserved_parts
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
@@ -34,10 +35,11 @@ class LiveEntry:
 @dataclass(frozen=True, slots=True)
 class SpaceOverview:
     """A memory space, the instruction at its peak with its place in the schedule, and the largest of the `live_count`
-    values live there.
+    values live there. `parts` are the reserved bytes by the kind of the allocation.
     """
 
     space: MemorySpace
+    parts: tuple[tuple[str, int], ...]
     peak_instruction: str
     peak_place: Place | None
     live: tuple[LiveEntry, ...]
@@ -62,6 +64,7 @@ class Overview:
     """A dump set, with the largest of its `allocation_count` allocations.
 
     `printed_peak` is the step and the bytes, None for what XLA did not print; `printed_place` is its place.
+    `capacity` is that of the device.
     """
 
     module: str
@@ -71,10 +74,13 @@ class Overview:
     allocations: tuple[AllocationEntry, ...]
     allocation_count: int
     warrants: Warrants
+    capacity: Capacity | None
 
 
-def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview:
-    """Return the overview of a dump set, with lists of at most `top` entries."""
+def overview(analysis: Analysis, module: HloModule | None, top: int, given: Capacity | None = None) -> Overview:
+    """Return the overview of a dump set, with lists of at most `top` entries. A `given` capacity counts more than that
+    of the analysis.
+    """
     dump = analysis.dump
     return Overview(
         module=module_of(dump.files),
@@ -84,6 +90,7 @@ def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview
         allocations=tuple(_allocations(analysis, top)),
         allocation_count=len(dump.allocations),
         warrants=analysis.warrants,
+        capacity=given or analysis.capacity,
     )
 
 
@@ -92,6 +99,7 @@ def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int
     live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
     return SpaceOverview(
         space=space,
+        parts=reserved_parts(dump, space.color),
         peak_instruction=(dump.instruction_at(step) or "") if step is not None else "",
         peak_place=schedule_place(dump, dump.schedule_row(step)) if step is not None else None,
         live=tuple(_live_entries(dump, module, live[:top])),

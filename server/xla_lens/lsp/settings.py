@@ -16,7 +16,8 @@ class Settings:
     """The settings.
 
     `place_limit` is the maximum number of places in one answer. `max_peak` and `max_reserved` are limits in bytes for
-    the device's main memory, as in `xla-lens check`; None means no limit. Findings in `ignored_codes` are not reported.
+    the device's main memory, as in `xla-lens check`; None means no limit. `device_memory` is the size of that memory,
+    None if the user does not state it. Findings in `ignored_codes` are not reported.
     `checks_workspace` reports the findings of all sets of the workspace, not only of those with open documents.
     `path_mapping` maps folders of the machine that compiled to folders here.
     """
@@ -27,6 +28,7 @@ class Settings:
     ignored_codes: frozenset[str] = frozenset()
     max_peak: int | None = None
     max_reserved: int | None = None
+    device_memory: int | None = None
     checks_workspace: bool = False
     path_mapping: tuple[tuple[str, str], ...] = ()
 
@@ -122,6 +124,7 @@ _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "diagnostics.ignore": ("ignored_codes", _codes),
     "diagnostics.maxPeak": ("max_peak", _size),
     "diagnostics.maxReserved": ("max_reserved", _size),
+    "device.memory": ("device_memory", _size),
     "diagnostics.workspace": ("checks_workspace", _boolean),
     "sources.pathMapping": ("path_mapping", _mapping),
 }

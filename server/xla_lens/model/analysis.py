@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from tree_sitter_xla_dump import release_memory
+from xla_lens.model.capacity import Capacity
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
@@ -20,13 +21,14 @@ from xla_lens.records import dataclass
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
-    `warrants` say which numbers are exact.
+    `warrants` say which numbers are exact. `capacity` is the device's, None if no file beside the dump states it.
     """
 
     dump: DumpSet
     memory: Memory
     findings: tuple[Finding, ...]
     warrants: Warrants
+    capacity: Capacity | None = None
 
     @property
     def is_sound(self) -> bool:

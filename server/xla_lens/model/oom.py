@@ -16,7 +16,6 @@ from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
-from xla_lens.syntax.oom.sizes import PrintedSize
 
 
 class DumpSum(StrEnum):
@@ -126,12 +125,6 @@ def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
         facts=tuple(_fact_match(fact, sums) for fact in _facts(message)),
         buffers=tuple(_buffer_match(analysis.dump, by_shape, buffer) for buffer in message.buffers),
     )
-
-
-def device_capacity(message: OomMessage) -> PrintedSize | None:
-    """Return the size of HBM that a program of this message may use; None if the message does not say."""
-    kinds = (OomKind.COMPILE, OomKind.COMPILE_TOTAL, OomKind.COMPILE_CORES, OomKind.COMPILE_ALLOCATION)
-    return message.capacity if message.kind in kinds and message.space == "hbm" else None
 
 
 # ---------------------------------------------------------------- numbers

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity
 from xla_lens.model.memory.over_time import Memory, covering
 from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
@@ -109,7 +110,7 @@ class FileSummary:
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSummary:
     """The summary of a dump set. `module` is the name of its HLO module, or else the stem of its files. `is_truncated`
-    is whether `entries` lack some allocations or values.
+    is whether `entries` lack some allocations or values. `capacity` is that of `Analysis`.
     """
 
     module: str
@@ -121,6 +122,7 @@ class SetSummary:
     entries: Entries
     is_truncated: bool
     warrants: Warrants
+    capacity: Capacity | None
 
 
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
@@ -152,6 +154,7 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         entries=_entries(dump.files, parts, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
         warrants=analysis.warrants,
+        capacity=analysis.capacity,
     )
 
 

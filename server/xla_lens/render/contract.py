@@ -42,6 +42,16 @@ class SetFile(TypedDict):
     sizeBytes: int
 
 
+class Capacity(TypedDict):
+    """How much memory the device has."""
+
+    sizeBytes: int
+    source: str
+    """What states it, in words: `the setting xla-lens.device.memory`, `error.log`."""
+    overBytes: int
+    """By how much the reserved bytes exceed it. 0: the program fits. -1: the dump does not tell."""
+
+
 class SpaceSummary(TypedDict):
     """A memory space."""
 
@@ -60,6 +70,8 @@ class SpaceSummary(TypedDict):
     """How `peakLiveBytes` relates to the true number."""
     peakStep: int
     """-1: no value of this space has a live range."""
+    capacity: Capacity | None
+    """The capacity of the device, `null` if it is unknown."""
 
 
 class ModuleSummary(TypedDict):
@@ -114,8 +126,19 @@ class ValueEntry(TypedDict):
     """`null`: no file of the set mentions the value in a line of its own."""
 
 
+class ReservedPart(TypedDict):
+    """The reserved bytes of one kind of allocation."""
+
+    kind: str
+    """`parameter`, `constant`, `thread-local`, `temp`, `output` or `other`, as for allocations."""
+    sizeBytes: int
+
+
 class SpaceOverview(SpaceSummary):
     """A memory space, and what is live at its peak."""
+
+    parts: list[ReservedPart]
+    """The reserved bytes by the kind of the allocation; they add up to `reservedBytes`."""
 
     peakInstruction: str
     """The instruction that runs at the peak, empty if unknown."""

@@ -61,6 +61,16 @@ def module_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def module_prefix(name: str) -> str:
+    """Return what the names of all files of an HLO module begin with, ``module_0001.jit_f.``, also of those that are in
+    no dump set. Empty if the name has no such part.
+    """
+    module = _MODULE.match(name)
+    return name[: module.end("module") + 1] if module else (_ANY_MODULE.match(name) or ("",))[0]
+
+
+_ANY_MODULE: Final = re.compile(r"module_\d{4,}\.")
+
 _NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
 
 _MODULE: Final = re.compile(

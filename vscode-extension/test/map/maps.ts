@@ -52,6 +52,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
         peakLiveBytes: peak,
         peakBound: "exact",
         peakStep: peak ? live.indexOf(peak) : -1,
+        capacity: null,
         curveStep: changes,
         curveBytes: changes.map((step) => live[step]!),
       },

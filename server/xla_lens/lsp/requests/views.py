@@ -23,6 +23,7 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
+from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_target
@@ -55,8 +56,8 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     dump_set, analysis = await arguments.analysed()
-    module = await dump_set.module_for(dump_set.path)
-    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(analysis, module))))
+    module, given = await dump_set.module_for(dump_set.path), given_capacity(arguments.state.settings.device_memory)
+    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(analysis, module, given))))
 
 
 # ---------------------------------------------------------------- an overview
@@ -69,9 +70,10 @@ async def overview(arguments: Arguments) -> RawJson:
     module = await dump_set.module_for(dump_set.path)
     opened = dict(dump_set.open)
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
+    given = given_capacity(arguments.state.settings.device_memory)
 
     def made() -> RawJson:
-        found = overview_facts(analysis, module, _TOP if top is None else top)
+        found = overview_facts(analysis, module, _TOP if top is None else top, given)
         files = _files(dump_set.path, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
@@ -89,16 +91,17 @@ def _overview(
         "module": one.module,
         "incomplete": "; ".join(reasons(one.warrants.gaps)),
         "files": files,
-        "spaces": [_space(space, dump, convert) for space in one.spaces],
+        "spaces": [_space(space, one.capacity, dump, convert) for space in one.spaces],
         "printedPeak": {**peak, "location": _location(convert, place) if place else None} if peak else None,
         "allocations": [_allocation(entry, convert) for entry in one.allocations],
         "allocationCount": one.allocation_count,
     }
 
 
-def _space(one: SpaceOverview, dump: DumpSet, convert: Converter) -> contract.SpaceOverview:
+def _space(one: SpaceOverview, capacity: Capacity | None, dump: DumpSet, convert: Converter) -> contract.SpaceOverview:
     return {
-        **space_data(one.space),
+        **space_data(one.space, capacity),
+        "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.parts],
         "peakInstruction": one.peak_instruction,
         "peakLocation": _location(convert, one.peak_place) if one.peak_place else None,
         "live": [_value(entry, dump, convert) for entry in one.live],
@@ -188,7 +191,8 @@ async def modules(arguments: Arguments) -> RawJson:
     found, states = await index.sets_now(), arguments.state.sets.open
     is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
-    found_modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
+    given = given_capacity(arguments.state.settings.device_memory)
+    found_modules = await in_thread(lambda: [_module(one, opened, given) for one in _worst_first(found.values())])
     answer: contract.Modules = {
         "isReading": is_reading or is_loading,
         "isTruncated": index.is_truncated,
@@ -206,13 +210,13 @@ def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
     return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))
 
 
-def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> contract.ModuleSummary:
+def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]], given: Capacity | None) -> contract.ModuleSummary:
     files = _set_files(one.files.paths, opened)
     return {
         "uri": _first(files),
         "module": one.summary.module,
         "incomplete": "; ".join(reasons(one.summary.warrants.gaps)),
-        "spaces": [space_data(space) for space in one.summary.spaces],
+        "spaces": [space_data(space, given, one.summary.capacity) for space in one.summary.spaces],
         "files": files,
     }
 

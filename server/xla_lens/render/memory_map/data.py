@@ -6,11 +6,13 @@ from typing import Final, Literal
 import numpy as np
 
 from xla_lens.features.memory_map import MemoryMap
+from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
+from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import reasons
@@ -35,7 +37,7 @@ def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
         "incomplete": "; ".join(reasons(one.warrants.gaps)),
         "strings": strings,
         "steps": numbers(one.instructions, one.steps),
-        "spaces": [_space(space) for space in one.spaces],
+        "spaces": [_space(space, one.capacity) for space in one.spaces],
         "printedPeak": printed_peak_data(one.printed_peak),
         "allocations": {
             "index": allocations.index.tolist(),
@@ -59,9 +61,9 @@ def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
     }
 
 
-def _space(space: MemorySpace) -> contract.MapSpace:
+def _space(space: MemorySpace, capacity: Capacity | None) -> contract.MapSpace:
     curve = space.live
-    return {**space_data(space), "curveStep": curve.steps.tolist(), "curveBytes": curve.live_bytes.tolist()}
+    return {**space_data(space, capacity), "curveStep": curve.steps.tolist(), "curveBytes": curve.live_bytes.tolist()}
 
 
 _BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
@@ -71,8 +73,8 @@ _BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
 }
 
 
-def space_data(space: MemorySpace | SpaceSummary) -> contract.SpaceSummary:
-    """Return the totals of a memory space."""
+def space_data(space: MemorySpace | SpaceSummary, *capacities: Capacity | None) -> contract.SpaceSummary:
+    """Return the totals of a memory space. The first capacity that is known counts."""
     return {
         "color": space.color,
         "name": space_name(space.id),
@@ -81,6 +83,7 @@ def space_data(space: MemorySpace | SpaceSummary) -> contract.SpaceSummary:
         "peakLiveBytes": space.peak_live_bytes,
         "peakBound": _BOUNDS[space.live_bound],
         "peakStep": NONE if space.peak_step is None else space.peak_step,
+        "capacity": capacity_data(space, capacity_of(space, *capacities)),
     }
 
 

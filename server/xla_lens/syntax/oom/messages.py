@@ -100,6 +100,12 @@ class OomMessage:
         """Whether the program failed; XLA's warnings come before other errors, or before none."""
         return self.kind not in (OomKind.ALLOCATOR_WARNING, OomKind.REMATERIALIZATION)
 
+    @property
+    def hbm_capacity(self) -> PrintedSize | None:
+        """The size of HBM that a program of this message may use; None if the message does not say."""
+        kinds = (OomKind.COMPILE, OomKind.COMPILE_TOTAL, OomKind.COMPILE_CORES, OomKind.COMPILE_ALLOCATION)
+        return self.capacity if self.kind in kinds and self.space == "hbm" else None
+
 
 @dataclass(frozen=True, slots=True)
 class OomLog:

@@ -1,0 +1,118 @@
+"""How much memory the device has, and whether a program fits.
+
+The capacity is never guessed. The user states it, or a file beside the dump does: an out-of-memory message of the same
+module, or the description of the GPU that XLA compiled for. No text of a TPU dump names the generation of the chip.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.backend import Backend, SpaceId
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.warrants import Bound
+from xla_lens.records import dataclass
+
+if TYPE_CHECKING:
+    from xla_lens.syntax.oom.messages import OomMessage
+
+
+class CapacitySource(StrEnum):
+    """What states a capacity."""
+
+    GIVEN = "given"
+    """The user, in a setting or an option."""
+    OOM_MESSAGE = "oom-message"
+    """An out-of-memory message of the compiler, which prints what programs may use, in two decimals."""
+    TARGET_CONFIG = "target-config"
+    """The GPU that XLA compiled for. This is all its memory, of which the runtime reserves some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The bytes of the default memory space of the device. `file` is the path of the file that states them, None if
+    the user does.
+    """
+
+    size_bytes: int
+    source: CapacitySource
+    file: str | None = None
+
+
+class Space(Protocol):
+    """The totals of a memory space, as in `MemorySpace` and in its summary."""
+
+    @property
+    def id(self) -> SpaceId:
+        """The number and the backend."""
+
+    @property
+    def reserved_bytes(self) -> int:
+        """The sizes of the allocations."""
+
+    @property
+    def reserved_bound(self) -> Bound:
+        """How `reserved_bytes` relates to the true number."""
+
+    @property
+    def peak_live_bytes(self) -> int:
+        """The live bytes at the peak."""
+
+    @property
+    def live_bound(self) -> Bound:
+        """How `peak_live_bytes` relates to the true number."""
+
+
+def given_capacity(size_bytes: int | None) -> Capacity | None:
+    """Return the capacity that the user states, None without one."""
+    return Capacity(size_bytes, CapacitySource.GIVEN) if size_bytes is not None else None
+
+
+def stated_capacity(messages: "Iterable[OomMessage]", module: str | None, file: str) -> Capacity | None:
+    """Return the capacity in the messages of a file about a module, None if they state none, or several."""
+    sizes = {
+        message.hbm_capacity.size_bytes
+        for message in messages
+        if message.hbm_capacity and (message.module is None or message.module == module)
+    }
+    return Capacity(sizes.pop(), CapacitySource.OOM_MESSAGE, file) if len(sizes) == 1 else None
+
+
+def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
+    """Return the first known capacity. Only the default memory space has one, and not in dumps for the CPU, where it
+    is the host's memory.
+    """
+    if space.id.color != DEFAULT_COLOR or space.id.backend is Backend.CPU:
+        return None
+    return next((one for one in candidates if one), None)
+
+
+def over_bytes(space: Space, capacity: Capacity) -> int | None:
+    """Return by how much a program exceeds the device, 0 if it fits, None if the dump does not tell. The device must
+    hold the reserved bytes, which are at least the live bytes.
+    """
+    known = [
+        size_bytes
+        for size_bytes, bound in (
+            (space.reserved_bytes, space.reserved_bound),
+            (space.peak_live_bytes, space.live_bound),
+        )
+        if bound is not Bound.UNKNOWN
+    ]
+    over = max(known, default=0) - capacity.size_bytes
+    if over > 0:
+        return over
+    return 0 if space.reserved_bound is Bound.EXACT else None
+
+
+def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
+    """Return the reserved bytes of a memory space by the kind of the allocation, without kinds that have none. They add
+    up to the reserved bytes.
+    """
+    table = dump.allocations
+    kinds = allocation_kinds(dump)
+    is_here = table.color == color
+    sums = ((name, sum(table.size_bytes[is_here & (kinds == kind)].tolist())) for kind, name in enumerate(KIND_NAMES))
+    return tuple((name, size_bytes) for name, size_bytes in sums if size_bytes)

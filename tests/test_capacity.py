@@ -1,0 +1,163 @@
+"""The capacity of the device: where it comes from, and whether a program fits."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, facts, needs_shared_dumps
+from xla_lens.files import find_sets, load_set
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import (
+    Capacity,
+    CapacitySource,
+    capacity_of,
+    given_capacity,
+    over_bytes,
+    reserved_parts,
+)
+from xla_lens.model.warrants import Bound
+from xla_lens.render.capacity import source_text
+from xla_lens.render.memory_map.data import space_data
+
+GPU = DUMPS / "gpu-h100-jaxlib0.4.38" / "matmul"
+HBM_LINE = (
+    "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
+    "temporaries (44.36G) exceeds available HBM ({}). HLO module: {}.\n"
+)
+"""The message beside the collection's program that does not fit (libtpu 0.0.51)."""
+
+CONFIG = """gpu_device_info {
+  threads_per_block_limit: 1024
+  memory_bandwidth: 732160000000
+  device_memory_size: 17066622976
+  cuda_compute_capability { major: 6 }
+}
+platform_name: "CUDA"
+"""
+"""A part of the description of a P100 in the tests of XLA."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[[Path], Path]:
+    """Copy the folder of a dump, so that files can be put beside it."""
+
+    def copied(source: Path) -> Path:
+        target = tmp_path / source.name
+        shutil.copytree(source, target)
+        return target
+
+    return copied
+
+
+def load(folder: Path) -> Analysis:
+    (files,) = find_sets(folder)
+    return load_set(files, {}, {})[1]
+
+
+def test_dump_alone_states_no_capacity(folder: Callable[[Path], Path]) -> None:
+    assert load(folder(TPU.parent)).capacity is None
+
+
+def test_message_beside_the_dump_states_the_capacity(folder: Callable[[Path], Path]) -> None:
+    here = folder(TPU.parent)
+    log = here / "train.log"
+    log.write_text("step 0\n" + HBM_LINE.format("15.75G", "jit_roundtrip"))
+    capacity = load(here).capacity
+    assert capacity == Capacity(63 << 28, CapacitySource.OOM_MESSAGE, str(log))
+    assert source_text(capacity) == "the out-of-memory message in train.log"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["step 0\nloss 1.2\n"],
+        [HBM_LINE.format("15.75G", "jit_other")],
+        [HBM_LINE.format("15.75G", "jit_roundtrip"), HBM_LINE.format("95.74G", "jit_roundtrip")],
+        ["RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.95GiB.\n"],
+    ],
+    ids=["no message", "another module", "contradiction", "no capacity"],
+)
+def test_capacity_is_never_guessed(folder: Callable[[Path], Path], texts: list[str]) -> None:
+    here = folder(TPU.parent)
+    for number, text in enumerate(texts):
+        (here / f"train{number}.log").write_text(text)
+    assert load(here).capacity is None
+
+
+def test_capacity_follows_changes_of_the_log(folder: Callable[[Path], Path]) -> None:
+    here = folder(TPU.parent)
+    log = here / "error.txt"
+    log.write_text(HBM_LINE.format("15.75G", "jit_roundtrip"))
+    assert load(here).capacity
+    log.write_text(HBM_LINE.format("95.74G", "jit_roundtrip") + "later\n")
+    changed = load(here).capacity
+    assert changed
+    assert changed.size_bytes == round(95.74 * 2**30)
+
+
+def test_description_of_the_gpu_states_the_capacity(folder: Callable[[Path], Path]) -> None:
+    here = folder(GPU)
+    (stem,) = {path.name.split(".sm_")[0] for path in here.glob("module_*buffer-assignment.txt")}
+    config = here / f"{stem}.gpu_target_config.pbtxt"
+    config.write_text(CONFIG)
+    capacity = load(here).capacity
+    assert capacity == Capacity(17066622976, CapacitySource.TARGET_CONFIG, str(config))
+    config.write_text("gpu_device_info {}")
+    assert load(here).capacity is None
+
+
+def test_only_device_memory_has_a_capacity() -> None:
+    given = given_capacity(16 << 30)
+    for path, expected in ((TPU, ["HBM"]), (SPLIT, [])):
+        analysis = analysis_of(path)
+        spaces = analysis.memory.spaces
+        shown = [space_data(space, given, analysis.capacity) for space in spaces]
+        assert [one["name"] for one in shown if one["capacity"]] == expected
+        assert sum(capacity_of(space, given) is not None for space in spaces) == len(expected)
+
+
+def test_program_fits_if_the_device_holds_its_reserved_bytes() -> None:
+    analysis = analysis_of(TPU)
+    fact = next(fact for fact in facts(DUMPS) if (DUMPS / fact["file"]).parent == TPU.parent)
+    reserved = next(space["reserved_bytes"] for space in fact["memory_spaces"] if space["color"] == 0)
+    hbm = analysis.memory.spaces[0]
+    for more, over in ((0, 0), (1, 0), (-1, 1), (1 - reserved, reserved - 1)):
+        assert over_bytes(hbm, Capacity(reserved + more, CapacitySource.GIVEN)) == over
+    # The peak is lower, but the device must hold the allocations.
+    assert hbm.peak_live_bytes < reserved
+
+
+def test_cut_dump_proves_an_excess_but_no_fit(tmp_path: Path) -> None:
+    for path in TPU.parent.glob("*"):
+        shutil.copy(path, tmp_path)
+    cut = tmp_path / TPU.name
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    hbm = load(tmp_path).memory.spaces[0]
+    assert hbm.reserved_bound is Bound.AT_LEAST
+    assert over_bytes(hbm, Capacity(1 << 40, CapacitySource.GIVEN)) is None
+    assert over_bytes(hbm, Capacity(1 << 10, CapacitySource.GIVEN)) == hbm.reserved_bytes - (1 << 10)
+
+
+@pytest.mark.parametrize("path", [TPU, SPLIT, SEED])
+def test_parts_add_up_to_the_reserved_bytes(path: Path) -> None:
+    analysis = analysis_of(path)
+    for space in analysis.memory.spaces:
+        parts = reserved_parts(analysis.dump, space.color)
+        assert sum(size_bytes for _, size_bytes in parts) == space.reserved_bytes
+        assert all(size_bytes > 0 for _, size_bytes in parts)
+
+
+@needs_shared_dumps
+def test_program_of_the_collection_does_not_fit() -> None:
+    (files,) = find_sets(next(SHARED_DUMPS.glob("tpu-v5e-oom-*/*")))
+    analysis = load_set(files, {}, {})[1]
+    assert analysis.capacity
+    assert analysis.capacity.size_bytes == 63 << 28
+    data = space_data(analysis.memory.spaces[0], analysis.capacity)
+    assert data["capacity"] == {
+        "sizeBytes": 63 << 28,
+        "source": "the out-of-memory message in error_llama3_8b_scan_L32_0.txt",
+        "overBytes": 47633524736 - (63 << 28),
+    }
