@@ -166,7 +166,6 @@ _NO_DUMP = " is neither open nor a dump"
         ("goTo", [{"uri": "{uri}", "range": {"start": 5, "end": 6}}], "expected a location: uri and range"),
         ("goTo", [{"path": 5}], "path: expected str, not int"),
         ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 9007199254740991"),
-        ("goTo", [{"path": "a.py", "line": 1}], "a.py is not in the workspace"),
     ],
 )
 async def test_invalid_arguments_are_rejected(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
@@ -184,6 +183,19 @@ async def test_invalid_arguments_are_rejected(reader: Reader, command: str, argu
     error = str(refused.value).partition(": ")[2]
     assert error.startswith(filled(message))
     assert "\n" not in error
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/nowhere/a.py", "a.py"), ("b.py", "b.py"), ("C:\\nowhere\\c.py", "c.py"), ("/", "")]
+)
+async def test_missing_source_file_is_named(reader: Reader, path: str, name: str) -> None:
+    await reader.start()
+    reader.open(SEED)
+    with pytest.raises(RequestFailed) as refused:
+        await reader.run("goTo", {"path": path, "line": 1})
+    assert (refused.value.code, refused.value.data) == (-32803, {"source": path})
+    expected = f"{name} is not in this workspace: map its folder with the setting xla-lens.sources.pathMapping"
+    assert str(refused.value).partition(": ")[2] == expected
 
 
 async def test_pages_of_unknown_steps_and_allocations_say_so(reader: Reader) -> None:

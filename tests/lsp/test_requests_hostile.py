@@ -103,7 +103,7 @@ async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -
     [
         ("/etc/passwd", "file:///etc/passwd#L53"),
         ("../../../../etc/passwd", "{folder}/../../../../etc/passwd#L53"),
-        ("//host/share/x.py", "file:///host/share/x.py#L53"),
+        ("//host/share/x.py", None),
         ("\\\\host\\share\\x.py", "{folder}/%5C%5Chost%5Cshare%5Cx.py#L53"),
         ("command:workbench.action.quit", "{folder}/command%3Aworkbench.action.quit#L53"),
         ("https://example.org/x?y#z", "{folder}/https%3A/example.org/x%3Fy%23z#L53"),
@@ -111,11 +111,17 @@ async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -
         ("javascript:alert(1)", "{folder}/javascript%3Aalert%281%29#L53"),
         ("a b/ü🚀.py", "{folder}/a%20b/%C3%BC%F0%9F%9A%80.py#L53"),
         ("<stdin>", "{folder}/%3Cstdin%3E#L53"),
-        ("a" * 9999, "{folder}/" + "a" * 9999 + "#L53"),
+        ("a" * 9999, None),
     ],
-    ids=lambda value: value[:20],
+    ids=lambda value: str(value)[:20],
 )
-async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: Path, path: str, target: str) -> None:
+async def test_link_to_a_source_is_always_a_file_uri(
+    reader: Reader, tmp_path: Path, path: str, target: str | None
+) -> None:
+    """A link has no target if the file does not exist."""
+    if target and not (tmp_path / path).exists():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
     await reader.start(FULL, tmp_path)
     uri = reader.open(_with_metadata(path, tmp_path, "source_file"))
     links = await reader.ask("documentLink", uri)
@@ -123,7 +129,7 @@ async def test_link_to_a_source_is_always_a_file_uri(reader: Reader, tmp_path: P
     assert "target" not in link
     assert len(link["tooltip"]) <= 210
     found = await reader.editor.request("documentLink/resolve", link)
-    assert found["target"] == target.format(folder=tmp_path.as_uri())
+    assert found.get("target") == (target.format(folder=tmp_path.as_uri()) if target else None)
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,16 @@ export interface ReportArguments extends UriArguments {
   format: "markdown" | "html";
 }
 
+/** The arguments of `xla-lens.goTo` for a line of the program. */
+export interface SourceArguments {
+  /** As in the dump. */
+  path: string;
+  /** From 1. */
+  line?: number;
+  /** From 0. */
+  character?: number;
+}
+
 /** The arguments and the answer of each command that the extension calls. */
 export interface Commands {
   "xla-lens.modules": { arguments: NoArguments; answer: Modules };
@@ -282,6 +292,10 @@ export interface Commands {
   "xla-lens.memoryMap": { arguments: UriArguments; answer: MemoryMap };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": { arguments: DescribeArguments; answer: Description };
+  "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
+  "xla-lens.showSummary": { arguments: UriArguments; answer: unknown };
+  "xla-lens.showReport": { arguments: UriArguments; answer: unknown };
+  "xla-lens.showAdvice": { arguments: UriArguments; answer: unknown };
   "xla-lens.showLiveSet": { arguments: LiveSetArguments; answer: unknown };
   "xla-lens.report": { arguments: ReportArguments; answer: string };
 }

@@ -12,11 +12,13 @@ import {
   type StaticFeature,
 } from "vscode-languageclient/node";
 
-import type { Commands, DidLoad, PositionArguments } from "../shared/protocol";
+import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
 import { Activity } from "./activity";
 import { PAGE_SCHEME } from "./documents";
+import { goTo, show } from "./locations";
 import { findPython } from "./python";
 import { LANGUAGES } from "./recognition";
+import { commandUri, isSourceLine, isSourceMissing, locate } from "./sources";
 
 /** The section of the settings, and the prefix of command names. */
 export const SECTION = "xla-lens";
@@ -106,7 +108,7 @@ export class Server implements vscode.Disposable {
     const args = ["-I", "-S", join(this.folder, "start.py"), "server"];
     const command = { command: python.path, args, options: { cwd: this.folder } };
     const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
-    client.registerFeature(DID_LOAD_CAPABILITY);
+    client.registerFeature(CAPABILITIES);
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.started.fire();
@@ -128,11 +130,31 @@ export class Server implements vscode.Disposable {
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       synchronize: { configurationSection: SECTION },
+      // Hovers may link to these commands, which only go somewhere.
+      markdown: { isTrusted: { enabledCommands: LINKED_COMMANDS } },
       middleware: {
-        async executeCommand(command, args, next) {
+        executeCommand: async (command, args, next) => {
           // LSP has no request that fills the editor's list of references. A command of the editor does.
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
+          if (command === `${SECTION}.goTo` && isSourceLine(args[0])) return this.goToSource(args[0]);
           return next(command, args);
+        },
+        async resolveDocumentLink(link, token, next) {
+          const resolved = (await next(link, token)) ?? link;
+          const data: unknown = "data" in link ? link.data : undefined;
+          // The source file is not here: the command says so, and asks where it is.
+          if (!resolved.target && isSourceLine(data)) resolved.target = commandUri(data);
+          return resolved;
+        },
+        window: {
+          // The client's own way cannot show files over 50 MB, nor documents in an editor other than that for text.
+          async showDocument(params, token, next) {
+            if (params.external) return next(params, token);
+            const { uri, selection, takeFocus } = params;
+            const options = { preserveFocus: !takeFocus };
+            await (selection ? goTo({ uri, range: selection }, options) : show(uri, options));
+            return { success: true };
+          },
         },
         handleWorkDoneProgress: (token, params, next) => {
           // The editor's own indicator shows no percentage. It gets the end, which releases the token.
@@ -145,6 +167,16 @@ export class Server implements vscode.Disposable {
         },
       },
     };
+  }
+
+  /** Goes to a source line, or asks where the file is. */
+  private async goToSource(source: SourceArguments): Promise<void> {
+    try {
+      await this.execute("xla-lens.goTo", source);
+    } catch (error) {
+      if (!isSourceMissing(error)) throw error;
+      await locate(source);
+    }
   }
 
   /** Logs a problem, and shows the first one as a notification. */
@@ -162,13 +194,17 @@ export class Server implements vscode.Disposable {
   }
 }
 
+/** The commands that links in hovers may run. */
+const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
+
 /** Identifies the start of the server among its activities; the others have the tokens of their progress. */
 const STARTING = Symbol("starting");
 
-/** The client capability that makes the server send `xla-lens/didLoad`. */
-const DID_LOAD_CAPABILITY: StaticFeature | DynamicFeature<unknown> = {
+/** What this client supports beyond LSP: the notification `xla-lens/didLoad`, and links to commands in Markdown. */
+const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
   fillClientCapabilities(capabilities) {
-    capabilities.experimental = { ...(capabilities.experimental as object), xlaLens: { didLoad: true } };
+    const xlaLens = { didLoad: true, commandUris: true };
+    capabilities.experimental = { ...(capabilities.experimental as object), xlaLens };
   },
   initialize() {},
   getState: () => ({ kind: "static" }),

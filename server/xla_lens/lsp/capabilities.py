@@ -42,7 +42,8 @@ class ClientCapabilities:
 
     `links` are the requests that it accepts `LocationLink`s for, `refreshes` the refresh requests that it handles.
     `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
-    all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any.
+    all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
+    means that links in Markdown may be `command:` URIs.
     """
 
     encoding: Encoding = Encoding.UTF16
@@ -59,6 +60,7 @@ class ClientCapabilities:
     has_show_document: bool = False
     has_text_document_content: bool = False
     has_did_load: bool = False
+    has_command_uris: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ def _client_capabilities(capabilities: Json) -> ClientCapabilities:
         has_show_document=has("window.showDocument.support"),
         has_text_document_content=isinstance(get("workspace.textDocumentContent"), Mapping),
         has_did_load=has("experimental.xlaLens.didLoad"),
+        has_command_uris=has("experimental.xlaLens.commandUris"),
     )
 
 

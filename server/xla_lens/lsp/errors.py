@@ -25,6 +25,15 @@ class ResponseError(Exception):
         self.code, self.message, self.data = code, message, data
 
 
+class SourceNotFound(ResponseError):
+    """A source file that a dump names is not here. `data` has its path in the dump, so that an editor can ask where
+    the file is.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_FAILED, message, {"source": path})
+
+
 class InvalidParams(ResponseError):
     """The parameters of a request are wrong."""
 

@@ -46,10 +46,10 @@ class SourceFinder:
         self._listing: _Listing | None = None
 
     async def find(self, path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Path | None:
-        """Return the source file of a path in a dump, None if the path is invalid.
+        """Return the source file of a path in a dump, None if there is none.
 
         That is the mapped path or the path itself if the file exists, else the file of the workspace with the most
-        similar path, else the path where the file would be.
+        similar path.
         """
         before = self._listing
         found, listing = await in_thread(_find, mapped(path, mapping), path, folders, before)
@@ -72,11 +72,13 @@ def _find(
 ) -> tuple[Path | None, _Listing | None]:
     """Find a file. Return it and the listing that was used. Runs in a worker thread."""
     absolute = _absolute(path, folders)
-    if absolute is None or _is_file(absolute):
+    if absolute is None:
+        return None, listing
+    if _is_file(absolute):
         return absolute, listing
     if listing is None or listing.folders != folders or time.monotonic() - listing.read_at > _FRESH_SECONDS:
         listing = _Listing(folders, time.monotonic(), file_index(folders, FILE_LIMIT))
-    return nearest(listing.files, original) or absolute, listing
+    return nearest(listing.files, original), listing
 
 
 def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:

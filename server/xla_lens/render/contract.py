@@ -305,12 +305,27 @@ class ReportArguments(UriArguments):
     format: Literal["markdown", "html"]
 
 
+class SourceArguments(TypedDict):
+    """The arguments of `xla-lens.goTo` for a line of the program."""
+
+    path: str
+    """As in the dump."""
+    line: NotRequired[int]
+    """From 1."""
+    character: NotRequired[int]
+    """From 0."""
+
+
 COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
     "xla-lens.modules": (NoArguments, Modules),
     "xla-lens.overview": (OverviewArguments, Overview),
     "xla-lens.memoryMap": (UriArguments, MemoryMap),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": (DescribeArguments, Description),
+    "xla-lens.goTo": (SourceArguments, None),
+    "xla-lens.showSummary": (UriArguments, None),
+    "xla-lens.showReport": (UriArguments, None),
+    "xla-lens.showAdvice": (UriArguments, None),
     "xla-lens.showLiveSet": (LiveSetArguments, None),
     "xla-lens.report": (ReportArguments, str),
 }

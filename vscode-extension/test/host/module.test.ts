@@ -69,8 +69,8 @@ test("HLO: inlay hints", async () => {
 
 test("HLO: links", async () => {
   const links = await ask.links(await document());
-  assert.equal(links[1], "6: /home/user/programs/programs.py -> programs.py");
-  assert.ok(links.includes("49: stack_frame_id=6 -> programs.py"));
+  assert.equal(links[1], "6: /home/user/programs/programs.py -> xla-lens.goTo");
+  assert.ok(links.includes("49: stack_frame_id=6 -> xla-lens.goTo"));
 });
 
 test("HLO: code actions", async () => {

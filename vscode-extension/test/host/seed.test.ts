@@ -99,7 +99,7 @@ test("odd name: code lenses", async () => {
 test("odd name: links", async () => {
   assert.equal(
     (await ask.links(await document()))[0],
-    '37: test_auto_sharding_basic.py" source_line=53 -> test_auto_sharding_basic.py',
+    '37: test_auto_sharding_basic.py" source_line=53 -> xla-lens.goTo',
   );
 });
 

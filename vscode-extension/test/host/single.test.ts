@@ -89,7 +89,7 @@ test("one file: code lenses", async () => {
 test("one file: links", async () => {
   assert.deepEqual((await ask.links(await document())).slice(0, 2), [
     "15: Total bytes used -> memory-usage-report.txt",
-    '35: /home/user/programs/programs.py" source_line=41 -> programs.py',
+    '35: /home/user/programs/programs.py" source_line=41 -> xla-lens.goTo',
   ]);
 });
 

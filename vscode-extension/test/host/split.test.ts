@@ -127,7 +127,7 @@ test("three files: links", async () => {
     "1: HloLiveRange -> buffer-assignment.txt",
     "2: InstructionSequence -> buffer-assignment-values.txt",
     "43: BufferLiveRange -> buffer-assignment.txt",
-    "99: jit(train_step)/sub -> programs.py",
+    "99: jit(train_step)/sub -> xla-lens.goTo",
   ]);
 });
 

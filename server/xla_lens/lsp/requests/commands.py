@@ -3,6 +3,7 @@
 Each command takes one object. A command that shows something makes the editor show it if it can, and also returns it.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, Part, report_options
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.dump_set_state import DumpSetState
-from xla_lens.lsp.errors import InvalidParams
+from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.pages import page_uri
@@ -198,13 +199,15 @@ async def _go_to(arguments: Arguments) -> Any:
 
 
 async def _go_to_source(arguments: Arguments) -> Any:
-    """Go to a line of a source file by the path in a dump. Lines count from 1, columns from 0."""
+    """Go to a line of a source file by its path in the dump. Lines count from 1, columns from 0."""
     path = arguments.need("path", str)
     place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
     state = arguments.state
     found = await state.sources.find(path, state.settings.path_mapping, state.folders)
     if found is None:
-        raise InvalidParams(f"{shortened(path, _LONGEST_PATH)} is not in the workspace")
+        name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
+        advice = "map its folder with the setting xla-lens.sources.pathMapping"
+        raise SourceNotFound(path, f"{name} is not in this workspace: {advice}")
     target = lsp.Location(source_uri(found, None), lsp.Range(place, place))
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)

@@ -1,0 +1,85 @@
+/** Navigation to the lines of the program that a dump names by the paths of the machine that compiled it. */
+
+import { dirname } from "node:path";
+import * as vscode from "vscode";
+
+import type { SourceArguments } from "../shared/protocol";
+import { goTo } from "./locations";
+import { candidates, mappingFor, nameOf } from "./pathMapping";
+
+const SETTING = "sources.pathMapping";
+
+/** Whether the argument of `xla-lens.goTo` is a source line, rather than a location. */
+export function isSourceLine(argument: unknown): argument is SourceArguments {
+  return typeof argument === "object" && argument !== null && "path" in argument && typeof argument.path === "string";
+}
+
+/** Whether the server answered that the source file of `xla-lens.goTo` is not here. */
+export function isSourceMissing(error: unknown): boolean {
+  const data = error instanceof Error && "data" in error ? error.data : undefined;
+  return typeof data === "object" && data !== null && "source" in data;
+}
+
+/** Returns the URI of the command that goes to a source line. */
+export function commandUri(source: SourceArguments): vscode.Uri {
+  return vscode.Uri.parse(`command:xla-lens.goTo?${encodeURIComponent(JSON.stringify([source]))}`);
+}
+
+/** Says that a source file is not here. If the user locates it, remembers where its root is, and goes to the line. */
+export async function locate(source: SourceArguments): Promise<void> {
+  const name = nameOf(source.path);
+  const [file, folder] = ["Locate File…", "Locate Folder…"];
+  const message = `${name} is not in this workspace. The dump names it ${source.path}.`;
+  const choice = await vscode.window.showWarningMessage(message, file, folder);
+  const found = choice === file ? await pickFile(name) : choice === folder ? await pickFolder(source.path) : undefined;
+  if (!found) return;
+  await remember(source.path, found);
+  const start = { line: Math.max((source.line ?? 1) - 1, 0), character: source.character ?? 0 };
+  await goTo({ uri: found.toString(), range: { start, end: start } });
+}
+
+async function pickFile(name: string): Promise<vscode.Uri | undefined> {
+  const extension = name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "*";
+  const filters = { [name]: [extension], "All files": ["*"] };
+  const [file] = (await vscode.window.showOpenDialog({ title: `Locate ${name}`, openLabel: "Locate", filters })) ?? [];
+  return file;
+}
+
+/** Asks for a folder, and finds the file below it: at the end of its path in the dump, or else anywhere. */
+async function pickFolder(path: string): Promise<vscode.Uri | undefined> {
+  const name = nameOf(path);
+  const options = {
+    title: `Locate the folder of ${name}`,
+    openLabel: "Locate",
+    canSelectFolders: true,
+    canSelectFiles: false,
+  };
+  const [folder] = (await vscode.window.showOpenDialog(options)) ?? [];
+  if (!folder) return undefined;
+  for (const candidate of candidates(path)) {
+    const uri = vscode.Uri.joinPath(folder, candidate);
+    if (await isFile(uri)) return uri;
+  }
+  const [found] = await vscode.workspace.findFiles(new vscode.RelativePattern(folder, `**/${name}`), undefined, 1);
+  if (!found) void vscode.window.showWarningMessage(`${folder.fsPath} does not contain ${name}.`);
+  return found;
+}
+
+async function isFile(uri: vscode.Uri): Promise<boolean> {
+  return await vscode.workspace.fs.stat(uri).then(
+    ({ type }) => (type & vscode.FileType.File) !== 0,
+    () => false,
+  );
+}
+
+/** Adds where a file is to the setting: of the workspace, or of the user if the workspace has no settings that count. */
+async function remember(path: string, found: vscode.Uri): Promise<void> {
+  const [there, here] = mappingFor(path, found.fsPath);
+  const configuration = vscode.workspace.getConfiguration("xla-lens");
+  const known = configuration.inspect<Record<string, string>>(SETTING);
+  const isOfWorkspace = vscode.workspace.isTrusted && vscode.workspace.workspaceFolders !== undefined;
+  const mapping = { ...(isOfWorkspace ? known?.workspaceValue : known?.globalValue), [there]: here };
+  const target = isOfWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await configuration.update(SETTING, mapping, target);
+  vscode.window.setStatusBarMessage(`$(check) Sources in ${there} are read from ${dirname(`${here}/x`)}`, 5000);
+}
