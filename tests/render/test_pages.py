@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, module_of, on_all_dumps
 from xla_lens.features.report.pages import HistoryFacts, LiveSetFacts, page_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
 from xla_lens.render.numbers import human
-from xla_lens.render.pages import PageText, page_text
+from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
+from xla_lens.render.sources import frame_text
 
 
 def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
@@ -23,6 +24,10 @@ def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
 
 def _target_text(place: Place) -> str:
     return place.file.document.data[place.start : place.end].decode()
+
+
+def _link_target(link: PageLink | SourceLink) -> str:
+    return _target_text(link.target) if isinstance(link, PageLink) else frame_text(link.frame)
 
 
 def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> None:
@@ -37,7 +42,7 @@ def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> N
             marks = bytearray(b" " * len(line))
             for link in here:
                 marks[link.start - start : link.end - start] = b"^" * (link.end - link.start)
-            targets = ", ".join(_target_text(link.target) for link in here)
+            targets = ", ".join(map(_link_target, here))
             lines.append(f"{marks.decode().rstrip()} {targets}")
     assert "\n".join(lines) == expected.strip("\n")
 
@@ -157,6 +162,42 @@ Values by offset, then by time
                                               ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
 """,
     )
+
+
+def test_live_set_page_names_and_links_source_lines() -> None:
+    facts = page_facts(analysis_of(SPLIT), LiveSetPage(36), module=module_of(SPLIT))
+    shown = page_text(facts, lambda _: None)
+    rows = {line.split()[4]: line for line in shown.text.splitlines() if "f32[" in line}
+    # As the HLO module resolves the stack frames of the instructions.
+    assert "  35–37  programs.py:50  jit(train_step)/transpose(jvp())/transpose" in rows["dot"]
+    assert "  33–40  programs.py:59  jit(train_step)/sub" in rows["multiply_subtract_fusion.3"]
+    assert "  0–37                   params[0][0]" in rows["params_0__0_.1"]
+    texts = [shown.text.encode()[link.start : link.end].decode() for link in shown.links]
+    assert texts == [f"programs.py:{line}" for line in (50, 59, 51, 59, 50, 59, 59, 57)]
+    assert {link.frame.file for link in shown.links if isinstance(link, SourceLink)} == {
+        "/home/user/programs/programs.py"
+    }
+
+
+def test_source_lines_have_folders_only_where_files_have_the_same_name() -> None:
+    text = SEED.read_text().replace(
+        '"test_auto_sharding_basic.py" source_line=53', '"other/test_auto_sharding_basic.py" source_line=53'
+    )
+    shown = _page(analysis_of_text(text), LiveSetPage(5))
+    assert re.findall(r"\S+\.py:\d+", shown.text) == [
+        "other/test_auto_sharding_basic.py:53",
+        "test_auto_sharding_basic.py:52",
+    ]
+
+
+def test_summary_page_links_source_lines() -> None:
+    shown = page_text(page_facts(analysis_of(SPLIT), SummaryPage(), module=module_of(SPLIT)), lambda _: None)
+    links = [link for link in shown.links if isinstance(link, SourceLink)]
+    texts = [shown.text.encode()[link.start : link.end].decode() for link in links]
+    program = "/home/user/programs/programs.py"
+    # The answer, then the table of lines.
+    assert texts[:5] == [f"{program}:{line}" for line in (50, 50, 59, 51, 57)]
+    assert [link.frame.line for link in links[:5]] == [50, 50, 59, 51, 57]
 
 
 def test_truncated_allocation_history_keeps_the_biggest_values() -> None:
@@ -286,9 +327,12 @@ def _check_links(analysis: Analysis, page: Page) -> int:
     data = shown.text.encode()
     end = 0
     for link in shown.links:
-        text, target = data[link.start : link.end].decode(), _target_text(link.target)
+        text, target = data[link.start : link.end].decode(), _link_target(link)
         assert end <= link.start < link.end
         end = link.end
+        if isinstance(link, SourceLink):
+            assert target.endswith(text) or text.removesuffix("…") in target
+            continue
         if step := re.fullmatch(r"(?:step )?(\d+)", text):
             place = entity_place(dump, Entity(EntityKind.STEP, int(step[1])))
             assert place == link.target
@@ -317,7 +361,7 @@ def _check_numbers(analysis: Analysis, page: Page) -> None:
                 assert not sizes or f": {human(live.live_bytes)} in {len(sizes):,} value" in shown.text
                 assert sizes == sorted(sizes, reverse=True)
                 rows += min(len(sizes), 200)
-        assert len([link for link in shown.links if "<" in _target_text(link.target)]) == rows
+        assert len([link for link in shown.links if isinstance(link, PageLink) and "<" in _link_target(link)]) == rows
     if isinstance(facts, HistoryFacts):
         history = facts.history
         assert len(facts.rows) == min(len(history.value), 200)

@@ -20,7 +20,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.pages import Page, page_name
 from xla_lens.records import dataclass
-from xla_lens.render.pages import PageLink, PageText, page_text
+from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
@@ -36,9 +36,9 @@ class RenderedPage:
     state: DumpSetState
     generation: int
     document: Document
-    links: tuple[PageLink, ...]
+    links: tuple[PageLink | SourceLink, ...]
 
-    def link_at(self, position: lsp.Position, encoding: Encoding) -> PageLink | None:
+    def link_at(self, position: lsp.Position, encoding: Encoding) -> PageLink | SourceLink | None:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)

@@ -30,7 +30,7 @@ from xla_lens.lsp.sources import SourceFinder
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.pages import AdvicePage, ReportPage, SummaryPage, page_of_name
+from xla_lens.model.places.pages import HistoryPage, page_of_name
 from xla_lens.syntax.file_names import SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
@@ -164,8 +164,7 @@ class State:
         generation, known = state.generation, self.pages.pages.get(uri)
         if known and known.generation == generation:
             return known
-        needs_module = isinstance(page, ReportPage | SummaryPage | AdvicePage)
-        module = await state.module_for(state.path) if needs_module else None
+        module = await state.module_for(state.path) if not isinstance(page, HistoryPage) else None
         text = await in_thread(render_page, analysis, module, page)
         rendered = RenderedPage(state, generation, Document(encode(text.text)), text.links)
         self.pages.add(uri, rendered)

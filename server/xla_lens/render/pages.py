@@ -15,6 +15,7 @@ from xla_lens.features.report.pages import (
     SummaryFacts,
     UnknownAllocation,
 )
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.warrants import Bound, Quantity
@@ -47,11 +48,20 @@ class PageLink:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLink:
+    """A link from bytes `start` to `end` of a page, in UTF-8, to a line of the program."""
+
+    start: int
+    end: int
+    frame: StackFrame
+
+
+@dataclass(frozen=True, slots=True)
 class PageText:
-    """A page: its text, and its links into the dump in the order of the text."""
+    """A page: its text, and its links in the order of the text."""
 
     text: str
-    links: tuple[PageLink, ...]
+    links: tuple[PageLink | SourceLink, ...]
 
 
 def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> PageText:
@@ -60,13 +70,16 @@ def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> P
         return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
     place_of = cache(place_of)
     data = bytearray()
-    links: list[PageLink] = []
+    links: list[PageLink | SourceLink] = []
     for line in text_lines(_outline(facts), _LAYOUT):
-        for start, end, entity in line.spans:
-            target = place_of(entity)
-            if target:
-                before = len(data) + len(_encoded(line.text[:start]))
-                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), entity, target))
+        for first, last, named in line.spans:
+            start = len(data) + len(_encoded(line.text[:first]))
+            end = start + len(_encoded(line.text[first:last]))
+            if isinstance(named, StackFrame):
+                if is_file(named.file):
+                    links.append(SourceLink(start, end, named))
+            elif target := place_of(named):
+                links.append(PageLink(start, end, named, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
 

@@ -7,7 +7,7 @@ JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceR
 report waits for the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from xla_lens.model.attribution.bytes_by_line import LineBytes
     from xla_lens.model.attribution.bytes_by_op import BytesByOp
     from xla_lens.model.hlo.module import HloModule
+    from xla_lens.model.hlo.stack_frames import StackFrame
     from xla_lens.model.memory.allocation_history import AllocationHistory, Arena
 
 # ---------------------------------------------------------------- facts
@@ -42,11 +43,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveSet:
-    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`."""
+    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`. `lines` are the
+    source lines of the first `top` values, empty unless the options ask for them.
+    """
 
     step: int
     live_bytes: int
     values: Column
+    lines: "Mapping[int, StackFrame]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +311,9 @@ def _space(
     step = space.peak_step or 0
     return SpaceReport(
         space=space,
-        peak=live_set(dump, space, step) if is_peak else None,
+        peak=_live_set(dump, module, space, step, options) if is_peak else None,
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
-        at_step=live_set(dump, space, at_step) if at_step is not None and is_known else None,
+        at_step=_live_set(dump, module, space, at_step, options) if at_step is not None and is_known else None,
         lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
         sources=_sources(dump, space, step) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
@@ -319,9 +323,21 @@ def _space(
     )
 
 
-def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
-    """Return the values that take bytes of a memory space at a step."""
-    return LiveSet(step, space.live.at(step), live_in_space(dump, step, space.color))
+def _live_set(
+    dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: int, options: ReportOptions
+) -> LiveSet:
+    values = live_in_space(dump, step, space.color)
+    lines = source_lines(dump, module, values[: options.top].tolist()) if options.has_source_lines else {}
+    return LiveSet(step, space.live.at(step), values, lines)
+
+
+def source_lines(dump: DumpSet, module: "HloModule | None", values: Sequence[int]) -> "dict[int, StackFrame]":
+    """Return the source lines of some values, without those that have none."""
+    from xla_lens.model.attribution.frames import origins
+
+    names = dump.values.name[values].tolist()
+    found = origins(dump, module, names)
+    return {value: line for value, name in zip(values, names, strict=True) if (line := found[name].line)}
 
 
 def _lines(dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: int, top: int | None) -> LineReport:

@@ -55,13 +55,15 @@ class ReportOptions:
     """What a report contains.
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
-    the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it.
+    the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
+    `has_source_lines`, lists of live values have a column of source lines.
     """
 
     top: int | None = None
     at_step: int | None = None
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
+    has_source_lines: bool = False
 
 
 def report_options(

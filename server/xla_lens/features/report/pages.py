@@ -69,18 +69,19 @@ def page_facts(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, module: 
     """Return what a page shows.
 
     Lists have at most `limit` rows; those of the summary and the report, which have many lists, have at most
-    `DEFAULT_TOP`. Only these two and the advice use the HLO module.
+    `DEFAULT_TOP`. The history of an allocation does not use the HLO module.
     """
     match page:
         case SummaryPage():
-            return SummaryFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP)))
+            return SummaryFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP, has_source_lines=True)))
         case ReportPage():
             return ReportFacts(_report(analysis, module, ReportOptions(top=DEFAULT_TOP)))
         case AdvicePage():
             options = ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))
             return AdviceFacts(_report(analysis, module, options))
         case LiveSetPage(step):
-            return LiveSetFacts(_report(analysis, None, ReportOptions(limit, step, frozenset())), step)
+            options = ReportOptions(limit, step, frozenset(), has_source_lines=True)
+            return LiveSetFacts(_report(analysis, module, options), step)
         case HistoryPage(index):
             row = analysis.dump.allocation_row(index)
             if row == NONE:

@@ -13,6 +13,7 @@ from xla_lens.lsp.sources import source_uri
 from xla_lens.lsp.state import State
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.links import link_tooltip
+from xla_lens.render.pages import PageLink, SourceLink
 from xla_lens.text.positions import to_position
 
 LINK_LIMIT: Final = 1_000
@@ -32,15 +33,17 @@ def hlo_document_link(snapshot: HloSnapshot, _params: lsp.DocumentLinkParams) ->
 
 
 def page_document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
-    """The links of a page."""
+    """The links of a page. Links to source files get their target from `documentLink/resolve`."""
     document, encoding = snapshot.page.document, snapshot.capabilities.encoding
-    return [
-        lsp.DocumentLink(
-            lsp.Range(*(lsp.Position(*to_position(document, offset, encoding)) for offset in (link.start, link.end))),
-            snapshot.convert.line_uri(link.target),
-        )
-        for link in snapshot.page.links
-    ]
+
+    def link_to(link: PageLink | SourceLink) -> lsp.DocumentLink:
+        start, end = (lsp.Position(*to_position(document, offset, encoding)) for offset in (link.start, link.end))
+        where = lsp.Range(start, end)
+        if isinstance(link, PageLink):
+            return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
+        return lsp.DocumentLink(where, tooltip=link_tooltip(link.frame), data=_source(link.frame))
+
+    return [link_to(link) for link in snapshot.page.links]
 
 
 def _links(snapshot: Snapshot, found: list[tuple[int, int, LinkTarget]]) -> RawJson:
@@ -56,8 +59,13 @@ def _links(snapshot: Snapshot, found: list[tuple[int, int, LinkTarget]]) -> RawJ
 
 def _target(snapshot: Snapshot, target: LinkTarget) -> Json:
     if isinstance(target, StackFrame):
-        return {"data": {"path": target.file, "line": target.line}}
+        return {"data": _source(target)}
     return {"target": snapshot.convert.line_uri(target.place)}
+
+
+def _source(frame: StackFrame) -> Json:
+    """Return what `documentLink/resolve` needs to find a source line."""
+    return {"path": frame.file, "line": frame.line}
 
 
 async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.DocumentLink:

@@ -16,6 +16,7 @@ from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloMention
 from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
+from xla_lens.render.pages import PageLink
 
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
@@ -50,9 +51,9 @@ def hlo_definition(snapshot: HloSnapshot, params: lsp.DefinitionParams) -> _Loca
 
 
 def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """The target of the link at a position of a page."""
+    """The target of the link into the dump at a position of a page."""
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
-    return [snapshot.convert.location(link.target)] if link else None
+    return [snapshot.convert.location(link.target)] if isinstance(link, PageLink) else None
 
 
 # ---------------------------------------------------------------- declaration

@@ -41,6 +41,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
+from xla_lens.render.pages import PageLink
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import reasons
 from xla_lens.syntax.columns import NONE
@@ -243,7 +244,7 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
         return snapshot.analysis.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.state.client.capabilities.encoding)
-    target = entity_target(analysis.dump, link.entity) if link else None
+    target = entity_target(analysis.dump, link.entity) if isinstance(link, PageLink) else None
     return analysis.dump, target, target.step if isinstance(target, Step) else None
 
 

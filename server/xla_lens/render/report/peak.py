@@ -35,6 +35,7 @@ from xla_lens.render.report.values import (
     steps_text,
     value_link,
 )
+from xla_lens.render.sources import frame_text
 from xla_lens.render.warrants import bounded, bounded_size, reasons, share, suffix, worst
 
 
@@ -156,7 +157,8 @@ def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
 def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
     """The values that are live at a step, biggest first."""
     values = live.values[: report.options.top].tolist()
-    header = headers("size", "share", "value", "shape", "live", "op_name", text=("value", "shape", "live", "op_name"))
+    titles = ("value", "shape", "live", *(("source",) if live.lines else ()), "op_name")
+    header = headers("size", "share", *titles, text=titles)
     left_out = len(live.values) - len(values)
     bound = report.warrants.of(Quantity.LIVE).bound
     rest = (f"... and {bounded(counted(left_out, 'smaller value'), bound)}",) if left_out else ()
@@ -171,7 +173,7 @@ def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
 
 
 def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tuple[Text, ...]]:
-    dump, bound = report.dump, report.warrants.of(Quantity.LIVE).bound
+    dump, bound, sources = report.dump, report.warrants.of(Quantity.LIVE).bound, _sources(live)
     for value in values:
         size_bytes = int(dump.values.size_bytes[value])
         yield (
@@ -180,8 +182,22 @@ def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tup
             value_link(dump, value),
             Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE),
             live_range_text(dump, value),
+            *((sources.get(value, ""),) if sources else ()),
             op_name_text(dump, value),
         )
+
+
+def _sources(live: LiveSet) -> dict[int, Name]:
+    """The source lines of values, without the folders of their files unless several files have the same name."""
+    paths: dict[str, set[str]] = {}
+    for frame in live.lines.values():
+        paths.setdefault(frame.file.rpartition("/")[2], set()).add(frame.file)
+    found: dict[int, Name] = {}
+    for value, frame in live.lines.items():
+        path, name = frame_text(frame), frame.file.rpartition("/")[2]
+        text = path.rpartition("/")[2] if len(paths[name]) == 1 else path
+        found[value] = Name(text, widest=WIDEST_SHAPE, role=Role.SOURCE, frame=frame)
+    return found
 
 
 # ---------------------------------------------------------------- live bytes over time

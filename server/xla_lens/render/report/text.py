@@ -1,8 +1,9 @@
-"""Reports as aligned text. Each line has spans, which link characters to entities of the dump."""
+"""Reports as aligned text. Each line has spans, which link characters to entities of the dump or to source lines."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
 from xla_lens.records import dataclass
 from xla_lens.render.numbers import shortened
@@ -20,8 +21,8 @@ from xla_lens.render.report.blocks import (
     inlines,
 )
 
-Span: TypeAlias = tuple[int, int, Entity]
-"""The first character, the one after the last, and the entity that they name."""
+Span: TypeAlias = tuple[int, int, Entity | StackFrame]
+"""The first character, the one after the last, and the entity or the source line that they name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,10 @@ def _line(indent: int, content: Text, layout: Layout) -> Line:
         match inline:
             case str():
                 text += inline
-            case Name(name, entity, widest):
+            case Name(name, entity, widest, frame=frame):
                 text += shortened(name, widest * layout.stretch if widest else len(name))
-                if entity:
-                    spans.append((start, len(text), entity))
+                if target := entity or frame:
+                    spans.append((start, len(text), target))
             case Linked(name, entity):
                 text += name
                 spans.append((start, len(text), entity))
