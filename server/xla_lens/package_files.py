@@ -11,6 +11,16 @@ def explanation_path(code: Code | Rule) -> Path:
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
+def explanation(code: Code | Rule) -> str:
+    """Return the Markdown text that explains a code or a rule."""
+    return explanation_path(code).read_text(encoding="utf-8")
+
+
+def meaning(code: Code | Rule) -> str:
+    """Return the sentence under the title of an explanation, without its full stop."""
+    return explanation(code).split("**")[1].rstrip(".")
+
+
 def page_sources() -> tuple[str, str]:
     """Return the script and the style sheet of the memory map."""
     folder = Path(__file__).parent / "render" / "memory_map"

@@ -58,7 +58,8 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
         ),
         (
             "check x --output-format html",
-            " check: --output-format: unknown format 'html'. The formats are text, json\n",
+            " check: --output-format: unknown format 'html'. "
+            "The formats are text, json, github, gitlab, sarif, junit\n",
         ),
         (
             "check x --select overlaping-slice",

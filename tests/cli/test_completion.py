@@ -99,7 +99,7 @@ def test_zsh_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
                 ("xla-lens report --part peak,to", "--part peak,totals"),
                 ("xla-lens explain overl", "explain overlapping-slices"),
                 ("xla-lens report dum", "report dumps/"),
-                ("xla-lens report --output-f", "--output-format"),
+                ("xla-lens report --output-fo", "--output-format"),
                 ("xla-lens check --color nev", "--color never"),
             ):
                 _type(ours, f"{line}\t", expected)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xla_lens.lsp.sources import file_index, mapped, nearest
+from xla_lens.lsp.sources import file_index, nearest
+from xla_lens.text.paths import mapped
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
 from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table, headers
-from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.markdown import LONGEST_COMMENT, markdown_lines, shortened
 from xla_lens.render.report.outline import report_markdown
 from xla_lens.syntax.file_names import FileKind
 
@@ -215,3 +215,25 @@ def _markdown(analysis: Analysis) -> list[str]:
 def test_tables_of_the_collection_are_well_formed(of_all_dumps: dict[str, list[str]]) -> None:
     for lines in of_all_dumps.values():
         check_structure(lines)
+
+
+# ---------------------------------------------------------------- comments
+
+
+@pytest.mark.parametrize("length", [99, 1])
+def test_lines_that_just_fit_into_a_comment_are_complete(length: int) -> None:
+    lines = ["x" * length] * (LONGEST_COMMENT // (length + 1))
+    assert len("\n".join(lines)) in range(LONGEST_COMMENT - 100, LONGEST_COMMENT + 1)
+    assert [*shortened(lines)] == lines
+
+
+@pytest.mark.parametrize("last", ["x" * 99, "x" * 999_999])
+def test_longer_markdown_is_cut_at_a_line_and_says_so(last: str) -> None:
+    lines = ["x" * 99] * (LONGEST_COMMENT // 100) + [last]
+    cut = [*shortened(lines)]
+    assert len("\n".join(cut)) in range(LONGEST_COMMENT - 100, LONGEST_COMMENT + 1)
+    assert cut[:-2] == lines[: len(cut) - 2]
+    assert cut[-2:] == [
+        "",
+        "**Cut here:** a comment on GitHub has at most 65,536 characters. `--top` and `--part` show less.",
+    ]

@@ -13,6 +13,7 @@ from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffP
 from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part, SortKey
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
+from xla_lens.render.ci.options import CiFormat
 from xla_lens.render.names import allowed_names, unknown_name
 from xla_lens.render.numbers import Size, parse_size
 
@@ -154,7 +155,8 @@ def _add_check(commands: _Commands) -> None:
         epilog=f"codes: {', '.join(Code)}",
     )
     _add_paths(parser)
-    _add_output_format(parser, ("text", "json"), "text (default) or json")
+    _add_output_format(parser, ("text", "json", *CiFormat), f"text (default), json, {_CI_WORDS}")
+    _add_path_mapping(parser)
     for option, words in (
         ("--select", "report only these codes, separated by commas"),
         ("--ignore", "do not report these codes"),
@@ -183,7 +185,10 @@ def _add_diff(commands: _Commands) -> None:
         parser.add_argument(
             name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
         )
-    _add_output_format(parser, DIFF_FORMATS, "text (default), markdown or json")
+    _add_output_format(
+        parser, (*DIFF_FORMATS, *CiFormat), f"text (default), markdown, json, {_CI_WORDS} (the exceeded limits)"
+    )
+    _add_path_mapping(parser)
     _add_part(parser, DiffPart)
     _add_top(parser, DEFAULT_DIFF_TOP)
     for name, words in (("peak", "the peak"), ("reserved", "the reserved bytes")):
@@ -326,6 +331,23 @@ def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> No
         default="text",
         help=words,
     )
+    parser.add_argument("--output-file", metavar="FILE", type=Path, help="write to this file, not to standard output")
+
+
+_CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
+
+
+def _add_path_mapping(parser: Parser) -> None:
+    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
+    parser.add_argument(
+        "--path-mapping",
+        metavar="FROM=TO",
+        type=_folders,
+        action="append",
+        default=[],
+        help="for github, gitlab, sarif and junit: source files below folder FROM of the machine that compiled are "
+        "below TO here; may be repeated",
+    )
 
 
 def _add_part(parser: Parser, parts: type[StrEnum]) -> None:
@@ -388,6 +410,14 @@ def _increase(text: str) -> Increase:
     from fractions import Fraction
 
     return Increase(text, space.strip().lower() or None, None, Fraction(share[1]))
+
+
+def _folders(text: str) -> tuple[str, str]:
+    """Return a folder of the machine that compiled, and the folder here: ``/build/src=.``."""
+    there, equals, here = text.partition("=")
+    if not (there.strip() and equals and here.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not FROM=TO; expected for example /build/src=.")
+    return there.strip(), here.strip()
 
 
 def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from xla_lens.cli.ci import ci_report
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import load_sets
 from xla_lens.cli.terminal import find_terminal, lines_of
@@ -25,6 +26,7 @@ def run_check(options: argparse.Namespace) -> int:
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore or ())
     findings: list[Finding] = []
     sets = 0
+    ci = ci_report(options)
     terminal = find_terminal(options.color)
     for loaded in load_sets(options.paths):
         sets += 1
@@ -33,8 +35,12 @@ def run_check(options: argparse.Namespace) -> int:
         if options.output_format == "text":
             for finding in found:
                 print("\n".join(_lines(finding, terminal)))
+        if ci:
+            ci.add_findings(loaded, found)
         findings += found
-    if options.output_format == "json":
+    if ci:
+        print(ci.text(), end="")
+    elif options.output_format == "json":
         print_json([finding_data(finding) for finding in findings])
     else:
         print(_summary(findings, sets))

@@ -2,11 +2,13 @@
 
 import argparse
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
@@ -36,8 +38,14 @@ def run_diff(arguments: argparse.Namespace) -> int:
     pairs, only_old, only_new = _paired(old, new)
     limits = tuple(_limits(arguments))
     violated: list[str] = []
-    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, violated)
-    if is_json:
+    ci = ci_report(arguments)
+    if ci and not limits:
+        raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-peak-increase LIMIT")
+    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, violated, ci)
+    if ci:
+        deque(diffs, maxlen=0)
+        print(ci.text(), end="")
+    elif is_json:
         data = [diff_data(one) for one in diffs]
         data += [unpaired_data(_module(one), _labels(one), is_old=True) for one in only_old]
         data += [unpaired_data(_module(one), _labels(one), is_old=False) for one in only_new]
@@ -65,10 +73,15 @@ def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
         yield IncreaseLimit(increase, is_reserved, spaces)
 
 
-def _checked(diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], violated: list[str]) -> Iterator[Diff]:
+def _checked(
+    diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], violated: list[str], ci: CiReport | None
+) -> Iterator[Diff]:
     """Pass comparisons on, and collect a line for each limit that they violate."""
     for one in diffs:
-        violated += (f"xla-lens: {violation_text(one, violation)}" for violation in violations(one, limits))
+        found = tuple(violations(one, limits))
+        violated += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
+        if ci:
+            ci.add_violations(one, found)
         yield one
 
 
@@ -86,10 +99,8 @@ def _print_folders(
         if pair and abs(pair.change) > most_bytes:
             most, most_bytes = one, abs(pair.change)
     folders = FolderDiff(tuple(rows), tuple(only_old), tuple(only_new), top)
-    print_outline(folder_outline(folders), None, arguments.output_format, find_terminal(arguments.color))
-    if most and most_bytes:
-        print()
-        _print(most, arguments)
+    after = diff_outline(most) if most and most_bytes else None
+    print_outline(folder_outline(folders), None, arguments.output_format, find_terminal(arguments.color), after)
 
 
 def _print(one: Diff, arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xla_lens.cli.terminal import find_terminal, lines_of
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
-from xla_lens.package_files import explanation_path
+from xla_lens.package_files import explanation, meaning
 from xla_lens.render.terminal import Piece, Style, Terminal
 
 
@@ -15,21 +15,17 @@ def run_explain(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     terminal = find_terminal(options.color)
     if options.code is not None and terminal is None:
-        print(_explanation(options.code), end="")
+        print(explanation(options.code), end="")
         return 0
     if options.code is not None and terminal is not None:
-        print("\n".join(_fitted(_explanation(options.code), terminal)))
+        print("\n".join(_fitted(explanation(options.code), terminal)))
         return 0
     codes = (*Code, *Rule)
     width = max(map(len, codes))
     for code in codes:
-        pieces = [Piece(code, Style.NAME), Piece(" " * (width + 2 - len(code))), Piece(_meaning(code))]
+        pieces = [Piece(code, Style.NAME), Piece(" " * (width + 2 - len(code))), Piece(meaning(code))]
         print("\n".join(lines_of(pieces, terminal, width + 2)) if terminal else "".join(one.text for one in pieces))
     return 0
-
-
-def _explanation(code: Code | Rule) -> str:
-    return explanation_path(code).read_text(encoding="utf-8")
 
 
 def _fitted(markdown: str, terminal: Terminal) -> Iterator[str]:
@@ -51,8 +47,3 @@ def _inlines(text: str) -> Iterator[Piece]:
             yield Piece(part.strip("*"), Style.TITLE)
         else:
             yield Piece(part, Style.NAME if part.startswith("`") else Style.PLAIN)
-
-
-def _meaning(code: Code | Rule) -> str:
-    """The sentence under the title of an explanation."""
-    return _explanation(code).split("**")[1].rstrip(".")

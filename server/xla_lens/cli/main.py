@@ -9,7 +9,9 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import NoReturn, TextIO
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
@@ -59,6 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run the command. Each is imported when it runs, so that none waits for what only another needs."""
+    if file := getattr(options, "output_file", None):
+        options.output_file = None
+        with _opened(file) as output, redirect_stdout(output):
+            return _run(options)
     if sys.stdout is None and options.command != "server":
         raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
     match options.command:
@@ -92,6 +98,13 @@ def _run(options: argparse.Namespace) -> int:
             return run_oom(options)
         case _:
             return _run_server(options)
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8", errors="xla-lens")
+    except OSError as error:
+        raise CannotRun(f"{path}: cannot be written: {error.strerror or error}. Choose another file") from error
 
 
 def _run_server(options: argparse.Namespace) -> int:

@@ -5,7 +5,6 @@ workspace are listed. The editor opens a file when the user asks for it.
 """
 
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Final, TypeAlias
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
 from xla_lens.records import dataclass
+from xla_lens.text.paths import PATH_SEPARATOR, mapped
 
 FILE_LIMIT: Final = 50_000
 """Maximum number of files of the workspace to search; files in deeper folders are left out first."""
@@ -23,8 +23,6 @@ _FRESH_SECONDS: Final = 30.0
 """How long the list of files is used without reading the folders again."""
 
 _SKIPPED_FOLDERS: Final = frozenset(("node_modules", "__pycache__"))
-
-_SEPARATOR: Final = re.compile(r"[/\\]+")
 
 FileIndex: TypeAlias = Mapping[str, Sequence[Path]]
 """Files by their names."""
@@ -81,16 +79,6 @@ def _find(
     return nearest(listing.files, original), listing
 
 
-def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
-    """Replace the longest folder of a path that the user's mapping contains."""
-    for there, here in sorted(mapping, key=lambda pair: -len(pair[0])):
-        folder = there.rstrip("/\\")
-        rest = path.removeprefix(folder)
-        if path.startswith(folder) and (not rest or rest[0] in "/\\"):
-            return "/".join((here.rstrip("/\\"), *filter(None, _SEPARATOR.split(rest)))) or "/"
-    return path
-
-
 def _absolute(path: str, folders: Sequence[Path]) -> Path | None:
     # Two leading slashes would name another host.
     path = f"/{path.lstrip('/')}" if path.startswith("/") else path
@@ -141,7 +129,7 @@ def nearest(files: FileIndex, path: str) -> Path | None:
     """Return the file with the same name whose path shares the most trailing parts with `path`, the least deep one if
     there are several. None if no file has the name.
     """
-    parts = [part for part in _SEPARATOR.split(path) if part]
+    parts = [part for part in PATH_SEPARATOR.split(path) if part]
     found = files.get(parts[-1], ()) if parts else ()
     return min(found, key=lambda file: (-_shared(file.parts, parts), len(file.parts), file), default=None)
 

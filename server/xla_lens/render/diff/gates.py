@@ -7,10 +7,20 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, human
 
 
+def violation_rule(violation: Violation) -> tuple[str, str]:
+    """The stable name of a limit, which is that of its option, and what the limit means."""
+    what = "reserved bytes" if violation.limit.is_reserved else "peak"
+    return _option(violation), f"The {what} of a memory space grew by more than is allowed"
+
+
+def _option(violation: Violation) -> str:
+    return f"max-{'reserved' if violation.limit.is_reserved else 'peak'}-increase"
+
+
 def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
     limit, sizes = violation.limit, violation.sizes
-    option = f"--max-{'reserved' if limit.is_reserved else 'peak'}-increase {limit.increase.text}"
+    option = f"--{_option(violation)} {limit.increase.text}"
     what = f"{space_name(violation.space)} {'reserved' if limit.is_reserved else 'peak'}"
     name = one.name or next(iter(one.new.files.values()))
     if sizes is None:

@@ -1,6 +1,6 @@
 """Reports as Markdown for issues and chats. No name from a dump can become a link or markup."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from xla_lens.render.markdown import code, table
@@ -21,6 +21,31 @@ from xla_lens.render.report.blocks import (
 _LONGEST_PATH: Final = 4096
 
 _INDENT: Final = "&emsp;"
+
+
+LONGEST_COMMENT: Final = 65_536
+"""How many characters GitHub accepts in a comment."""
+
+_CUT: Final = (
+    "",
+    f"**Cut here:** a comment on GitHub has at most {LONGEST_COMMENT:,} characters. `--top` and `--part` show less.",
+)
+
+
+def shortened(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that fit into a comment on GitHub, and a sentence if that is not all of them."""
+    room = LONGEST_COMMENT - sum(len(line) + 1 for line in _CUT)
+    held: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        held.append(line)
+        if room >= 0:
+            yield from held
+            held.clear()
+        elif room < -sum(len(line) + 1 for line in _CUT):
+            yield from _CUT
+            return
+    yield from held
 
 
 def markdown_lines(outline: Outline) -> Iterator[str]:

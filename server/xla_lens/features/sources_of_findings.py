@@ -1,0 +1,69 @@
+"""The line of the user's program that a finding, or the growth of a memory space, is about."""
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.bytes_by_line import bytes_by_line
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import PeakAboveLimit, StructureProblem
+from xla_lens.model.diff.breakdowns import By
+from xla_lens.model.diff.comparison import SpaceComparison
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Allocation, Instruction, Step, Value, mention_at
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import NONE
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the user's program by its path on the compiling machine. `size_bytes` is what the line owns at a peak,
+    or by how much that grew; None where a finding is about a single instruction.
+    """
+
+    file: str
+    line: int | None
+    size_bytes: int | None = None
+
+
+def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Finding) -> SourceLine | None:
+    """Return the line that made the instruction a finding is about; for a peak above a limit, the line that owns most
+    bytes of it. None if it is unknown, or if the finding is about the text of the dump.
+    """
+    if isinstance(finding.problem, PeakAboveLimit):
+        space, step = finding.problem.space, finding.problem.peak_step
+        lines = bytes_by_line(analysis.dump, module, step, space.color).lines
+        frames = ((line.frame, line.size_bytes) for line in lines)
+        return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
+    if isinstance(finding.problem, StructureProblem):
+        return None
+    name = _name_at(analysis.dump, finding)
+    frame = origins(analysis.dump, module, (name,))[name].line if name != NONE else None
+    return SourceLine(frame.file, frame.line) if frame else None
+
+
+def _name_at(dump: DumpSet, finding: Finding) -> int:
+    """The number of the name of the instruction at the place of a finding; NONE if there is none."""
+    mention = mention_at(dump, finding.place.file, finding.place.start)
+    match mention.target if mention else None:
+        case Value(row):
+            return int(dump.values.name[row])
+        case Instruction(name):
+            return name
+        case Allocation(row) if dump.allocations.slice_count[row] > 0:
+            return int(dump.values.name[dump.value_of_slice[dump.allocations.first_slice[row]]])
+        case Step(step):
+            row = dump.schedule_row(step)
+            return int(dump.schedule.name[row]) if row != NONE else NONE
+    return NONE
+
+
+def source_of_growth(space: SpaceComparison) -> SourceLine | None:
+    """Return the line whose bytes at the peak of a memory space grew most, None if none grew."""
+    rows = space.breakdowns.get(By.LINE, ())
+    grown = [row for row in rows if isinstance(row.key, str) and row.change > 0]
+    if not grown:
+        return None
+    most = max(grown, key=lambda row: row.change)
+    file, colon, line = str(most.key).rpartition(":")
+    is_numbered = bool(colon) and line.isdecimal()
+    return SourceLine(file if is_numbered else str(most.key), int(line) if is_numbered else None, most.change)

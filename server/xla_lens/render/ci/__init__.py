@@ -1,0 +1,1 @@
+"""Findings and violated limits in the formats that continuous integration (CI) systems read."""
