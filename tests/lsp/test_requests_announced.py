@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 
 from lsp import test_requests_call_hierarchy as call_hierarchy
 from lsp import test_requests_commands as commands
+from lsp import test_requests_comparison as comparison
 from lsp import test_requests_diagnostics as diagnostics
 from lsp import test_requests_documents as documents
 from lsp import test_requests_lenses_and_actions as lenses_and_actions
@@ -56,6 +57,9 @@ _TESTS: Mapping[str, Callable[..., Any]] = {
 
 _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.REPORT: commands.test_commands_return_what_the_command_line_prints,
+    Command.COMPARE: comparison.test_page_has_both_peaks,
+    Command.SELECT_FOR_COMPARE: comparison.test_selected_dump_is_the_old_one,
+    Command.END_COMPARISON: comparison.test_lens_and_hover_say_what_a_value_was,
     Command.CHECK: commands.test_commands_return_what_the_command_line_prints,
     Command.EXPLAIN: commands.test_explain_returns_the_page_of_every_code,
     Command.SHOW_SUMMARY: pages.test_summary_report_and_history_pages_are_shown,

@@ -193,6 +193,7 @@ async def test_finding_has_actions(reader: Reader) -> None:
         ("Go to the real HBM peak: 580.0 KiB at step 4", "xla-lens"),
         ("Show what would lower the peak", "xla-lens"),
         ("Show the report as Markdown", "xla-lens"),
+        ("Select this dump for comparison", "xla-lens"),
     ]
     assert found[0]["diagnostics"] == reader.editor.diagnostics[uri]
     assert found[0]["command"] == {
@@ -269,6 +270,7 @@ async def test_editors_without_action_literals_get_commands(reader: Reader) -> N
         "xla-lens.goTo",
         "xla-lens.showAdvice",
         "xla-lens.showReport",
+        "xla-lens.selectForCompare",
     ]
 
 

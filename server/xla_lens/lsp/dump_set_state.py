@@ -171,6 +171,11 @@ class DumpSetState:
         return loaded.dump_file if loaded else None
 
     @property
+    def has_files(self) -> bool:
+        """Whether the set was read and has files."""
+        return self.analysis is not None and len(self.analysis.dump.files) > 0
+
+    @property
     def percentage(self) -> int:
         """The percentage of the load in progress that is done, 0 if there is none."""
         return int(100 * self._load.done) if self._load else 0

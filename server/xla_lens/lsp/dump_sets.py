@@ -24,6 +24,8 @@ class DumpSets:
 
     def __init__(self) -> None:
         self.events = Events()
+        self.kept: frozenset[Path] = frozenset()
+        """The keys of sets that stay in memory although they have no open documents: those that are compared."""
         self._sets: dict[Path, DumpSetState] = {}
         self._opened: dict[str, tuple[DumpSetState, Path]] = {}
         self._recent: dict[Path, tuple[DumpSetState, float]] = {}
@@ -80,8 +82,12 @@ class DumpSets:
             state.reload()
         else:
             del self._sets[state.key]
-            state.close()
             self.events.closed(state)
+            if state.key in self.kept:
+                self._recent[state.key] = state, time.monotonic()
+                state.reload()
+            else:
+                state.close()
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
         """Return the set of an open document and the document's path, None if it is not open."""
@@ -108,7 +114,8 @@ class DumpSets:
     def _evict(self) -> None:
         """Remove old sets from the cache. A set that is being loaded stays, because a request waits for it."""
         oldest = time.monotonic() - _CACHE_SECONDS
-        idle = [(state, used) for state, used in self._recent.values() if not state.is_loading]
+        is_kept = self.kept.__contains__
+        idle = [(state, used) for state, used in self._recent.values() if not (state.is_loading or is_kept(state.key))]
         count = len(self._recent)
         for state, used in idle:
             if count > _CACHE_SIZE or used < oldest:

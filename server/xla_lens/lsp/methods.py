@@ -18,6 +18,9 @@ class Command(StrEnum):
     """The commands of `workspace/executeCommand`."""
 
     REPORT = "xla-lens.report"
+    COMPARE = "xla-lens.compare"
+    SELECT_FOR_COMPARE = "xla-lens.selectForCompare"
+    END_COMPARISON = "xla-lens.endComparison"
     CHECK = "xla-lens.check"
     EXPLAIN = "xla-lens.explain"
     SHOW_SUMMARY = "xla-lens.showSummary"

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from lsprotocol import types as lsp
 
 from xla_lens.features.report.pages import page_facts
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.methods import PAGE_SCHEME
 from xla_lens.lsp.uris import file_path
@@ -25,16 +26,19 @@ from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
+_COMPARISON: Final = "comparison.txt"
+
 _CACHE_SIZE: Final = 30
 """Number of pages that are kept, and refreshed in the editor when their set changes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedPage:
-    """A page, rendered from the analysis of a set that has a `generation`."""
+    """A page, rendered from the analyses of some sets that each had a generation: of one set, or of two that are
+    compared.
+    """
 
-    state: DumpSetState
-    generation: int
+    sources: tuple[tuple[DumpSetState, int], ...]
     document: Document
     links: tuple[PageLink | SourceLink, ...]
 
@@ -42,6 +46,24 @@ class RenderedPage:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the page shows the current analyses."""
+        return all(state.generation == generation for state, generation in self.sources)
+
+    @property
+    def open(self) -> dict[Path, OpenDocument]:
+        """The open documents of the sets."""
+        return {path: opened for state, _ in self.sources for path, opened in state.open.items()}
+
+    def beside(self, link: PageLink) -> list[PageLink]:
+        """Return the other links of a line: in a comparison, they lead to the same thing in the other dump."""
+        document, row = self.document, self.document.row(link.start)
+        here = (one for one in self.links if isinstance(one, PageLink) and document.row(one.start) == row)
+        by_place = {one.target: one for one in here}
+        by_place.pop(link.target)
+        return list(by_place.values())
 
 
 def render_page(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
@@ -55,12 +77,12 @@ class PageCache:
     def __init__(self) -> None:
         self.pages: dict[str, RenderedPage] = {}
         """The rendered pages by URI. Pages of a set that is closed are dropped."""
-        self._shown: dict[str, tuple[Path, int]] = {}
+        self._shown: dict[str, tuple[tuple[Path, int], ...]] = {}
 
     def add(self, uri: str, page: RenderedPage) -> None:
         """Add a page that the editor reads."""
         self._shown.pop(uri, None)
-        self._shown[uri] = page.state.key, page.generation
+        self._shown[uri] = tuple((state.key, generation) for state, generation in page.sources)
         self.pages[uri] = page
         while len(self._shown) > _CACHE_SIZE:
             first = next(iter(self._shown))
@@ -69,12 +91,16 @@ class PageCache:
 
     def drop(self, state: DumpSetState) -> None:
         """Drop the pages of a set that is no longer in memory."""
-        self.pages = {uri: page for uri, page in self.pages.items() if page.state is not state}
+        self.pages = {
+            uri: page for uri, page in self.pages.items() if all(source is not state for source, _ in page.sources)
+        }
 
     def stale(self, state: DumpSetState) -> list[str]:
         """Return the URIs of the pages that the editor has read from another generation of a set."""
         return [
-            uri for uri, (key, generation) in self._shown.items() if key == state.key and generation != state.generation
+            uri
+            for uri, sources in self._shown.items()
+            if any(key == state.key and generation != state.generation for key, generation in sources)
         ]
 
 
@@ -83,17 +109,32 @@ def page_uri(key: Path, page: Page) -> str:
     return f"{_set_uri(key)}/{page_name(page)}"
 
 
+def comparison_uri(old: Path, new: Path) -> str:
+    """Return the URI of the page that compares two sets: a page of the new one, with the old one as its query."""
+    return f"{_set_uri(new)}/{_COMPARISON}?{quote(old.as_posix())}"
+
+
+def old_key_of_comparison(uri: str) -> Path | None:
+    """Return the key of the old set of a comparison, None if the URI is not that of a comparison."""
+    page, _, query = uri.partition("?")
+    return Path(unquote(query)) if page.endswith(f"/{_COMPARISON}") and query else None
+
+
 def is_page_of(uri: str, key: Path) -> bool:
     """Whether a page belongs to a set. Editors escape more characters of a URI than necessary."""
-    return unquote(_set_uri(key)) == unquote(uri.rpartition("/")[0])
+    return unquote(_set_uri(key)) == unquote(_folder(uri))
 
 
 def set_key_of_page(uri: str) -> Path | None:
     """Return the key of the set that the URI of a page names, None if it is not the URI of a page."""
-    folder = uri.rpartition("/")[0]
+    folder = _folder(uri)
     if not folder.startswith(f"{PAGE_SCHEME}:"):
         return None
     return Path(file_path(f"file://{folder.partition(':')[2]}"))
+
+
+def _folder(uri: str) -> str:
+    return uri.partition("?")[0].rpartition("/")[0]
 
 
 def _set_uri(key: Path) -> str:

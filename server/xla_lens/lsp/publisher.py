@@ -58,6 +58,13 @@ class Publisher:
             self.state.tasks.start(self._client.refresh_page(uri))
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
+        if self.state.comparisons.is_active(dump_set):
+            self.state.tasks.start(self.update_comparison())
+
+    async def update_comparison(self) -> None:
+        """Compute the active comparison again if it is stale, and show the new lenses."""
+        await self.state.compare_again()
+        self._refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & self.state.requested)
 
     def _module_loaded(self, dump_set: DumpSetState) -> None:
         """Publish what the load of an HLO module changes."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.pages import RenderedPage
@@ -30,7 +31,8 @@ class Snapshot:
 
     `offset` converts a position in the editor's current text to an offset in that file. `module` is the HLO module of
     the set, None if there is none or it is not loaded yet. `on_truncated` is called with a text for the user when an
-    answer is truncated.
+    answer is truncated. `compared` is the active comparison, if it is about this set. `others` are the
+    URIs of dumps to compare it with.
     """
 
     uri: str
@@ -42,6 +44,8 @@ class Snapshot:
     capabilities: ClientCapabilities
     settings: Settings
     on_truncated: Callable[[str], None]
+    compared: ActiveComparison | None
+    others: tuple[str, ...]
 
     def mention(self, position: lsp.Position) -> Mention | None:
         """Return what is mentioned at a position, None if nothing is."""
@@ -82,6 +86,9 @@ def snapshot_of(
     capabilities: ClientCapabilities,
     settings: Settings,
     on_truncated: Callable[[str], None],
+    *,
+    compared: ActiveComparison | None = None,
+    others: tuple[str, ...] = (),
 ) -> Snapshot | None:
     """Take a snapshot of a file of a dump set. Return None if the file has not been analysed."""
     file, opened, module = state.file(path), state.open.get(path), state.module
@@ -93,6 +100,7 @@ def snapshot_of(
         return backward(edits, to_offset(document, position.line, position.character, capabilities.encoding))
 
     uri, convert = opened.uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
+    rest = capabilities, settings, on_truncated, compared, others
     if module and state.is_module(path):
-        return HloSnapshot(uri, state.analysis, module, file, convert, offset, capabilities, settings, on_truncated)
-    return Snapshot(uri, state.analysis, module, file, convert, offset, capabilities, settings, on_truncated)
+        return HloSnapshot(uri, state.analysis, module, file, convert, offset, *rest)
+    return Snapshot(uri, state.analysis, module, file, convert, offset, *rest)

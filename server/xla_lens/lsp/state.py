@@ -7,13 +7,15 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 import asyncio
 import os
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.files import NotADump, find_set
 from xla_lens.lsp.client import Client
+from xla_lens.lsp.comparisons import Comparisons
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.documents import apply_changes
@@ -23,7 +25,14 @@ from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.loading import set_key
 from xla_lens.lsp.long_messages import utf8
 from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, USER_INITIATED
-from xla_lens.lsp.pages import PageCache, RenderedPage, is_page_of, render_page, set_key_of_page
+from xla_lens.lsp.pages import (
+    PageCache,
+    RenderedPage,
+    is_page_of,
+    old_key_of_comparison,
+    render_page,
+    set_key_of_page,
+)
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, snapshot_of
 from xla_lens.lsp.sources import SourceFinder
@@ -31,9 +40,14 @@ from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, page_of_name
+from xla_lens.render.diff.page import comparison_page, unreadable_text
+from xla_lens.render.pages import PageText
 from xla_lens.syntax.file_names import SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
+
+_MOST_OTHERS: Final = 3
+"""Open dumps that an action offers to compare with."""
 
 
 @dataclass(slots=True)
@@ -63,6 +77,7 @@ class State:
         self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
         self.sources = SourceFinder()
         self.pages = PageCache()
+        self.comparisons = Comparisons()
         self.published = Published()
         self.requested: set[str] = set()
         """The methods of all requests so far."""
@@ -143,6 +158,12 @@ class State:
             return None
         if state := next((state for state in self.sets.open if is_page_of(uri, state.key)), None):
             return state
+        return self._set_of_key(key)
+
+    def _set_of_key(self, key: Path) -> DumpSetState | None:
+        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.sets.kept))
+        if state := next((state for state in in_memory if state.key == key), None):
+            return state
         paths = (key, *(key.with_name(key.name + suffix) for suffix in SUFFIXES.values()))
         return next((state for path in paths if (state := self._accessible_set(path))), None)
 
@@ -157,18 +178,65 @@ class State:
 
     async def page(self, uri: str) -> RenderedPage | None:
         """Return a page, None if there is none with this URI or its set is not accessible."""
+        if old_key := old_key_of_comparison(uri):
+            return await self._comparison_page(uri, old_key)
         page, state = page_of_name(uri.rpartition("/")[2]), self.set_for_page(uri)
         analysis = await state.analysis_for(state.path) if page and state else None
         if page is None or state is None or analysis is None:
             return None
         generation, known = state.generation, self.pages.pages.get(uri)
-        if known and known.generation == generation:
+        if known and known.is_current:
             return known
         module = await state.module_for(state.path) if not isinstance(page, HistoryPage) else None
         text = await in_thread(render_page, analysis, module, page)
-        rendered = RenderedPage(state, generation, Document(encode(text.text)), text.links)
+        rendered = RenderedPage(((state, generation),), Document(encode(text.text)), text.links)
         self.pages.add(uri, rendered)
         return rendered
+
+    async def _comparison_page(self, uri: str, old_key: Path) -> RenderedPage | None:
+        """Return the page of a comparison, None if one of its sets is not accessible. If one cannot be read, the page
+        says so.
+        """
+        old, new = self._set_of_key(old_key), self.set_for_page(uri)
+        if old is None or new is None:
+            return None
+        compared, known = await self.comparisons.of(old, new), self.pages.pages.get(uri)
+        if known and known.is_current:
+            return known
+        if compared:
+            text = await in_thread(comparison_page, compared.diff)
+        else:
+            text = PageText(unreadable_text([state.path.name for state in (old, new) if not state.has_files]), ())
+        sources = (old, old.generation), (new, new.generation)
+        rendered = RenderedPage(compared.sources if compared else sources, Document(encode(text.text)), text.links)
+        self.pages.add(uri, rendered)
+        return rendered
+
+    # ---------------------------------------------------------------- comparisons
+
+    async def compare(self, old: DumpSetState, new: DumpSetState) -> bool:
+        """Compare two sets, and let lenses and hovers show the differences from now on. Return whether both can be
+        read.
+        """
+        before, self.sets.kept = self.sets.kept, frozenset((old.key, new.key))
+        if await self.comparisons.of(old, new) is None:
+            self.sets.kept = before
+            return False
+        self.comparisons.active = old.key, new.key
+        self._named |= self.sets.kept
+        return True
+
+    async def compare_again(self) -> None:
+        """Compare the sets of the active comparison again if one of them was loaded again."""
+        if self.comparisons.active:
+            old, new = map(self._set_of_key, self.comparisons.active)
+            if old and new:
+                await self.comparisons.of(old, new)
+
+    def end_comparison(self) -> None:
+        """End the active comparison."""
+        self.comparisons.end()
+        self.sets.kept = frozenset()
 
     # ---------------------------------------------------------------- snapshots
 
@@ -180,7 +248,7 @@ class State:
             if (page := await self.page(uri)) is None:
                 return None
             capabilities = self.client.capabilities
-            return PageSnapshot(page, Converter(page.state.open, capabilities.encoding), capabilities)
+            return PageSnapshot(page, Converter(page.open, capabilities.encoding), capabilities)
         return await self.file_snapshot(method, uri)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
@@ -201,7 +269,16 @@ class State:
             # Handlers may run in worker threads.
             loop.call_soon_threadsafe(self.report_truncated, method, uri, text)
 
-        return snapshot_of(state, path, self.client.capabilities, self.settings, on_truncated)
+        capabilities, others = self.client.capabilities, self._others(state)
+        compared = self.comparisons.of_analysis(analysis) if analysis else None
+        return snapshot_of(state, path, capabilities, self.settings, on_truncated, compared=compared, others=others)
+
+    def _others(self, state: DumpSetState) -> tuple[str, ...]:
+        """The URIs of dumps that the user may want to compare a set with: the selected one, or else open ones."""
+        if self.comparisons.selected:
+            return (self.comparisons.selected,)
+        others = (next(iter(other.open.values())) for other in self.sets.open if other is not state)
+        return tuple(opened.uri for opened in islice(others, _MOST_OTHERS))
 
     # ---------------------------------------------------------------- diagnostics and truncated answers
 

@@ -8,6 +8,7 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import shortened
 from xla_lens.render.warrants import bounded_size
+from xla_lens.syntax.file_names import split_name
 
 
 def action_title(action: Action) -> str:
@@ -26,6 +27,15 @@ def action_title(action: Action) -> str:
             line = f":{frame.line}" if frame.line is not None else ""
             function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
             return f"Go to Python source: {shortened(_file_name(frame.file), _MAX_NAME)}{line}{function}"
+
+
+SELECT_FOR_COMPARE: Final = "Select this dump for comparison"
+END_COMPARISON: Final = "End the comparison"
+
+
+def compare_title(folder: str, file: str) -> str:
+    """Return the title of the action that compares with the dump of a file."""
+    return f"Compare with {shortened(f'{folder}/{split_name(file)[0]}', _MAX_NAME)}"
 
 
 _MAX_NAME: Final = 80

@@ -68,10 +68,15 @@ def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> P
     """Return a page. `place_of` finds where the dump describes an entity, as `entity_place` does."""
     if isinstance(facts, ReportFacts):
         return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
+    return outline_page(_outline(facts), place_of)
+
+
+def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
+    """Return a page with some blocks. `place_of` finds where a dump describes an entity."""
     place_of = cache(place_of)
     data = bytearray()
     links: list[PageLink | SourceLink] = []
-    for line in text_lines(_outline(facts), _LAYOUT):
+    for line in text_lines(outline, _LAYOUT):
         for first, last, named in line.spans:
             start = len(data) + len(_encoded(line.text[:first]))
             end = start + len(_encoded(line.text[first:last]))

@@ -70,9 +70,9 @@ class Arguments:
         found = self.state.sets.find(uri)
         return found[1] if found else path_of(uri)
 
-    async def analysed(self) -> tuple[DumpSetState, Analysis]:
-        """Return the set of the property `uri`, which may be an open document, a page, or a file on disk."""
-        uri = self.need("uri", str)
+    async def analysed(self, name: str = "uri") -> tuple[DumpSetState, Analysis]:
+        """Return the set of a property, which may be an open document, a page, or a file on disk."""
+        uri = self.need(name, str)
         dump_set, path = self.state.sets.find(uri) or (self.state.set_for_page(uri), None)
         dump_set = dump_set or await self.state.set_for_command(path_of(uri))
         analysis = await _analysis(dump_set, path or dump_set.path) if dump_set else None

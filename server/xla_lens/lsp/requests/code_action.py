@@ -1,6 +1,6 @@
 """`textDocument/codeAction`. All actions run commands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lsprotocol import types as lsp
 
@@ -17,9 +17,10 @@ from xla_lens.features.actions import (
 from xla_lens.lsp.methods import ACTION_KIND, Command
 from xla_lens.lsp.requests.commands import go_to_command, page_command
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.uris import path_of
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction
-from xla_lens.render.actions import action_title
+from xla_lens.render.actions import END_COMPARISON, SELECT_FOR_COMPARE, action_title, compare_title
 
 _Actions = list[lsp.CodeAction | lsp.Command]
 
@@ -28,7 +29,7 @@ def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> _Actions:
     """The actions for a selection in a dump file: explain a finding, go to a related place, show a page."""
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
     found = actions(snapshot.analysis, snapshot.module, snapshot.file, start, end)
-    return _actions(snapshot, params, found)
+    return _actions(snapshot, params, found, _comparing(snapshot))
 
 
 def hlo_code_action(snapshot: HloSnapshot, params: lsp.CodeActionParams) -> _Actions | None:
@@ -39,9 +40,30 @@ def hlo_code_action(snapshot: HloSnapshot, params: lsp.CodeActionParams) -> _Act
     return _actions(snapshot, params, source_actions(module.frames(module.metadata(mention.target.row))))
 
 
-def _actions(snapshot: Snapshot, params: lsp.CodeActionParams, found: Sequence[Action]) -> _Actions:
+def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
+    """The actions that compare a dump with another one, which becomes the old one."""
+    uri = snapshot.uri
+    if uri not in snapshot.others and len(snapshot.analysis.dump.values):
+        yield _command(SELECT_FOR_COMPARE, Command.SELECT_FOR_COMPARE, {"uri": uri})
+        for other in snapshot.others:
+            path = path_of(other)
+            yield _command(compare_title(path.parent.name, path.name), Command.COMPARE, {"old": other, "new": uri})
+    if snapshot.compared:
+        yield _command(END_COMPARISON, Command.END_COMPARISON, {})
+
+
+def _command(title: str, command: Command, argument: Mapping[str, str]) -> lsp.CodeAction:
+    return lsp.CodeAction(title, ACTION_KIND, command=lsp.Command(title, command, arguments=[argument]))
+
+
+def _actions(
+    snapshot: Snapshot,
+    params: lsp.CodeActionParams,
+    found: Sequence[Action],
+    more: Iterable[lsp.CodeAction] = (),
+) -> _Actions:
     """Convert actions of the kinds that the editor requests, to commands if it supports nothing else."""
-    converted = [_action(snapshot, action, params.context.diagnostics) for action in found]
+    converted = [*(_action(snapshot, action, params.context.diagnostics) for action in found), *more]
     only = params.context.only
     wanted = [action for action in converted if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
     if snapshot.capabilities.has_code_action_literals:

@@ -3,6 +3,7 @@
 Each command takes one object. A command that shows something makes the editor show it if it can, and also returns it.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
-from xla_lens.lsp.pages import page_uri
+from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import views
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import Snapshot
@@ -91,6 +92,47 @@ def page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
             return lsp.Command(
                 title, Command.SHOW_ALLOCATION_HISTORY, arguments=[{"uri": uri, "allocation": allocation}]
             )
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+async def _compare(arguments: Arguments) -> Any:
+    """Compare two dumps and show the page. `old` is the selected dump unless it is given."""
+    state = arguments.state
+    given = {"old": state.comparisons.selected, **{name: uri for name, uri in arguments.given.items() if uri}}
+    if given["old"] is None:
+        raise InvalidParams("old is missing, and no dump is selected for comparison")
+    arguments = Arguments(state, given)
+    (old, _), (new, _) = await asyncio.gather(arguments.analysed("old"), arguments.analysed("new"))
+    if old is new:
+        raise InvalidParams("both are files of the same dump: choose two dumps to compare")
+    if not await state.compare(old, new):
+        raise InvalidParams(f"{given['old']} and {given['new']} cannot be compared: one of them cannot be read")
+    uri = comparison_uri(old.key, new.key)
+    shown = await state.page(uri)
+    await state.client.show_document(uri)
+    await _refresh_lenses(state)
+    return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
+
+
+async def _select_for_compare(arguments: Arguments) -> Any:
+    """Select the dump that the next comparison is with."""
+    dump_set, _ = await arguments.analysed()
+    arguments.state.comparisons.selected = arguments.need("uri", str)
+    return {"uri": arguments.need("uri", str), "name": dump_set.key.name}
+
+
+async def _end_comparison(arguments: Arguments) -> Any:
+    """End the active comparison: lenses and hovers no longer mention it. Returns whether there was one."""
+    was_active = arguments.state.comparisons.active is not None
+    arguments.state.end_comparison()
+    await _refresh_lenses(arguments.state)
+    return was_active
+
+
+async def _refresh_lenses(state: State) -> None:
+    await state.client.refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & state.requested)
 
 
 # ---------------------------------------------------------------- reports and findings
@@ -227,6 +269,9 @@ async def _show_references(arguments: Arguments) -> Any:
 
 _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.REPORT: _report,
+    Command.COMPARE: _compare,
+    Command.SELECT_FOR_COMPARE: _select_for_compare,
+    Command.END_COMPARISON: _end_comparison,
     Command.CHECK: _check,
     Command.EXPLAIN: _explain,
     Command.SHOW_SUMMARY: _show_summary,

@@ -51,9 +51,12 @@ def hlo_definition(snapshot: HloSnapshot, params: lsp.DefinitionParams) -> _Loca
 
 
 def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """The target of the link into the dump at a position of a page."""
+    """The target of the link at a position of a page, and in a comparison its counterpart in the other dump."""
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
-    return [snapshot.convert.location(link.target)] if isinstance(link, PageLink) else None
+    if not isinstance(link, PageLink):
+        return None
+    others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
+    return [snapshot.convert.location(one.target) for one in (link, *others)]
 
 
 # ---------------------------------------------------------------- declaration

@@ -244,7 +244,9 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
         return snapshot.analysis.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.state.client.capabilities.encoding)
-    target = entity_target(analysis.dump, link.entity) if isinstance(link, PageLink) else None
+    # In a comparison, the set of the page is the new one.
+    entity = link.entity if isinstance(link, PageLink) and not link.entity.is_old else None
+    target = entity_target(analysis.dump, entity) if entity else None
     return analysis.dump, target, target.step if isinstance(target, Step) else None
 
 

@@ -15,6 +15,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.records import dataclass
+from xla_lens.syntax.columns import NONE
 
 
 class By(StrEnum):
@@ -45,10 +46,11 @@ Key = str | Group | None
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes of one row, and the number of values that own them."""
+    """The bytes of one row, the number of values that own them, and the value that owns most; NONE if it is unknown."""
 
     size_bytes: int
     count: int
+    value: int = NONE
 
 
 Breakdown = Mapping[Key, Part]
@@ -70,15 +72,21 @@ def breakdowns(
     lines = {name: moved_lines.get(line, line) if line is not None else None for name, line in lines.items()}
     op_names = {name: plain_op_name(origin.op_name) for name, origin in found.items()}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
-    rows: dict[By, defaultdict[Key, list[int]]] = {by: defaultdict(list) for by in By}
+    rows: dict[By, defaultdict[Key, list[tuple[int, int]]]] = {by: defaultdict(list) for by in By}
     for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
-        rows[By.LINE][lines[name]].append(size_bytes)
-        rows[By.OP_NAME][op_names[name]].append(size_bytes)
-        rows[By.OPCODE][opcodes[name]].append(size_bytes)
-        rows[By.KIND][KIND_NAMES[kind]].append(size_bytes)
+        part = size_bytes, value
+        rows[By.LINE][lines[name]].append(part)
+        rows[By.OP_NAME][op_names[name]].append(part)
+        rows[By.OPCODE][opcodes[name]].append(part)
+        rows[By.KIND][KIND_NAMES[kind]].append(part)
         group = group_of(dump.shape(value), op_names[name], opcodes[name], lines[name])
-        rows[By.GROUP][group].append(size_bytes)
-    return {by: {key: Part(sum(sizes), len(sizes)) for key, sizes in of.items()} for by, of in rows.items()}
+        rows[By.GROUP][group].append(part)
+    return {by: {key: _part(owners) for key, owners in of.items()} for by, of in rows.items()}
+
+
+def _part(owners: list[tuple[int, int]]) -> Part:
+    """The row of some values with the bytes they own. Of equal ones, the first counts."""
+    return Part(sum(size for size, _ in owners), len(owners), max(owners, key=lambda owner: owner[0])[1])
 
 
 def group_of(shape: bytes | None, op_name: str | None, opcode: str | None, line: str | None) -> Group:

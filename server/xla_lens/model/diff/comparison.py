@@ -36,11 +36,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a breakdown: its bytes and the number of values that own them, in both dumps."""
+    """A row of a breakdown: its bytes, the number of values that own them, and the value that owns most (NONE if it is
+    unknown or there is none), in both dumps.
+    """
 
     key: Key
     size_bytes: Pair
     count: Pair
+    value: Pair
 
     @property
     def change(self) -> int:
@@ -258,7 +261,15 @@ _NOTHING = Part(0, 0)
 def joined(old: Breakdown, new: Breakdown) -> tuple[Row, ...]:
     """Join the rows of two breakdowns by their keys, the biggest change first."""
     pairs = ((key, old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in {**old, **new})
-    rows = (Row(key, Pair(one.size_bytes, other.size_bytes), Pair(one.count, other.count)) for key, one, other in pairs)
+    rows = (
+        Row(
+            key,
+            Pair(one.size_bytes, other.size_bytes),
+            Pair(one.count, other.count),
+            Pair(one.value, other.value),
+        )
+        for key, one, other in pairs
+    )
     return tuple(sorted(rows, key=_by_change))
 
 

@@ -25,11 +25,12 @@ class EntityKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Entity:
     """A value by its id, an allocation by its index, a step, or a printed peak by its row. All known dumps have one
-    printed peak at most.
+    printed peak at most. In a comparison, `is_old` entities belong to the old dump.
     """
 
     kind: EntityKind
     number: int
+    is_old: bool = False
 
 
 def entity_target(dump: DumpSet, entity: Entity) -> Target | None:

@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from xla_lens.features.diff.baseline import Baseline
+from xla_lens.features.diff.facts import Diff
 from xla_lens.model.diff.breakdowns import Group, Key
 from xla_lens.model.diff.comparison import Pair, Row
-from xla_lens.render.numbers import MINUS, counted, signed
-from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text
+from xla_lens.model.places.entities import Entity, EntityKind
+from xla_lens.render.numbers import MINUS, counted, human, signed
+from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Linked, Name, Text
+from xla_lens.syntax.columns import NONE
 
 BIG_BYTES: Final = 1 << 16
 """Memory spaces other than the default one are shown if they reserve this many bytes, and the breakdowns of their peak
@@ -59,6 +63,37 @@ def group_text(key: Key) -> tuple[Inline, ...]:
     if key.line:
         found += [", ", Name(key.line, widest=LONGEST_NAME)]
     return tuple(found)
+
+
+def value_entity(one: Diff, value: int, *, is_old: bool) -> Entity | None:
+    """A value of one of the dumps, a row of `DumpSet.values`; None for NONE, and if the dump is only a report."""
+    side = one.old if is_old else one.new
+    if value == NONE or isinstance(side, Baseline):
+        return None
+    return Entity(EntityKind.VALUE, int(side.dump.values.id[value]), is_old)
+
+
+def linked(text: str, entity: Entity | None) -> Inline:
+    """Our own words, with a link if there is an entity."""
+    return Linked(text, entity) if entity and text else text
+
+
+def size_links(one: Diff, row: Row) -> tuple[Inline, Inline]:
+    """The bytes of a row in the old and in the new dump, with links to `row_entities`."""
+    old, new = row_entities(one, row)
+    return linked(human(row.size_bytes.old), old), linked(human(row.size_bytes.new), new)
+
+
+def row_entities(one: Diff, row: Row) -> tuple[Entity | None, Entity | None]:
+    """The values that own most bytes of a row in the old and in the new dump. Where a dump has no bytes in the row,
+    the partner of the other dump's value.
+    """
+    old, new = row.value.old, row.value.new
+    if one.comparison:
+        matching = one.comparison.matching
+        old = int(matching.old_of_new[new]) if old == NONE != new else old
+        new = int(matching.new_of_old[old]) if new == NONE != old else new
+    return value_entity(one, old, is_old=True), value_entity(one, new, is_old=False)
 
 
 def limited(rows: Sequence[Row], top: int | None) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """Where the change of a peak comes from: one section for each breakdown."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff
@@ -9,10 +9,20 @@ from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.attribution.bytes_by_op import op_name_path
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import Row, SpaceComparison
-from xla_lens.render.diff.rows import UNKNOWN_KEY, counts_text, group_text, limited, named, others_text
+from xla_lens.render.diff.rows import (
+    UNKNOWN_KEY,
+    counts_text,
+    group_text,
+    limited,
+    linked,
+    named,
+    others_text,
+    row_entities,
+    size_links,
+)
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, human, signed
-from xla_lens.render.report.blocks import LONGEST_NAME, Name, Section, Sections, Table, Text, headers
+from xla_lens.render.numbers import counted, signed
+from xla_lens.render.report.blocks import LONGEST_NAME, Name, Section, Sections, Table, Text, headers, inlines
 
 _TITLES: Final = {
     By.GROUP: "groups of like buffers",
@@ -27,10 +37,10 @@ def breakdown_sections(one: Diff, space: SpaceComparison) -> Iterator[Sections]:
     """Yield the requested breakdowns of a memory space whose peak changed in total or within."""
     for by, title in _TITLES.items():
         if DiffPart(by.value) in one.options.parts and by in space.breakdowns:
-            yield _section(space, by, title, one.options.top)
+            yield _section(one, space, by, title)
 
 
-def _section(space: SpaceComparison, by: By, title: str, top: int | None) -> Sections:
+def _section(one: Diff, space: SpaceComparison, by: By, title: str) -> Sections:
     rows, change = space.breakdowns[by], space.peak_live_bytes.change
     unchanged = sum(not row.change for row in rows)
     name = space_name(space.id)
@@ -38,15 +48,14 @@ def _section(space: SpaceComparison, by: By, title: str, top: int | None) -> Sec
         return ()
     total = f"Change of the {name} peak by {title}: {signed(change)}"
     same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
-    table = _tree(rows, top) if by is By.OP_NAME else _table(rows, by, top)
+    table = _tree(one, rows) if by is By.OP_NAME else _table(one, rows, by)
     return (Section(total + same, (table,)),)
 
 
-def _table(rows: tuple[Row, ...], by: By, top: int | None) -> Table:
+def _table(one: Diff, rows: tuple[Row, ...], by: By) -> Table:
+    top = one.options.top
     found: list[tuple[Text, ...]] = [
-        (signed(row.change), human(sizes.old), human(sizes.new), counts_text(row.count), _key(row, by))
-        for row in limited(rows, top)
-        for sizes in (row.size_bytes,)
+        (signed(row.change), *size_links(one, row), counts_text(row.count), _key(row, by)) for row in limited(rows, top)
     ]
     others = others_text(rows, top)
     if others:
@@ -64,11 +73,12 @@ def _key(row: Row, by: By) -> Text:
 
 @dataclass(slots=True)
 class _Node:
-    """A part of op_names with its change, and how much of that is its own."""
+    """A part of op_names with its change, how much of that is its own, and the row below it that changed most."""
 
     change: int = 0
     own_change: int = 0
     moved: int = 0
+    most: Row | None = None
     children: dict[str | None, "_Node"] = field(default_factory=dict)
 
 
@@ -76,17 +86,19 @@ _SMALLEST_SHARE: Final = 0.01
 _MAX_CHILDREN: Final = 6
 
 
-def _tree(rows: tuple[Row, ...], top: int | None) -> Table:
-    root = _Node()
+def _tree(one: Diff, rows: tuple[Row, ...]) -> Table:
+    root, top = _Node(), one.options.top
     for row in rows:
         node = root
         root.moved += abs(row.change)
         for part in op_name_path(None if row.key is None else str(row.key)):
             node = node.children.setdefault(part, _Node())
+            # The first row is the one that changed most.
+            node.most = node.most or row
             node.change += row.change
             node.moved += abs(row.change)
         node.own_change += row.change
-    lines = tuple((signed(change), name) for change, name in _branches(root, root.moved, 1))
+    lines = tuple(_tree_row(one, *branch) for branch in _branches(root, root.moved, 1))
     shown = lines[:top] if top is not None else lines
     more: tuple[tuple[Text, ...], ...] = ()
     if len(shown) < len(lines):
@@ -94,7 +106,19 @@ def _tree(rows: tuple[Row, ...], top: int | None) -> Table:
     return Table(headers("change", "op_name", text=("op_name",)), (*shown, *more), has_text_header=False, indent=0)
 
 
-def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text]]:
+def _tree_row(one: Diff, change: int, name: Text, row: Row | None) -> tuple[Text, ...]:
+    """A row of the tree. The change leads to the biggest value of a row of the breakdown in the old dump, the name to
+    that in the new one.
+    """
+    if row is None:
+        return (signed(change), name)
+    old, new = row_entities(one, row)
+    *indent, last = inlines(name)
+    shown = replace(last, entity=new) if isinstance(last, Name) else linked(str(last), new)
+    return (linked(signed(change), old), (*indent, shown))
+
+
+def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text, Row | None]]:
     """The children of a node, the biggest change first, each with its own children below it. A chain of single children
     is one row; what changed little is summed up in one row.
     """
@@ -112,9 +136,9 @@ def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text]]
             (name, child), *_ = child.children.items()  # noqa: PLW2901
             names.append(name)
         path = "/".join(part for part in names if part is not None)
-        yield child.change, (indent, Name(path, widest=LONGEST_NAME) if path else UNKNOWN_KEY["op_name"])
+        yield child.change, (indent, Name(path, widest=LONGEST_NAME) if path else UNKNOWN_KEY["op_name"]), child.most
         yield from _branches(child, total, depth + 1)
     if small:
-        yield small, f"{indent}(smaller)"
+        yield small, f"{indent}(smaller)", None
     if node.own_change and node.children:
-        yield node.own_change, f"{indent}(itself)"
+        yield node.own_change, f"{indent}(itself)", None

@@ -10,6 +10,7 @@ from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence, Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.diff.rows import linked, value_entity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.blocks import (
@@ -48,24 +49,30 @@ def values_sections(one: Diff) -> Sections:
     blocks: list[Text | Table] = [matched]
     if rows:
         header = headers("value", "old", "new", "", "at peak", "what", text=("value", "", "at peak", "what"))
-        blocks.append(Table(header, tuple(_row(compared, row) for row in rows)))
+        blocks.append(Table(header, tuple(_row(one, compared, row) for row in rows)))
     if len(one.rows) > len(rows):
         blocks.append(f"… {counted(len(one.rows) - len(rows), 'other')}")
     return (Section(f"Values: {counts}", tuple(blocks)),)
 
 
-def _row(one: Comparison, row: int) -> tuple[Text, ...]:
+def _row(facts: Diff, one: Comparison, row: int) -> tuple[Text, ...]:
     values = one.values
     old, new = int(values.old[row]), int(values.new[row])
     value_class = ValueClass(int(values.value_class[row]))
     return (
-        Name(one.old.dump.value_label(old) if new == NONE else one.new.dump.value_label(new)),
-        _size(one.old.dump, old),
-        _size(one.new.dump, new),
+        _value(facts, one, old, new),
+        linked(_size(one.old.dump, old), value_entity(facts, old, is_old=True)),
+        linked(_size(one.new.dump, new), value_entity(facts, new, is_old=False)),
         CLASS_NAMES[value_class],
         _AT_PEAK[bool(values.is_at_old_peak[row]), bool(values.is_at_new_peak[row])],
         tuple(_what(one, row, old, new)),
     )
+
+
+def _value(facts: Diff, one: Comparison, old: int, new: int) -> Name:
+    if new == NONE:
+        return Name(one.old.dump.value_label(old), value_entity(facts, old, is_old=True))
+    return Name(one.new.dump.value_label(new), value_entity(facts, new, is_old=False))
 
 
 def _size(dump: DumpSet, value: int) -> str:

@@ -1,0 +1,148 @@
+"""Comparisons of two dump sets: the one that is active, and the last one that was computed.
+
+While a comparison is active, lenses and hovers say what a value was in the other dump, and both sets stay in memory.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.lenses import compared_lenses
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
+from xla_lens.features.diff.values import OtherValue, ValuePairs, other_value
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.diff.comparison import Comparison
+from xla_lens.model.places.places import Place, value_place
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import NONE
+from xla_lens.text.encoding import Encoding
+
+Keys = tuple[Path, Path]
+"""The keys of the old and of the new set of a comparison."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """A comparison of two sets that had some generations."""
+
+    sources: tuple[tuple[DumpSetState, int], tuple[DumpSetState, int]]
+    diff: Diff
+    pairs: ValuePairs
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of both sets."""
+        (old, _), (new, _) = self.sources
+        return old.key, new.key
+
+    @property
+    def is_current(self) -> bool:
+        """Whether neither set was loaded again."""
+        return all(state.generation == generation for state, generation in self.sources)
+
+
+class Comparisons:
+    """The comparisons of the server. Only the event loop touches it."""
+
+    def __init__(self) -> None:
+        self.active: Keys | None = None
+        """The comparison that lenses and hovers show."""
+        self.selected: str | None = None
+        """The URI of the dump that the next comparison is with."""
+        self._last: Compared | None = None
+        self._lock = asyncio.Lock()
+
+    async def of(self, old: DumpSetState, new: DumpSetState) -> Compared | None:
+        """Return the comparison of the current analyses of two sets, None if one of them cannot be read. At most one
+        is computed at a time, and only the last one is kept.
+        """
+        async with self._lock:
+            first, second = await _side(old), await _side(new)
+            if first is None or second is None:
+                self._last = None
+                return None
+            sources = (old, old.generation), (new, new.generation)
+            if not self._last or self._last.sources != sources:
+                # Free the memory of the last one first.
+                self._last = None
+                found, pairs = await in_thread(_compared, first, second)
+                self._last = Compared(sources, found, pairs)
+            return self._last
+
+    def of_analysis(self, analysis: Analysis) -> "ActiveComparison | None":
+        """Return the active comparison as seen from one of its dumps, None if it is not computed yet or not about this
+        analysis.
+        """
+        last = self._last
+        if last is None or last.keys != self.active:
+            return None
+        for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
+            if isinstance(side, DiffSide) and side.analysis is analysis:
+                return ActiveComparison(last, is_old)
+        return None
+
+    def is_active(self, state: DumpSetState) -> bool:
+        """Whether a set is part of the active comparison."""
+        return self.active is not None and state.key in self.active
+
+    def end(self) -> None:
+        """End the active comparison."""
+        self.active = None
+        self._last = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActiveComparison:
+    """The active comparison as seen from one of its dumps."""
+
+    compared: Compared
+    is_old: bool
+
+    def lenses(self, file: DumpFile, limit: int) -> Iterator[tuple[int, int]]:
+        """Yield the lenses of a file: offsets of lines with ids of values."""
+        return compared_lenses(self._comparison, self.compared.pairs, file, is_old=self.is_old, limit=limit)
+
+    def other(self, value: int) -> OtherValue | None:
+        """Return what a value is in the other dump."""
+        return other_value(self._comparison, self.compared.pairs, value, is_old=self.is_old)
+
+    def other_place(self, other: OtherValue) -> Place | None:
+        """Return where the other dump describes a value."""
+        side = self._comparison.old if other.is_old else self._comparison.new
+        return value_place(side.dump, other.value) if other.value != NONE else None
+
+    def converter(self, encoding: Encoding) -> Converter:
+        """Return a converter of places in the files of the other dump."""
+        state, _ = self.compared.sources[not self.is_old]
+        return Converter(state.open, encoding)
+
+    @property
+    def _comparison(self) -> Comparison:
+        assert self.compared.diff.comparison is not None
+        return self.compared.diff.comparison
+
+
+async def _side(state: DumpSetState) -> DiffSide | None:
+    """Return a set as a side of a comparison, None if it cannot be read."""
+    analysis = await state.analysis_for(state.path)
+    module = await state.module_for(state.path)
+    # The path may be that of the HLO module, which is loaded last.
+    analysis = analysis or await state.analysis_for(state.path)
+    if analysis is None:
+        return None
+    files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
+    if module:
+        files[module.file.kind] = Path(module.file.label).as_posix()
+    return DiffSide(analysis, module, files)
+
+
+def _compared(old: DiffSide, new: DiffSide) -> tuple[Diff, ValuePairs]:
+    """Compare two sets. Runs in a worker thread."""
+    found = diff(old, new, DiffOptions(DEFAULT_DIFF_TOP))
+    assert found.comparison is not None
+    return found, ValuePairs.of(found.comparison)

@@ -1,0 +1,277 @@
+"""Comparisons of two dumps: the page, its links into both, lenses and hovers, and what happens when a side changes."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import pytest
+
+import xla_lens
+from lsp.reading import NO_PAGE, Reader, in_all_encodings, lines, read_page, show_page
+from lsp.wire import FULL, RequestFailed
+from samples import DUMPS, SEED
+from xla_lens.render.numbers import human
+
+
+def _dump(path: str) -> Path:
+    return next(DUMPS.glob(f"{path}*-buffer-assignment.txt"))
+
+
+OLD: Final = _dump("cpu-jaxlib0.4.20/donation/module_0000")
+NEW: Final = _dump("cpu-jaxlib0.6.2/donation/module_0001")
+PAIRS: Final = [
+    (OLD, NEW),
+    (_dump("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1/host_offload/"), _dump("tpu-v5e2x2-libtpu0.0.51/host_offload/")),
+    (_dump("cpu-tf2.5.3/while/"), _dump("cpu-tf2.16.2/while/")),
+    (_dump("cpu-jaxlib0.6.0/matmul/"), _dump("gpu-h100-jaxlib0.4.38/matmul/")),
+]
+each_pair = pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda path: path.parent.parent.name)
+
+
+async def _compare(reader: Reader, old: Path, new: Path) -> tuple[str, str, str]:
+    """Open two dumps and compare them. Return the URIs of both and of the page."""
+    uris = reader.open(old), reader.open(new)
+    return (*uris, await show_page(reader, "compare", old=uris[0], new=uris[1]))
+
+
+@each_pair
+async def test_page_has_both_peaks(reader: Reader, old: Path, new: Path) -> None:
+    await reader.start()
+    *_, page = await _compare(reader, old, new)
+    text = reader.text(page)
+    peaks = [
+        {space.color: space for space in xla_lens.load(path).memory.spaces}[0].peak_live_bytes for path in (old, new)
+    ]
+    first, answer = text.split("\n", 1)
+    if not peaks[0]:
+        assert first.endswith(f"peak unknown → {human(peaks[1])}")
+    elif peaks[0] == peaks[1]:
+        assert first.endswith(f"peak unchanged, {human(peaks[0])}")
+    else:
+        assert f" {human(peaks[1])}, " in first
+    assert answer.startswith("  Hard to compare: ") == (new == PAIRS[-1][1])
+    assert f"\n  old        {old.name} in {old.parent.as_posix()}\n" in text
+    assert f"\n  new        {new.name} in {new.parent.as_posix()}\n" in text
+
+
+@each_pair
+@in_all_encodings
+async def test_each_row_leads_into_both_dumps(reader: Reader, old: Path, new: Path) -> None:
+    """A row of the values leads to the value on both sides if both have it; so does a row of a breakdown."""
+    await reader.start()
+    *_, page = await _compare(reader, old, new)
+    old_folder, new_folder = old.parent.as_uri(), new.parent.as_uri()
+    rows = lines(reader.text(page))
+    values = next(number for number, row in enumerate(rows) if row.startswith("Values: "))
+    links = await reader.ask("documentLink", page)
+    found: dict[int, set[str]] = {}
+    for link in links:
+        row = link["range"]["start"]["line"]
+        places = await reader.ask("definition", page, position=link["range"]["start"])
+        uris = {place["uri"] for place in places}
+        assert {uri.rpartition("/")[0] for uri in uris} <= {old_folder, new_folder}
+        assert link["target"].split("#")[0] == places[0]["uri"]
+        found.setdefault(row, set()).update(uri.rpartition("/")[0] for uri in uris)
+        for place in places:
+            assert reader.text_at(place["uri"], place["range"]).strip()
+        name = reader.text_at(page, link["range"])
+        if row > values and not re.fullmatch(r"[\d.,]+ \w+", name):
+            assert name in lines(reader.text(places[0]["uri"]))[places[0]["range"]["start"]["line"]]
+    for number, row in enumerate(rows[values:], values):
+        if re.search(r"  (changed|moved in time)  ", row):
+            assert found[number] == {old_folder, new_folder}, row
+        elif match := re.search(r"  (added|removed)  ", row):
+            assert found[number] == {new_folder if match[1] == "added" else old_folder}, row
+
+
+async def test_lens_and_hover_say_what_a_value_was(reader: Reader) -> None:
+    await reader.start()
+    old, new, _ = await _compare(reader, OLD, NEW)
+    # The schedules of both dumps, in which the instructions are numbered anew.
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 3 steps less"]
+    assert await _lenses(reader, old, "fusion.2") == ["lives 3 steps longer"]
+    (lens,) = [one for one in await reader.ask("codeLens", new) if one["data"]["kind"] == "compared"][1:2]
+    command = (await reader.editor.request("codeLens/resolve", lens))["command"]
+    assert command["command"] == "xla-lens.goTo"
+    assert command["arguments"][0]["uri"] == old
+    assert "- compared: lived 3 steps less (`fusion.2` in the old dump)\n" in await _hover(
+        reader, new, "broadcast_add_fusion.1"
+    )
+    assert "- compared: lives 3 steps longer (`broadcast_add_fusion.1` in the new dump)\n" in await _hover(
+        reader, old, "fusion.2"
+    )
+    assert await reader.run("endComparison", {}) is True
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == []
+    assert "compared" not in await _hover(reader, new, "broadcast_add_fusion.1")
+    assert await reader.run("endComparison", {}) is False
+
+
+async def _lenses(reader: Reader, uri: str, value: str) -> list[str]:
+    """Return the titles of the comparison's lenses at the header of a value."""
+    found = []
+    for lens in await reader.ask("codeLens", uri):
+        line = lines(reader.text(uri))[lens["range"]["start"]["line"]]
+        if lens["data"]["kind"] == "compared" and re.match(rf" *<\d+ {re.escape(value)}(\{{\}})? @0>", line):
+            found.append((await reader.editor.request("codeLens/resolve", lens))["command"]["title"])
+    return found
+
+
+async def _hover(reader: Reader, uri: str, value: str) -> str:
+    text = reader.text(uri)
+    match = re.search(rf"^<\d+ ({re.escape(value)})", text[text.index("Used values:") :], re.MULTILINE)
+    assert match
+    start = text.index("Used values:") + match.start(1)
+    position = {"line": text.count("\n", 0, start), "character": start - text.rindex("\n", 0, start) - 1}
+    return str((await reader.ask("hover", uri, position=position))["contents"]["value"])
+
+
+# ---------------------------------------------------------------- choosing what to compare
+
+
+async def test_selected_dump_is_the_old_one(reader: Reader) -> None:
+    await reader.start()
+    old, new = reader.open(OLD), reader.open(NEW)
+    selected = await reader.run("selectForCompare", {"uri": old})
+    assert selected == {"uri": old, "name": OLD.name.removesuffix("-buffer-assignment.txt")}
+    page = await show_page(reader, "compare", new=new)
+    assert page == await show_page(reader, "compare", old=old, new=new)
+
+
+async def test_actions_select_and_compare(reader: Reader) -> None:
+    await reader.start()
+    old, new = reader.open(OLD), reader.open(NEW)
+    named = f"Compare with {OLD.parent.name}/{OLD.name.removesuffix('-buffer-assignment.txt')}"
+    assert await _actions(reader, new) == [
+        ("Select this dump for comparison", "xla-lens.selectForCompare", {"uri": new}),
+        (named, "xla-lens.compare", {"old": old, "new": new}),
+    ]
+    await reader.run("selectForCompare", {"uri": old})
+    reader.close(old)
+    assert (await _actions(reader, new))[1:] == [(named, "xla-lens.compare", {"old": old, "new": new})]
+    await reader.run("compare", {"new": new})
+    assert (await _actions(reader, new))[2:] == [("End the comparison", "xla-lens.endComparison", {})]
+
+
+async def _actions(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
+    start = {"line": 0, "character": 0}
+    params = {"range": {"start": start, "end": start}, "context": {"diagnostics": []}}
+    commands = [action["command"] for action in await reader.ask("codeAction", uri, **params)]
+    found = [(command["title"], command["command"], command["arguments"][0]) for command in commands]
+    return [action for action in found if "omp" in action[1]]
+
+
+async def test_closed_dumps_outside_the_workspace_can_be_compared(reader: Reader) -> None:
+    await reader.start()
+    page = await show_page(reader, "compare", old=OLD.as_uri(), new=NEW.as_uri())
+    assert len(await reader.ask("documentLink", page)) > 30
+
+
+async def test_editor_may_escape_the_page_differently(reader: Reader) -> None:
+    await reader.start()
+    *_, page = await _compare(reader, OLD, NEW)
+    before, query = page.split("?")
+    assert await read_page(reader, f"{before}?{quote(unquote(query), safe='')}") == reader.text(page)
+
+
+async def test_page_of_a_dump_that_nobody_named_is_refused(reader: Reader, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    copy = Path(shutil.copy(OLD, outside))
+    await reader.start(FULL, NEW.parent)
+    *_, page = await _compare(reader, OLD, NEW)
+    other = f"{page.split('?')[0]}?{copy.as_posix().removesuffix('-buffer-assignment.txt')}"
+    assert await read_page(reader, other) == NO_PAGE
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"new": NEW.as_uri()}, "old is missing, and no dump is selected for comparison"),
+        ({"old": OLD.as_uri()}, "new is missing"),
+        ({"old": 1, "new": NEW.as_uri()}, "old: expected str, not int"),
+        ({"old": "file:///no/such-buffer-assignment.txt", "new": NEW.as_uri()}, "neither open nor a dump"),
+        ({"old": Path(__file__).as_uri(), "new": NEW.as_uri()}, "neither open nor a dump"),
+        ({"old": NEW.parent.as_uri(), "new": NEW.as_uri()}, "neither open nor a dump"),
+        ({"old": NEW.as_uri(), "new": NEW.with_name(NEW.name.replace("-buffer-assignment", "")).as_uri()}, "same dump"),
+    ],
+)
+async def test_invalid_arguments_are_refused(reader: Reader, given: Any, message: str) -> None:
+    await reader.start()
+    with pytest.raises(RequestFailed, match=message):
+        await reader.run("compare", given)
+    # The session goes on.
+    await show_page(reader, "compare", old=OLD.as_uri(), new=NEW.as_uri())
+
+
+async def test_cut_off_dump_is_compared_with_what_it_has(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    text = OLD.read_text()
+    cut = tmp_path / OLD.name
+    cut.write_text(text[: text.index("Used values:") + 700])
+    *_, page = await _compare(reader, cut, NEW)
+    assert "The old dump has no live ranges, so the change of the peak is unknown." in reader.text(page)
+    assert "Host memory values" in reader.text(page)
+
+
+# ---------------------------------------------------------------- changes of a side
+
+
+async def test_edit_of_a_side_updates_page_and_lenses(reader: Reader) -> None:
+    await reader.start()
+    old, new, page = await _compare(reader, OLD, NEW)
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 3 steps less"]
+    line = next(line for line in lines(reader.text(old)) if line.startswith("    fusion.2{}:"))
+    start = int(line.split(":")[1].split("-")[0])
+    reader.replace(old, line, f"    fusion.2{{}}:{start}-{start}")
+    await reader.editor.until(lambda: bool(reader.editor.received("workspace/textDocumentContent/refresh")))
+    assert await read_page(reader, page) != reader.text(page)
+    await reader.editor.until(lambda: len(reader.editor.received("workspace/codeLens/refresh")) >= 1)
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 4 steps less"]
+
+
+async def test_change_on_disk_updates_the_page_of_closed_dumps(reader: Reader, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(OLD, tmp_path))
+    await reader.start()
+    page = await show_page(reader, "compare", old=copy.as_uri(), new=NEW.as_uri())
+    # Other sets do not push the compared ones out of memory.
+    for path in (SEED, PAIRS[1][0], PAIRS[1][1]):
+        await reader.run("showSummary", {"uri": path.as_uri()})
+    copy.write_bytes(NEW.read_bytes())
+    await _until_refreshed(reader, page)
+    assert "Nothing changed but names and addresses" in await read_page(reader, page)
+
+
+async def test_deleted_side_is_named(reader: Reader, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(OLD, tmp_path))
+    await reader.start()
+    new = reader.open(NEW)
+    page = await show_page(reader, "compare", old=copy.as_uri(), new=new)
+    copy.unlink()
+    await _until_refreshed(reader, page)
+    assert await read_page(reader, page) == f"These dumps cannot be compared: {OLD.name} cannot be read.\n"
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == []
+    assert "compared" not in await _hover(reader, new, "broadcast_add_fusion.1")
+
+
+async def _until_refreshed(reader: Reader, page: str) -> None:
+    for _ in range(2):
+        reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": []})
+    await reader.editor.until(
+        lambda: any(
+            message["params"]["uri"] == page
+            for message in reader.editor.received("workspace/textDocumentContent/refresh")
+        )
+    )
+
+
+async def test_closing_the_documents_keeps_the_comparison(reader: Reader) -> None:
+    await reader.start()
+    old, new, page = await _compare(reader, OLD, NEW)
+    text = reader.text(page)
+    reader.close(old)
+    assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 3 steps less"]
+    reader.close(new)
+    assert await read_page(reader, page) == text
+    assert "- compared: lived 3 steps less" in await _hover(reader, reader.open(NEW), "broadcast_add_fusion.1")
