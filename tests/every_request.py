@@ -25,9 +25,9 @@ from xla_lens.lsp.requests import HANDLERS, StateHandler
 from xla_lens.lsp.requests import answer as answer_request
 from xla_lens.lsp.server import Server
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.positions import to_offset, to_position
 
@@ -145,7 +145,7 @@ class _Check:
             links = lsp.DocumentLinkParams(lsp.TextDocumentIdentifier(uri))
             answer = await answer_request(self._server.state, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
             self._checked(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
-        for command, arguments in _commands(self._uri, snapshot.analysis.dump):
+        for command, arguments in _commands(self._uri, snapshot.analysis):
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
             await self._ask(snapshot, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
 
@@ -220,8 +220,8 @@ def _pages(snapshot: Snapshot) -> Iterator[Page]:
             yield HistoryPage(index)
 
 
-def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
-    here = {"uri": uri}
+def _commands(uri: str, analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
+    here, dump = {"uri": uri}, analysis.dump
     for form in ("markdown", "text", "json", "html"):
         yield Command.REPORT, {**here, "format": form}
     yield Command.CHECK, here
@@ -235,6 +235,10 @@ def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
     yield Command.MEMORY_MAP, here
     yield Command.OVERVIEW, here
     yield Command.MODULES, {}
+    for space in analysis.memory.spaces:
+        if space.peak_step is not None:
+            yield Command.PEAK, {**here, "color": space.color}
+    yield Command.VALUES, {**here, "values": [*range(min(len(dump.values), _DESCRIBED))]}
     steps = sorted(set(dump.schedule.step[dump.schedule.step >= 0].tolist()))
     counts = {"value": range(len(dump.values)), "allocation": range(len(dump.allocations)), "step": steps}
     for what, numbers in counts.items():

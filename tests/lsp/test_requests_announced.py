@@ -72,6 +72,8 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.MEMORY_MAP: views.test_memory_map_equals_that_of_the_command_line,
     Command.OVERVIEW: views.test_overview_has_the_numbers_of_the_report,
     Command.MODULES: views.test_modules_are_sorted_by_peak,
+    Command.PEAK: views.test_peak_has_the_lines_of_the_report,
+    Command.VALUES: views.test_values_are_those_of_the_overview,
     Command.WHAT_IS_AT: views.test_what_is_at_returns_rows_and_step,
     Command.DESCRIBE: views.test_description_of_a_value_is_its_hover,
 }

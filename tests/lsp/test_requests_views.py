@@ -146,6 +146,50 @@ async def test_overview_shows_source_lines(reader: Reader) -> None:
     sources = {one["label"]: one["source"] for space in found["spaces"] for one in space["live"]}
     assert sources["fusion.2"] == "/home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip"
     assert sources["x.1"] == ""
+    lines = {one["label"]: one["sourceLine"] for space in found["spaces"] for one in space["live"]}
+    assert lines["fusion.2"] == {"path": "/home/user/programs/tpu_programs.py", "line": 81}
+    assert lines["x.1"] is None
+
+
+@_SETS
+async def test_peak_has_the_lines_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    await reader.start()
+    _, out, _ = run(capsys, "report", path, "--output-format", "json")
+    (expected,) = json.loads(out)
+    uri = reader.open(path)
+    for space in expected["memory_spaces"]:
+        if space["peak_step"] is None:
+            continue
+        found = await reader.run("peak", {"uri": uri, "color": space["color"]})
+        check(found, "PeakGroups")
+        lines = [
+            (line["sourceLine"]["path"], line["sourceLine"]["line"], line["sizeBytes"], line["count"])
+            for line in found["lines"]
+            if line["sourceLine"]
+        ]
+        by_line = space["lines"]
+        assert lines == [
+            (line["file"], line["line"], line["size_bytes"], len(line["values"]))
+            for line in by_line["lines"]
+            if line["file"]
+        ]
+        assert len(found["values"]) == len(space["live_at_peak"])
+
+
+@_SETS
+async def test_values_are_those_of_the_overview(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uri = reader.open(path)
+    overview = await reader.run("overview", {"uri": uri})
+    for space in overview["spaces"]:
+        if not space["live"]:
+            continue
+        groups = await reader.run("peak", {"uri": uri, "color": space["color"]})
+        found = await reader.run("values", {"uri": uri, "values": groups["values"]})
+        for one in found:
+            check(one, "ValueEntry")
+        assert found[:100] == space["live"]
+        assert len(found) == space["liveCount"]
 
 
 async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +255,32 @@ async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> Non
         overview = await reader.run("overview", {"uri": one["uri"]})
         overview_spaces = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]
         assert (one["module"], one["spaces"]) == (overview["module"], overview_spaces)
+
+
+async def test_modules_and_overviews_say_what_is_wrong_with_a_set(reader: Reader, tmp_path: Path) -> None:
+    _without_schedule(tmp_path / "incomplete")
+    cut = copied(SEED, tmp_path / "cut")
+    cut.write_bytes(cut.read_bytes()[:3000])
+    contradictory = copied(SEED, tmp_path / "contradictory")
+    text = contradictory.read_text()
+    assert "    param.1{}:0-7" in text
+    contradictory.write_text(text.replace("    param.1{}:0-7", "    param.1{}:0-9"))
+    empty = tmp_path / "empty" / "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt"
+    empty.parent.mkdir()
+    empty.touch()
+    await reader.start(FULL, tmp_path)
+    found = {path_of(one["uri"]).parent.name: one for one in await _modules(reader)}
+    assert {folder: one["gap"] for folder, one in found.items()} == {
+        "incomplete": "incomplete",
+        "cut": "cut off",
+        "contradictory": "contradictory",
+        "empty": "incomplete",
+    }
+    assert found["empty"]["spaces"] == []
+    for one in found.values():
+        overview = await reader.run("overview", {"uri": one["uri"]})
+        assert (overview["gap"], overview["incomplete"]) == (one["gap"], one["incomplete"])
+        assert bool(one["gap"]) == bool(one["incomplete"])
 
 
 async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Loads, tmp_path: Path) -> None:
@@ -384,6 +454,12 @@ _WRONG = [
         {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}},
         "file:///etc/passwd is neither",
     ),
+    ("peak", {"uri": "{uri}"}, "color is missing"),
+    ("peak", {"uri": "{uri}", "color": 5}, "nothing is ever live in memory space 5"),
+    ("values", {"uri": "{uri}", "values": [0, 99]}, "values: expected rows from 0 to 5"),
+    ("values", {"uri": "{uri}", "values": [-1]}, "values: expected rows from 0 to 5"),
+    ("values", {"uri": "{uri}", "values": ["0"]}, "values: expected rows from 0 to 5"),
+    ("values", {"uri": "{uri}", "values": [True]}, "values: expected rows from 0 to 5"),
     ("describe", {"uri": "{uri}"}, "expected exactly one of value, allocation, step"),
     ("describe", {"uri": "{uri}", "value": 1, "step": 1}, "expected exactly one of value, allocation, step"),
     ("describe", {"uri": "{uri}", "step": "1"}, "step: expected int, not str"),

@@ -28,6 +28,14 @@ export interface Location {
   range: Range;
 }
 
+/** A line of the program. The command `xla-lens.goTo` takes it and opens the file. */
+export interface SourceLine {
+  /** The path on the machine that compiled the program. */
+  path: string;
+  /** The number of the line, from 1. */
+  line: number | null;
+}
+
 /** A file of a dump set. */
 export interface SetFile {
   kind: "buffer-assignment" | "values" | "live-range" | "memory-usage-report" | "hlo";
@@ -73,6 +81,8 @@ export interface ModuleSummary {
   module: string;
   /** Why numbers of the set are not exact: `the live ranges are cut off`. Empty if all are. */
   incomplete: string;
+  /** What is wrong with the set, in one word or two. Empty if all numbers are exact. */
+  gap: "" | "cut off" | "incomplete" | "contradictory" | "unreadable in part";
   spaces: SpaceSummary[];
   files: SetFile[];
 }
@@ -98,7 +108,7 @@ export interface LocatedPeak extends PrintedPeak {
   location: Location | null;
 }
 
-/** A value that is live at a peak. Unknown texts are empty. */
+/** A value. Unknown texts are empty. */
 export interface ValueEntry {
   /** The row of the value in `MemoryMap.values`. */
   value: number;
@@ -109,6 +119,8 @@ export interface ValueEntry {
   opName: string;
   /** The line of the program that the value comes from: `train.py:31 in step`. */
   source: string;
+  /** The same line for `xla-lens.goTo`. */
+  sourceLine: SourceLine | null;
   /** `null`: no file of the set mentions the value in a line of its own. */
   location: Location | null;
 }
@@ -134,6 +146,41 @@ export interface SpaceOverview extends SpaceSummary {
   liveCount: number;
 }
 
+/**
+ * Values that are live at a peak and belong together: those of a source line, like values of a line, or parameters
+ * below one path.
+ */
+export interface ValueGroup {
+  /** The source line, the shape of like values, or the next part of the path. */
+  label: string;
+  /**
+   * The function of a source line, the op_name of like values with `*` in place of the numbers of layers, or why some
+   * values have no source line. May be empty.
+   */
+  detail: string;
+  sourceLine: SourceLine | null;
+  /** Each byte counts for one value, so that the groups beside each other add up to what is above them. */
+  sizeBytes: number;
+  /** How `sizeBytes` and `count` relate to the true numbers, as in `SpaceSummary`. */
+  bound: "exact" | "at_least" | "unknown";
+  /** How many values are in the group and the groups below it. */
+  count: number;
+  /** Smaller groups, largest first. */
+  groups: ValueGroup[];
+  /** The values that are in no smaller group, largest first: rows for `xla-lens.values`. */
+  values: number[];
+}
+
+/** What is live at the peak of a memory space. */
+export interface PeakGroups {
+  /** By source line, largest first. Empty if the dump is too incomplete to tell. */
+  lines: ValueGroup[];
+  /** The parameters of the program by their paths in its arguments, largest first. Empty if none has an op_name. */
+  parameters: ValueGroup[];
+  /** All values, largest first: rows for `xla-lens.values`. */
+  values: number[];
+}
+
 /** An allocation. */
 export interface AllocationEntry {
   /** The row of the allocation in `MemoryMap.allocations`. */
@@ -154,6 +201,8 @@ export interface Overview {
   module: string;
   /** Why numbers of the set are not exact, as in `ModuleSummary`. */
   incomplete: string;
+  /** What is wrong with the set, as in `ModuleSummary`. */
+  gap: "" | "cut off" | "incomplete" | "contradictory" | "unreadable in part";
   files: SetFile[];
   spaces: SpaceOverview[];
   printedPeak: LocatedPeak | null;
@@ -252,6 +301,17 @@ export interface OverviewArguments extends UriArguments {
   top?: number;
 }
 
+/** The arguments of `xla-lens.peak`. */
+export interface PeakArguments extends UriArguments {
+  /** The memory space, as in `SpaceSummary`. */
+  color: number;
+}
+
+/** The arguments of `xla-lens.values`. */
+export interface ValuesArguments extends UriArguments {
+  values: number[];
+}
+
 /** The arguments of a command about a position of a file or page. */
 export interface PositionArguments extends UriArguments {
   position: Position;
@@ -289,6 +349,8 @@ export interface SourceArguments {
 export interface Commands {
   "xla-lens.modules": { arguments: NoArguments; answer: Modules };
   "xla-lens.overview": { arguments: OverviewArguments; answer: Overview };
+  "xla-lens.peak": { arguments: PeakArguments; answer: PeakGroups };
+  "xla-lens.values": { arguments: ValuesArguments; answer: ValueEntry[] };
   "xla-lens.memoryMap": { arguments: UriArguments; answer: MemoryMap };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": { arguments: DescribeArguments; answer: Description };

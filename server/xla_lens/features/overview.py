@@ -22,7 +22,7 @@ from xla_lens.syntax.columns import Column
 
 @dataclass(frozen=True, slots=True)
 class LiveEntry:
-    """A value live at a peak, by its row of `DumpSet.values`. Unknown texts are empty."""
+    """A value, by its row of `DumpSet.values`. Unknown texts are empty."""
 
     value: int
     label: str
@@ -102,12 +102,13 @@ def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int
         parts=reserved_parts(dump, space.color),
         peak_instruction=(dump.instruction_at(step) or "") if step is not None else "",
         peak_place=schedule_place(dump, dump.schedule_row(step)) if step is not None else None,
-        live=tuple(_live_entries(dump, module, live[:top])),
+        live=tuple(live_entries(dump, module, live[:top])),
         live_count=len(live),
     )
 
 
-def _live_entries(dump: DumpSet, module: HloModule | None, values: Column) -> Iterator[LiveEntry]:
+def live_entries(dump: DumpSet, module: HloModule | None, values: Column) -> Iterator[LiveEntry]:
+    """Yield the entries of some values."""
     names = dump.values.name[values].tolist()
     found = origins(dump, module, names)
     for value, name in zip(values.tolist(), names, strict=True):

@@ -33,6 +33,8 @@ class Command(StrEnum):
     MEMORY_MAP = "xla-lens.memoryMap"
     OVERVIEW = "xla-lens.overview"
     MODULES = "xla-lens.modules"
+    PEAK = "xla-lens.peak"
+    VALUES = "xla-lens.values"
     WHAT_IS_AT = "xla-lens.whatIsAt"
     DESCRIBE = "xla-lens.describe"
 

@@ -8,7 +8,7 @@ and steps are those of the schedule. In a column, -1 stands for an absent number
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from xla_lens.syntax.file_names import FileKind
 
@@ -32,6 +32,18 @@ class Location(TypedDict):
 
     uri: str
     range: Range
+
+
+class SourceLine(TypedDict):
+    """A line of the program. The command `xla-lens.goTo` takes it and opens the file."""
+
+    path: str
+    """The path on the machine that compiled the program."""
+    line: int | None
+    """The number of the line, from 1."""
+
+
+GapWord: TypeAlias = Literal["", "cut off", "incomplete", "contradictory", "unreadable in part"]
 
 
 class SetFile(TypedDict):
@@ -82,6 +94,8 @@ class ModuleSummary(TypedDict):
     module: str
     incomplete: str
     """Why numbers of the set are not exact: `the live ranges are cut off`. Empty if all are."""
+    gap: GapWord
+    """What is wrong with the set, in one word or two. Empty if all numbers are exact."""
     spaces: list[SpaceSummary]
     files: list[SetFile]
 
@@ -111,7 +125,7 @@ class LocatedPeak(PrintedPeak):
 
 
 class ValueEntry(TypedDict):
-    """A value that is live at a peak. Unknown texts are empty."""
+    """A value. Unknown texts are empty."""
 
     value: int
     """The row of the value in `MemoryMap.values`."""
@@ -122,6 +136,8 @@ class ValueEntry(TypedDict):
     opName: str
     source: str
     """The line of the program that the value comes from: `train.py:31 in step`."""
+    sourceLine: SourceLine | None
+    """The same line for `xla-lens.goTo`."""
     location: Location | None
     """`null`: no file of the set mentions the value in a line of its own."""
 
@@ -150,6 +166,41 @@ class SpaceOverview(SpaceSummary):
     """How many values are live at the peak, including those that `live` leaves out."""
 
 
+class ValueGroup(TypedDict):
+    """Values that are live at a peak and belong together: those of a source line, like values of a line, or parameters
+    below one path.
+    """
+
+    label: str
+    """The source line, the shape of like values, or the next part of the path."""
+    detail: str
+    """The function of a source line, the op_name of like values with `*` in place of the numbers of layers, or why some
+    values have no source line. May be empty.
+    """
+    sourceLine: SourceLine | None
+    sizeBytes: int
+    """Each byte counts for one value, so that the groups beside each other add up to what is above them."""
+    bound: Literal["exact", "at_least", "unknown"]
+    """How `sizeBytes` and `count` relate to the true numbers, as in `SpaceSummary`."""
+    count: int
+    """How many values are in the group and the groups below it."""
+    groups: list["ValueGroup"]
+    """Smaller groups, largest first."""
+    values: list[int]
+    """The values that are in no smaller group, largest first: rows for `xla-lens.values`."""
+
+
+class PeakGroups(TypedDict):
+    """What is live at the peak of a memory space."""
+
+    lines: list[ValueGroup]
+    """By source line, largest first. Empty if the dump is too incomplete to tell."""
+    parameters: list[ValueGroup]
+    """The parameters of the program by their paths in its arguments, largest first. Empty if none has an op_name."""
+    values: list[int]
+    """All values, largest first: rows for `xla-lens.values`."""
+
+
 class AllocationEntry(TypedDict):
     """An allocation."""
 
@@ -172,6 +223,8 @@ class Overview(TypedDict):
     module: str
     incomplete: str
     """Why numbers of the set are not exact, as in `ModuleSummary`."""
+    gap: GapWord
+    """What is wrong with the set, as in `ModuleSummary`."""
     files: list[SetFile]
     spaces: list[SpaceOverview]
     printedPeak: LocatedPeak | None
@@ -278,6 +331,19 @@ class OverviewArguments(UriArguments):
     """Truncates each list to this length; 100 by default."""
 
 
+class PeakArguments(UriArguments):
+    """The arguments of `xla-lens.peak`."""
+
+    color: int
+    """The memory space, as in `SpaceSummary`."""
+
+
+class ValuesArguments(UriArguments):
+    """The arguments of `xla-lens.values`."""
+
+    values: list[int]
+
+
 class PositionArguments(UriArguments):
     """The arguments of a command about a position of a file or page."""
 
@@ -319,6 +385,8 @@ class SourceArguments(TypedDict):
 COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
     "xla-lens.modules": (NoArguments, Modules),
     "xla-lens.overview": (OverviewArguments, Overview),
+    "xla-lens.peak": (PeakArguments, PeakGroups),
+    "xla-lens.values": (ValuesArguments, list[ValueEntry]),
     "xla-lens.memoryMap": (UriArguments, MemoryMap),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": (DescribeArguments, Description),

@@ -1,9 +1,10 @@
 """Numbers with their warrants: every size that a dump set may not determine is worded here, in every format."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
+from xla_lens.render import contract
 from xla_lens.render.numbers import human, percent
 from xla_lens.syntax.file_names import FileKind
 
@@ -56,6 +57,21 @@ def suffix(warrant: Warrant) -> str:
 def share(part: int, whole: int, bound: Bound) -> str:
     """A share of a number, empty if that number is not exact."""
     return percent(part, whole) if bound is Bound.EXACT else ""
+
+
+def gap_word(warrants: Warrants) -> contract.GapWord:
+    """What is wrong with a dump, in one word or two. Empty if its numbers are exact."""
+    causes = {gap.cause for gap in warrants.gaps}
+    return next((word for cause, word in _GAP_WORDS.items() if cause in causes), "")
+
+
+_GAP_WORDS: Final[Mapping[Cause, contract.GapWord]] = {
+    Cause.CONTRADICTION: "contradictory",
+    Cause.CUT_OFF: "cut off",
+    Cause.UNREADABLE: "unreadable in part",
+    Cause.MISSING: "incomplete",
+}
+"""The worst first."""
 
 
 def short_reason(warrant: Warrant | Warrants) -> str:

@@ -284,6 +284,8 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.MEMORY_MAP: views.memory_map,
     Command.OVERVIEW: views.overview,
     Command.MODULES: views.modules,
+    Command.PEAK: views.peak,
+    Command.VALUES: views.values,
     Command.WHAT_IS_AT: views.what_is_at,
     Command.DESCRIBE: views.describe,
 }

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover
 from xla_lens.features.memory_map import memory_map as memory_map_facts
-from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview
+from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview, live_entries
 from xla_lens.features.overview import overview as overview_facts
+from xla_lens.features.report.peak_groups import peak_groups
 from xla_lens.files import file_size
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.documents import OpenDocument
@@ -42,8 +44,9 @@ from xla_lens.render import contract
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.pages import PageLink
+from xla_lens.render.peak_groups import peak_groups_data, source_line_data
 from xla_lens.render.sources import call_text
-from xla_lens.render.warrants import reasons
+from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -83,6 +86,30 @@ async def overview(arguments: Arguments) -> RawJson:
     return await in_thread(made)
 
 
+async def peak(arguments: Arguments) -> RawJson:
+    """Return what is live at the peak of a memory space of a set."""
+    color = arguments.need_number("color")
+    dump_set, analysis = await arguments.analysed()
+    module = await dump_set.module_for(dump_set.path)
+    found = await in_thread(peak_groups, analysis, module, color)
+    if found is None:
+        raise InvalidParams(f"nothing is ever live in memory space {color}")
+    return RawJson(peak_groups_data(found))
+
+
+async def values(arguments: Arguments) -> RawJson:
+    """Return some values of a set by their rows, in the order given."""
+    rows = arguments.need("values", list)
+    dump_set, analysis = await arguments.analysed()
+    count = len(analysis.dump.values)
+    if not all(type(row) is int and 0 <= row < count for row in rows):
+        raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
+    module = await dump_set.module_for(dump_set.path)
+    convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
+    entries = await in_thread(lambda: [*live_entries(analysis.dump, module, np.array(rows, np.int64))])
+    return RawJson([_value(entry, analysis.dump, convert) for entry in entries])
+
+
 def _overview(
     one: Overview, dump: DumpSet, uri: str, files: list[contract.SetFile], convert: Converter
 ) -> contract.Overview:
@@ -91,6 +118,7 @@ def _overview(
         "uri": uri,
         "module": one.module,
         "incomplete": "; ".join(reasons(one.warrants.gaps)),
+        "gap": gap_word(one.warrants),
         "files": files,
         "spaces": [_space(space, one.capacity, dump, convert) for space in one.spaces],
         "printedPeak": {**peak, "location": _location(convert, place) if place else None} if peak else None,
@@ -118,6 +146,7 @@ def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> contract.ValueE
         "shape": one.shape,
         "opName": one.op_name,
         "source": call_text(one.frame) if one.frame else "",
+        "sourceLine": source_line_data(one.frame),
         "location": _value_location(dump, one.value, convert),
     }
 
@@ -217,6 +246,7 @@ def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]], given: Capa
         "uri": _first(files),
         "module": one.summary.module,
         "incomplete": "; ".join(reasons(one.summary.warrants.gaps)),
+        "gap": gap_word(one.summary.warrants),
         "spaces": [space_data(space, given, one.summary.capacity) for space in one.summary.spaces],
         "files": files,
     }

@@ -55,9 +55,9 @@ def bytes_by_op(dump: DumpSet, step: int, color: int) -> BytesByOp:
     found = {name: _op_name_and_opcode(dump, name) for name in {names[value] for value, _ in rows}}
     kinds, allocations = allocation_kinds(dump), dump.values.allocation
     return BytesByOp(
-        _tree(rows, lambda value: op_name_path(found[names[value]][0])),
-        _tree(rows, lambda value: (found[names[value]][1],)),
-        _tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
+        bytes_tree(rows, lambda value: op_name_path(found[names[value]][0])),
+        bytes_tree(rows, lambda value: (found[names[value]][1],)),
+        bytes_tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
     )
 
 
@@ -68,7 +68,9 @@ def _op_name_and_opcode(dump: DumpSet, name: int) -> tuple[str | None, str | Non
 
 # ---------------------------------------------------------------- paths
 
-_MAX_DEPTH: Final = 64
+MAX_DEPTH: Final = 64
+"""Maximum number of parts of a path."""
+
 _OPENING: Final = "([{"
 _CLOSING: Final = ")]}"
 
@@ -93,7 +95,7 @@ def op_name_path(op_name: str | None) -> tuple[str | None, ...]:
         # An unclosed bracket does not nest.
         parts = op_name.split("/")
     parts = [part for part in parts if part] or [op_name]
-    return (*parts[: _MAX_DEPTH - 1], "/".join(parts[_MAX_DEPTH - 1 :])) if len(parts) > _MAX_DEPTH else tuple(parts)
+    return (*parts[: MAX_DEPTH - 1], "/".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
 
 
 # ---------------------------------------------------------------- trees
@@ -122,7 +124,8 @@ class _NodeBuilder:
         )
 
 
-def _tree(rows: list[tuple[int, int]], path: Callable[[int], tuple[str | None, ...]]) -> BytesNode:
+def bytes_tree(rows: list[tuple[int, int]], path: Callable[[int], tuple[str | None, ...]]) -> BytesNode:
+    """Return values with their bytes, largest first, as a tree by their paths."""
     root = _NodeBuilder()
     for value, size_bytes in rows:
         builder = root

@@ -48,20 +48,24 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
         rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
     header = headers("", "size", "share", "source line", text=("", "source line"))
     table = Table(header, tuple(rows), has_text_header=False, indent=2)
-    lost = (
+    total = bounded_size(lines.size_bytes, one.space.live_bound)
+    title = f"{capitalized(space_of(report, one))} peak by source line: {total}{suffix(warrant)}"
+    return (Section(title, (table, *((unresolved_text(lines),) if lines.unresolved_bytes else ()))),)
+
+
+def unresolved_text(lines: LineReport) -> str:
+    """How many bytes have a source line that the files do not contain."""
+    return (
         f"{human(lines.unresolved_bytes)} have a source line that only the HLO module contains, and that file is "
         "missing or lacks the line."
     )
-    total = bounded_size(lines.size_bytes, one.space.live_bound)
-    title = f"{capitalized(space_of(report, one))} peak by source line: {total}{suffix(warrant)}"
-    return (Section(title, (table, *((lost,) if lines.unresolved_bytes else ()))),)
 
 
 def _line_rows(
     report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
 ) -> Iterator[tuple[Text, ...]]:
     bound = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
-    where = _call(line.frame, frame_text(line.frame)) if line.frame else (_without_source(lines, bound),)
+    where = _call(line.frame, frame_text(line.frame)) if line.frame else (without_source(lines, bound),)
     count = bounded(counted(len(line.values), "value"), bound) if line.frame else ""
     bar = Bar(line.size_bytes, lines.size_bytes)
     yield (
@@ -79,7 +83,7 @@ def _line_rows(
         yield "", "", "", f"  and {counted(len(line.stacks) - stacks, 'more call stack')}"
 
 
-def _without_source(lines: LineReport, bound: Bound) -> str:
+def without_source(lines: LineReport, bound: Bound) -> str:
     """What has no source line: ``(no source: 4 parameter buffers 2.10 GiB, 1 constant buffer 512 B)``."""
     kinds = lines.without_source
     if bound is not Bound.EXACT or not kinds:

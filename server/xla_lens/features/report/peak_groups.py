@@ -1,0 +1,133 @@
+"""What is live at the peak of a memory space as trees: by source line, and by the path of the parameter.
+
+Below a line, like values form one group: those of the same shape whose op_names differ only in the numbers of layers.
+Each byte counts for the value that owns it, as in reports, so that the groups of a level add up to the one above.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from xla_lens.features.report.facts import LineReport, report
+from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.model.advice.rules.facts import folded
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.bytes_by_line import LineBytes
+from xla_lens.model.attribution.bytes_by_op import MAX_DEPTH, BytesNode, bytes_tree
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import live_in_space
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Warrants
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class LikeValues:
+    """Values of one source line and one shape, by size: rows of `DumpSet.values`. `shape` has no layout, and `op_name`
+    has ``*`` in place of the numbers of layers.
+    """
+
+    shape: str
+    op_name: str | None
+    size_bytes: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineAtPeak:
+    """A source line with its groups of like values, by size."""
+
+    line: LineBytes
+    groups: tuple[LikeValues, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeakGroups:
+    """What is live at the peak of a memory space.
+
+    `by_line` is None if the dump is too incomplete to attribute bytes to lines; `lines` are then empty. `values` are
+    all values by size.
+    """
+
+    by_line: LineReport | None
+    lines: tuple[LineAtPeak, ...]
+    parameters: BytesNode
+    values: tuple[int, ...]
+    warrants: Warrants
+
+
+def peak_groups(analysis: Analysis, module: HloModule | None, color: int) -> PeakGroups | None:
+    """Return what is live at the peak of a memory space, None if nothing is ever live there."""
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})), module)
+    one = next((one for one in made.spaces if one.space.color == color), None)
+    if one is None or one.space.peak_step is None:
+        return None
+    dump, step = analysis.dump, one.space.peak_step
+    values, sizes = owned_bytes(dump, step, color)
+    owned = dict(zip(values.tolist(), sizes.tolist(), strict=True))
+    return PeakGroups(
+        by_line=one.lines,
+        lines=tuple(_line(dump, module, line, owned) for line in one.lines.lines) if one.lines else (),
+        parameters=_parameters(dump, owned),
+        values=tuple(live_in_space(dump, step, color).tolist()),
+        warrants=made.warrants,
+    )
+
+
+def _line(dump: DumpSet, module: HloModule | None, line: LineBytes, owned: Mapping[int, int]) -> LineAtPeak:
+    names = dump.values.name[list(line.values)].tolist()
+    found = origins(dump, module, names)
+    members: dict[tuple[str, str | None], list[int]] = {}
+    for value, name in zip(line.values, names, strict=True):
+        key = _shape(dump, value), folded(found[name].op_name)
+        members.setdefault(key, []).append(value)
+    groups = (
+        LikeValues(shape, op_name, sum(owned[value] for value in values), tuple(values))
+        for (shape, op_name), values in members.items()
+    )
+    return LineAtPeak(line, tuple(sorted(groups, key=lambda group: -group.size_bytes)))
+
+
+def _shape(dump: DumpSet, value: int) -> str:
+    return _LAYOUT.sub("", (dump.shape(value) or b"").decode("utf-8", "replace"))
+
+
+_LAYOUT: Final = re.compile(r"\{[^{}]*\}")
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _parameters(dump: DumpSet, owned: Mapping[int, int]) -> BytesNode:
+    """The parameters among some values, by their paths."""
+    op_names: dict[int, str | None] = {}
+    for value in _in_parameter_allocations(dump, np.array([*owned], np.int64)):
+        instruction = dump.instruction(int(dump.values.name[value]))
+        if instruction and instruction.opcode == b"parameter" and owned[value]:
+            op_names[value] = instruction.op_name
+    rows = sorted(((value, owned[value]) for value in op_names), key=lambda row: (-row[1], row[0]))
+    return bytes_tree(rows, lambda value: parameter_path(op_names[value]))
+
+
+def _in_parameter_allocations(dump: DumpSet, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+    is_parameter = dump.allocations.kind & int(Kind.PARAMETER) != 0
+    found: list[int] = values[is_parameter[dump.values.allocation[values]]].tolist()
+    return found
+
+
+def parameter_path(op_name: str | None) -> tuple[str | None, ...]:
+    """Return the parts of a parameter's op_name, which JAX makes from its path in the arguments: ``state``, ``[1]``,
+    ``['layers']`` and ``['w_down']`` of ``state[1]['layers']['w_down']``. The single part None without an op_name.
+    """
+    if not op_name:
+        return (None,)
+    parts = _PART.findall(op_name)
+    return (*parts[: MAX_DEPTH - 1], "".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
+
+
+_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*\]|[./]?[^.\[/]+|.", re.DOTALL)

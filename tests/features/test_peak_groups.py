@@ -1,0 +1,171 @@
+"""What is live at a peak, by source line and by parameter path."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from samples import (
+    SEED,
+    SHARED_DUMPS,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    damaged,
+    facts,
+    module_of,
+    needs_shared_dumps,
+    on_all_dumps,
+)
+from xla_lens.features.report.peak_groups import PeakGroups, parameter_path, peak_groups
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.bytes_by_op import BytesNode
+from xla_lens.render.contract import ValueGroup
+from xla_lens.render.peak_groups import peak_groups_data
+
+
+def _rows(groups: list[ValueGroup], indent: str = "") -> Iterator[str]:
+    for group in groups:
+        yield f"{indent}{group['sizeBytes']} {group['count']} {group['label']} {group['detail']}".rstrip()
+        yield from _rows(group["groups"], indent + "  ")
+
+
+def test_lines_have_groups_of_like_values() -> None:
+    found = peak_groups(analysis_of(SPLIT), module_of(SPLIT), 0)
+    assert found
+    made = peak_groups_data(found)
+    assert (
+        "\n".join(_rows(made["lines"][:3]))
+        == """\
+2014212 5 (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
+  1605632 1 f32[784,512] params[*][*]
+  401408 1 f32[128,784] x
+  5120 1 f32[128,10] y
+  2048 1 f32[512] params[*][*]
+  4 1 f32[]
+1607680 2 /home/user/programs/programs.py:50 mlp_apply
+  1605632 1 f32[784,512] jit(train_step)/transpose(jvp())/transpose
+  2048 1 f32[512] jit(train_step)/transpose(jvp())/reduce_sum
+535592 4 /home/user/programs/programs.py:59 mlp_train.<locals>.train_step.<locals>.<lambda>
+  524288 1 f32[512,256] jit(train_step)/sub
+  10240 1 f32[256,10] jit(train_step)/sub
+  1024 1 f32[256] jit(train_step)/sub
+  40 1 f32[10] jit(train_step)/sub"""
+    )
+    assert made["lines"][1]["sourceLine"] == {"path": "/home/user/programs/programs.py", "line": 50}
+    assert (
+        "\n".join(_rows(made["parameters"]))
+        == """\
+1607680 2 params[0]
+  1605632 1 [0]
+  2048 1 [1]
+401408 1 x
+5120 1 y"""
+    )
+    assert len(made["values"]) == 13
+
+
+@needs_shared_dumps
+def test_layers_and_parameters_of_a_scanned_llama() -> None:
+    path = next(SHARED_DUMPS.glob("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt"))
+    found = peak_groups(analysis_of(path), module_of(path), 0)
+    assert found
+    made = peak_groups_data(found)
+    # The residuals that the forward pass of `lax.scan` saves.
+    first = made["lines"][0]
+    assert (first["label"].rpartition("/")[2], first["count"]) == ("big_programs.py:41", 16)
+    assert (first["groups"][0]["label"], first["groups"][0]["count"]) == ("bf16[32,64,2048,1792]", 2)
+    assert first["groups"][0]["sizeBytes"] == 2 * 2 * 32 * 64 * 2048 * 1792
+    state, batch = made["parameters"]
+    assert (state["label"], state["count"], batch["label"]) == ("state", 35, "batch")
+    # The optimizer keeps two copies of the parameters in f32, which are twice as large as in bf16.
+    sizes = {group["label"]: group["sizeBytes"] for group in state["groups"]}
+    assert sizes["[1]"] == sizes["[2]"]
+    layers = state["groups"][0]["groups"][0]
+    assert (layers["label"], layers["groups"][0]["label"]) == ("['layers']", "['w_down']")
+    assert layers["groups"][0]["sizeBytes"] == 4 * 32 * 1792 * 512
+
+
+def _check_tree(node: BytesNode, seen: set[int]) -> None:
+    assert node.size_bytes == node.own_bytes + sum(child.size_bytes for child in node.children)
+    assert node.count == len(node.values) + sum(child.count for child in node.children)
+    assert not seen.intersection(node.values)
+    seen.update(node.values)
+    for child in node.children:
+        _check_tree(child, seen)
+
+
+def _check_groups(found: PeakGroups, peak_bytes: int) -> None:
+    assert found.by_line
+    assert sum(line.line.size_bytes for line in found.lines) == found.by_line.size_bytes == peak_bytes
+    for line in found.lines:
+        assert sum(group.size_bytes for group in line.groups) == line.line.size_bytes
+        assert sorted(value for group in line.groups for value in group.values) == sorted(line.line.values)
+    every = [value for line in found.lines for value in line.line.values]
+    assert len(set(every)) == len(every)
+    parameters: set[int] = set()
+    _check_tree(found.parameters, parameters)
+    assert set(every) <= set(found.values)
+    assert parameters <= set(every)
+
+
+def _check(analysis: Analysis) -> list[int]:
+    """Return the sum of the lines of each memory space, after a check of each level."""
+    sums = []
+    for space in analysis.memory.spaces:
+        found = peak_groups(analysis, None, space.color)
+        assert (found is None) == (space.peak_step is None)
+        if found:
+            _check_groups(found, space.peak_live_bytes)
+        sums.append(sum(line.line.size_bytes for line in found.lines) if found else 0)
+    return sums
+
+
+@on_all_dumps(_check)
+def test_groups_add_up_to_the_peak_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
+    expected = {
+        fact["file"]: [space.get("peak_live_bytes") or 0 for space in fact["memory_spaces"]]
+        for fact in facts(SHARED_DUMPS)
+    }
+    assert dict(of_all_dumps) == expected
+
+
+@pytest.mark.parametrize("path", [SEED, SPLIT, TPU], ids=lambda path: path.parent.name)
+def test_groups_add_up_to_the_peak(path: Any) -> None:
+    assert sum(_check(analysis_of(path)))
+
+
+def test_damaged_dumps_have_groups_with_bounds() -> None:
+    bounds = set()
+    for number, (_, text) in enumerate(damaged(SEED.read_bytes())):
+        if number % 7:
+            continue
+        analysis = analysis_of_text(text.decode("utf-8", "replace"))
+        for space in analysis.memory.spaces:
+            if found := peak_groups(analysis, None, space.color):
+                bounds |= {(line["sourceLine"] is None, line["bound"]) for line in peak_groups_data(found)["lines"]}
+    # What has no source line because the dump is cut off may have one.
+    assert bounds == {(False, "at_least"), (True, "unknown")}
+
+
+def test_parts_of_parameter_paths() -> None:
+    for op_name, expected in {
+        "state[1]['layers']['w_down']": ("state", "[1]", "['layers']", "['w_down']"),
+        "state.params['a.b/c[0]']": ("state", ".params", "['a.b/c[0]']"),
+        "args[0].mu": ("args", "[0]", ".mu"),
+        "XLA_Args": ("XLA_Args",),
+        "a/b": ("a", "/b"),
+        "": (None,),
+    }.items():
+        assert parameter_path(op_name) == expected
+    assert parameter_path(None) == (None,)
+
+
+@given(st.text(alphabet="ab[]'./\n", min_size=1, max_size=300))
+def test_parts_of_a_path_join_to_the_path(op_name: str) -> None:
+    parts = parameter_path(op_name)
+    assert "".join(part or "" for part in parts) == op_name
+    assert len(parts) <= 64
