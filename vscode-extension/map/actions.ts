@@ -3,6 +3,7 @@
 import type { MessageFromMap } from "../shared/messages";
 import type { WhatIsAt } from "../shared/protocol";
 import { NONE, nextChange } from "./model";
+import type { Picked } from "./picked";
 import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
 import { INITIAL, type State } from "./state";
@@ -16,6 +17,12 @@ export interface Actions {
   moveToPeak(): void;
   /** Selects a value, brings it into view, and moves the cursor to a step at which it is live. */
   select(value: number): void;
+  /** Makes the values of a group stand out, or those of all groups again. */
+  pick(picked: Picked): void;
+  /** Hides all colors but one, or shows all again. */
+  solo(category: string): void;
+  /** Hides or shows a color. */
+  toggle(category: string): void;
   /** Selects the next or the previous value in the list of live values. */
   moveInList(direction: 1 | -1): void;
   /** Selects the next or the previous match of the search. */
@@ -23,6 +30,14 @@ export interface Actions {
   goToValue(value: number): void;
   goToStep(step: number): void;
   goToAllocation(allocation: number): void;
+  /** Goes to the instruction of a value in the HLO module. */
+  goToInstruction(value: number): void;
+  /** Opens a source line, as the map names it. */
+  openSource(source: string): void;
+  /** Marks an allocation. */
+  mark(allocation: number): void;
+  /** Clears the selection, or else the picked group. */
+  clear(): void;
   showSteps(steps: Range): void;
   showBytes(bytes: Range): void;
   zoomSteps(factor: number, at?: number): void;
@@ -61,12 +76,31 @@ export function actionsOn(
         return;
       }
       const { model, layout, space } = scene();
+      if (layout.foldable.has(model.allocation[value]!)) change({ isFolded: false });
       if (model.color[value] !== NONE && model.color[value] !== space.color) {
         change({ color: model.color[value]!, allocation: NONE, bytes: null });
       } else if (layout.boxOf[value] === NONE) change({ allocation: NONE, bytes: null });
       const [start, end] = [model.start[value]!, model.end[value]!];
       const step = model.isPlaced[value] ? Math.max(start, Math.min(end, scene().step)) : scene().step;
       change({ selected: value, step, ...revealBox(scene(), value) });
+    },
+    pick(picked) {
+      const before = scene().state.picked;
+      const isSame = before?.by === picked.by && before.name === picked.name;
+      change({ picked: isSame ? null : picked, selected: NONE, marked: NONE });
+    },
+    solo(category) {
+      const others = scene()
+        .coloring.categories.map(({ name }) => name)
+        .filter((name) => name !== category);
+      const { hidden } = scene().state;
+      const isSolo = others.every((name) => hidden.includes(name)) && !hidden.includes(category);
+      change({ hidden: isSolo ? [] : others });
+    },
+    toggle(category) {
+      const { hidden } = scene().state;
+      const isHidden = hidden.includes(category);
+      change({ hidden: isHidden ? hidden.filter((name) => name !== category) : [...hidden, category] });
     },
     moveInList(direction) {
       const { values } = scene().live;
@@ -88,6 +122,15 @@ export function actionsOn(
     goToStep(step) {
       actions.setStep(step);
       post({ type: "goTo", target: { step: scene().step } });
+    },
+    mark: (allocation) => change({ marked: allocation, selected: NONE }),
+    clear() {
+      const { selected, marked } = scene().state;
+      change(selected === NONE && marked === NONE ? { picked: null } : { selected: NONE, marked: NONE });
+    },
+    goToInstruction: (value) => post({ type: "goToInstruction", value }),
+    openSource(source) {
+      if (source) post({ type: "openSource", source });
     },
     goToAllocation(allocation) {
       if (allocation === NONE) return;

@@ -1,9 +1,10 @@
 /**
- * The colors of rectangles. Each of the most frequent names of an attribute has a color of its own. The others share one,
- * since people cannot distinguish more than about eight. Padding has a scale from light to dark instead.
+ * The colors of rectangles. Each of the largest groups of values has a color of its own. The others share one, since people
+ * cannot distinguish more than about eight. Padding has a scale from light to dark instead.
  */
 
-import type { Layout } from "./layout";
+import type { MapSpace } from "../shared/protocol";
+import { liveAt } from "./live";
 import { type Model, NONE, stringAt } from "./model";
 
 export type ColorBy = "kind" | "opName" | "source" | "padding";
@@ -17,6 +18,7 @@ export interface Category {
 export type Color = { palette: number } | { scale: number } | "other" | "unknown";
 
 export interface Coloring {
+  by: ColorBy;
   categories: Category[];
   /** The category of each value, as an index of `categories`. */
   of: Uint8Array;
@@ -25,6 +27,9 @@ export interface Coloring {
 /** The number of colors in the palette and in the scale of every theme. */
 export const PALETTE_LENGTH = 8;
 export const SCALE_LENGTH = 6;
+
+/** The name of the category of values without a kind, op_name, source or padding. */
+export const UNKNOWN = "unknown";
 
 const KINDS = ["temp", "parameter", "output", "constant", "thread-local"];
 /** Shares of padding, each up to that before it. */
@@ -37,11 +42,14 @@ const PADDED: [moreThan: number, name: string][] = [
   [-1, "no padding"],
 ];
 
-export function coloringBy(model: Model, layout: Layout, by: ColorBy): Coloring {
-  if (by === "padding") return byPadding(model);
-  if (by === "kind") return byName(model, layout, (value) => stringAt(model, model.map.values.kind[value]), KINDS);
+export function coloringBy(model: Model, space: MapSpace, by: ColorBy): Coloring {
+  return by === "padding" ? byPadding(model) : byName(model, space, by);
+}
+
+/** A function that returns the name of a value's group, empty if it has none. */
+export function groupNames(model: Model, by: Exclude<ColorBy, "padding">): (value: number) => string {
   const names = new Map<number, string>();
-  return byName(model, layout, (value) => {
+  return (value) => {
     const number = model.map.values[by][value] ?? NONE;
     let name = names.get(number);
     if (name === undefined) {
@@ -50,7 +58,7 @@ export function coloringBy(model: Model, layout: Layout, by: ColorBy): Coloring 
       names.set(number, name);
     }
     return name;
-  });
+  };
 }
 
 /**
@@ -74,30 +82,49 @@ function byPadding(model: Model): Coloring {
     name,
     color: { scale: SCALE_LENGTH - 1 - index },
   }));
-  return { categories: [...categories, { name: "unknown", color: "unknown" }], of };
+  return { by: "padding", categories: [...categories, { name: UNKNOWN, color: "unknown" }], of };
 }
 
-/** Colors values by name, starting with the names that cover the largest area. `known` names have fixed colors. */
-function byName(model: Model, layout: Layout, nameOf: (value: number) => string, known: string[] = []): Coloring {
-  const { boxes } = layout;
+/** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
+function byName(model: Model, space: MapSpace, by: Exclude<ColorBy, "padding">): Coloring {
+  const nameOf = groupNames(model, by);
+  const weights = weightsIn(model, space);
   const weight = new Map<string, number>();
-  boxes.value.forEach((value, box) => {
-    const area = (boxes.high[box]! - boxes.low[box]!) * (boxes.right[box]! - boxes.left[box]!);
-    weight.set(nameOf(value), (weight.get(nameOf(value)) ?? 0) + area);
-  });
+  for (const [value, share] of weights) weight.set(nameOf(value), (weight.get(nameOf(value)) ?? 0) + share);
   const names = [...weight.keys()].filter((name) => name !== "");
   names.sort((a, b) => weight.get(b)! - weight.get(a)! || (a < b ? -1 : 1));
-  const fixed = new Map(known.map((name, index) => [name, index]));
+  const fixed = new Map(by === "kind" ? KINDS.map((name, index) => [name, index]) : []);
   const named = names.slice(0, PALETTE_LENGTH);
   const categories: Category[] = named.map((name, index) => ({ name, color: { palette: fixed.get(name) ?? index } }));
-  const others = names.length > named.length ? `${names.length - named.length} others` : "";
   const number = new Map(named.map((name, index) => [name, index]));
-  if (others) categories.push({ name: others, color: "other" });
-  const unknown = categories.push({ name: "unknown", color: "unknown" }) - 1;
+  const others = names.length - named.length;
+  const other = others ? categories.push({ name: `${others} others`, color: "other" }) - 1 : NONE;
+  const unknown = categories.push({ name: UNKNOWN, color: "unknown" }) - 1;
   const of = Uint8Array.from(model.size, (_, value) => {
     const name = nameOf(value);
-    return number.get(name) ?? (name === "" ? unknown : Math.min(named.length, unknown));
+    return number.get(name) ?? (name !== "" && other >= 0 ? other : unknown);
   });
-  if (!weight.has("")) categories.pop();
-  return { categories, of };
+  return { by, categories, of };
+}
+
+/**
+ * The weight of each value of a memory space: its share of the peak plus its share of the area of all rectangles. Both
+ * count, so that a line that holds the peak and a line that fills the picture both get a color.
+ */
+function weightsIn(model: Model, space: MapSpace): Map<number, number> {
+  const areas = new Map<number, number>();
+  let whole = 0;
+  for (let value = 0; value < model.count; value++) {
+    if (model.color[value] !== space.color || !(model.size[value]! > 0)) continue;
+    // A value without a live range weighs only where no value has one.
+    const steps = model.isPlaced[value] ? model.end[value]! - model.start[value]! + 1 : 1e-6;
+    areas.set(value, model.size[value]! * steps);
+    whole += model.size[value]! * steps;
+  }
+  const live = liveAt(model, space.color, space.peakStep);
+  const weights = new Map([...areas].map(([value, area]) => [value, area / whole]));
+  live.values.forEach((value, index) => {
+    weights.set(value, (weights.get(value) ?? 0) + live.ownedBytes[index]! / Math.max(1, space.peakLiveBytes));
+  });
+  return weights;
 }

@@ -7,6 +7,9 @@ export interface Column {
   min: number;
   max: number;
   last: number;
+  /** The indices of the maximum and of the last value. */
+  maxAt: number;
+  lastAt: number;
 }
 
 /**
@@ -17,19 +20,20 @@ export function columnsOf(steps: number[], bytes: number[], left: number, right:
   const scale = width / (right - left);
   let index = bisectRight(steps, left + 0.5);
   let current = bytes[index - 1] ?? 0;
-  const columns: Column[] = [{ x: 0, min: current, max: current, last: current }];
+  const at = () => ({ min: current, max: current, last: current, maxAt: index - 1, lastAt: index - 1 });
+  const columns: Column[] = [{ x: 0, ...at() }];
   for (; index < steps.length && steps[index]! - 0.5 < right; index++) {
     const x = Math.floor((steps[index]! - 0.5 - left) * scale);
     let column = columns.at(-1)!;
     if (column.x !== x) {
-      column = { x, min: current, max: current, last: current };
+      column = { x, ...at() };
       columns.push(column);
     }
     current = bytes[index]!;
     column.min = Math.min(column.min, current);
-    column.max = Math.max(column.max, current);
-    column.last = current;
+    if (current > column.max) [column.max, column.maxAt] = [current, index];
+    [column.last, column.lastAt] = [current, index];
   }
-  columns.push({ x: width, min: current, max: current, last: current });
+  columns.push({ x: width, ...at() });
   return columns;
 }

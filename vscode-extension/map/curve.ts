@@ -1,4 +1,4 @@
-/** The upper plot: the live bytes of a memory space over the schedule, its reserved bytes, and both peaks. */
+/** The upper plot: the live bytes of a memory space over the schedule by color, its reserved bytes, and both peaks. */
 
 import { grouped, human } from "../shared/numbers";
 import { peakText, reservedText } from "../shared/spaces";
@@ -7,13 +7,18 @@ import { type Label, placeLabels } from "./labels";
 import { liveBytesAt } from "./model";
 import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import type { Scene } from "./scene";
-import type { Theme } from "./theme";
+import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
 /** The reserved bytes are included by default if they are at most this multiple of the peak. */
 const MAX_RESERVED = 2;
 /** Room for labels above the highest point. */
 const HEADROOM = 1.12;
+
+/** Whether the y axis includes the device's capacity: unless it is far above the peak. */
+function includesLimit({ state, space }: Scene): boolean {
+  return !!space.capacity && !state.curveTop && space.capacity.sizeBytes <= MAX_RESERVED * space.peakLiveBytes;
+}
 
 /** Whether the y axis includes the reserved bytes, by choice or because they are close to the peak. */
 export function includesReserved({ state, space }: Scene): boolean {
@@ -25,19 +30,24 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
   const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
   const mostInView = columns.reduce((most, { max }) => Math.max(most, max), 0);
-  const most = includesReserved(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
+  const included = includesReserved(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
+  const most = includesLimit(scene) ? Math.max(space.capacity!.sizeBytes, included) : included;
   const x = stepScale(plot, steps);
   const y = byteScale(plot, [0, Math.max(1, most) * HEADROOM]);
   drawAxes(plot, x, y);
-  drawArea(plot, columns, theme, y);
+  drawArea(plot, columns, scene, theme, y);
   drawMarks(plot, scene, theme, x, y);
 }
 
-function drawArea(plot: Plot, columns: Column[], theme: Theme, y: Scale): void {
-  const { context, width, height, ratio } = plot;
+/** Share of background in the area under the curve, and in that of colors that are not picked. */
+/** The width of the stripes above the device's capacity, in CSS pixels. */
+const STRIPE = 3;
+const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
+
+function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: Scale): void {
+  const { context, ratio } = plot;
+  drawStack(plot, scene, theme, y);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = theme.background;
-  context.fillRect(0, 0, width, height);
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
   for (const [number, { x, min, max, last }] of columns.entries()) {
@@ -45,15 +55,53 @@ function drawArea(plot: Plot, columns: Column[], theme: Theme, y: Scale): void {
     if (min !== max) for (const bytes of [min, max]) line.lineTo(x, y(bytes));
     line.lineTo(x, y(last));
   }
-  const area = new Path2D(line);
-  area.lineTo(width, height);
-  area.lineTo(0, height);
-  context.fillStyle = theme.liveArea;
-  context.fill(area);
   context.strokeStyle = theme.live;
-  context.lineWidth = 1.5;
+  context.lineWidth = 1;
   context.lineJoin = "bevel";
   context.stroke(line);
+}
+
+/** Draws the live bytes of each color above each other, pixel by pixel, each column at its highest step. */
+function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme, y: Scale): void {
+  const { stack, coloring, state, steps, space } = scene;
+  const { width, height } = canvas;
+  const background = rgb(theme.background);
+  const isPicked = (name: string) => state.picked?.by !== coloring.by || state.picked.name === name;
+  const shown = coloring.categories.flatMap(({ name, color }, category) => {
+    if (state.hidden.includes(name)) return [];
+    const share = isPicked(name) ? AREA_SHARE : FAINT_SHARE;
+    return [{ bytes: stack.bytes[category]!, color: pixel(mixed(rgb(cssColor(theme, color)), background, share)) }];
+  });
+  const pixels = new Uint32Array(width * height).fill(pixel(background));
+  // Stripes, since color alone does not tell everyone what exceeds the device.
+  const limit = space.capacity ? Math.round(y(space.capacity.sizeBytes) * ratio) : -1;
+  const [over, stripe] = [pixel(rgb(theme.over)), Math.max(2, Math.round(STRIPE * ratio))];
+  const perByte = (y(0) - y(1)) * ratio || 0;
+  const bottom = Math.round(y(0) * ratio);
+  const fill = (at: number, from: number, to: number) => {
+    let [sum, low] = [0, bottom];
+    for (const { bytes, color } of shown) {
+      sum += bytes[at] ?? 0;
+      const high = Math.max(0, bottom - Math.round(sum * perByte));
+      for (let row = high * width; row < low * width; row += width) {
+        for (let column = from; column < to; column++) pixels[row + column] = color;
+      }
+      low = Math.min(low, high);
+    }
+    for (let row = low; row < limit; row++) {
+      for (let column = from; column < to; column++) {
+        if ((row + column) % (2 * stripe) < stripe) pixels[row * width + column] = over;
+      }
+    }
+  };
+  const columns = columnsOf(stack.steps, stack.totals, ...steps, width);
+  for (const [index, { x, maxAt, lastAt }] of columns.entries()) {
+    const next = columns[index + 1]?.x ?? width;
+    fill(maxAt, x, Math.min(x + 1, width));
+    fill(lastAt, x + 1, next);
+  }
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
 }
 
 function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): void {
@@ -86,6 +134,12 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     line("reserve", 0, reserve, width, reserve);
     gutter(plot, Math.max(6, reserve), reserved);
   } else gutter(plot, 6, `↑ ${reserved}`);
+  const limit = space.capacity ? y(space.capacity.sizeBytes) : -1;
+  if (space.capacity && limit >= 0) {
+    line(space.peakLiveBytes > space.capacity.sizeBytes ? "limit over" : "limit", 0, limit, width, limit);
+    const isNear = Math.abs(limit - Math.max(6, reserve)) < 2 * LINE_HEIGHT;
+    gutter(plot, isNear ? Math.max(6, reserve) + 2 * LINE_HEIGHT : limit, `limit ${human(space.capacity.sizeBytes)}`);
+  } else if (space.capacity) gutter(plot, 6 + 2 * LINE_HEIGHT, `↑ limit ${human(space.capacity.sizeBytes)}`);
   const printed = model.map.printedPeak;
   const isBoth = printed?.step === space.peakStep && printed.bytes === null;
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
@@ -106,7 +160,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
   }
   if (isIn(step)) line("cursor", x(step), 0, x(step), height);
-  for (const placed of placeLabels(labels, width, height, LINE_HEIGHT, [reserve])) {
+  for (const placed of placeLabels(labels, width, height, LINE_HEIGHT, [reserve, limit])) {
     const name = labels.find(({ text }) => text === placed.text)!.name;
     marks
       .append("text")

@@ -1,28 +1,35 @@
 /** The facts that tooltips show about values, steps and allocations. */
 
-import { exact, grouped, human, percent } from "../shared/numbers";
+import { counted, exact, grouped, human, percent } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { bounded, shareOfPeak } from "../shared/spaces";
+import { bounded, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { UNKNOWN } from "./coloring";
+import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, stringAt, valueString } from "./model";
+import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
+
+const MAX_SHARERS = 3;
 
 export type Fact = [name: string, text: string];
 
 /** The facts of a value, without unknown ones. */
 export function factsOf(scene: Scene, value: number): Fact[] {
-  const { model, space } = scene;
+  const { model } = scene;
+  const space = model.map.spaces.find(({ color }) => color === model.color[value]) ?? scene.space;
   const allocation = model.allocation[value]!;
   const isAtPeak = isLive(model, value, space.peakStep);
   const facts: Fact[] = [
     ["size", model.size[value]! >= 0 ? exact(model.size[value]!) : ""],
+    [`share of the ${space.name} peak`, isAtPeak ? shareOfPeak(model.size[value]!, space) || "live" : "not live there"],
+    ["source", valueString(model, "source", value)],
+    ["op_name", valueString(model, "opName", value)],
+    ["live", liveText(model, value)],
     ["shape", valueString(model, "shape", value)],
     ["padding", paddingText(model, value)],
-    ["live", liveText(model, value)],
-    ["at the peak", isAtPeak ? shareOfPeak(model.size[value]!, space) || "live" : "not live"],
     ["allocation", allocation >= 0 ? allocationText(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
-    ["op_name", valueString(model, "opName", value)],
-    ["source", valueString(model, "source", value)],
+    ["shares its bytes", sharersText(model, value)],
   ];
   return facts.filter(([, text]) => text !== "");
 }
@@ -31,6 +38,63 @@ export function paddingText(model: Model, value: number): string {
   const padding = model.map.values.paddingBytes[value] ?? NONE;
   if (padding < 0) return "";
   return padding ? `${human(padding)}, ${percent(padding, model.size[value]!)} of its bytes` : "none";
+}
+
+/** The other values on the same bytes: how many, and the nearest in time. */
+function sharersText(model: Model, value: number): string {
+  const { allocation, offset, size, start, end, isPlaced } = model;
+  if (!isPlaced[value]) return "";
+  const [low, high] = [offset[value]!, offset[value]! + size[value]!];
+  const found: number[] = [];
+  for (let other = 0; other < model.count; other++) {
+    if (allocation[other] !== allocation[value] || other === value || !isPlaced[other]) continue;
+    if (offset[other]! < high && offset[other]! + size[other]! > low) found.push(other);
+  }
+  if (!found.length) return "";
+  const distance = (other: number) => Math.max(start[other]! - end[value]!, start[value]! - end[other]!);
+  found.sort((a, b) => distance(a) - distance(b) || a - b);
+  const names = found.slice(0, MAX_SHARERS).map((other) => {
+    return `${valueString(model, "label", other)} (steps ${grouped(start[other]!)}–${grouped(end[other]!)})`;
+  });
+  const nearest = found.length > names.length ? "; the nearest" : "";
+  return `with ${counted(found.length, "other value")}${nearest}: ${names.join(", ")}`;
+}
+
+/** The facts of the matches of a search or of a picked group. */
+export function matchFacts(scene: Scene): Fact[] {
+  const { search, space, model, matchedBytes, coloring, emphasis } = scene;
+  const here = search.matches.filter((value) => model.color[value] === space.color);
+  const sizes = here.reduce((sum, value) => sum + model.size[value]!, 0);
+  const hidden = here.filter((value) => emphasis[value] === HIDDEN).length;
+  const facts: Fact[] = [
+    ["buffers", grouped(here.length)],
+    [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
+    [`at step ${grouped(scene.step)}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
+    ["sum of sizes", human(sizes)],
+    ["hidden", hidden ? `${grouped(hidden)} by ${coloring.by === "padding" ? "padding" : "color"} or size` : ""],
+  ];
+  return facts.filter(([, text]) => text !== "");
+}
+
+function liveMatches({ live, search }: Scene): number {
+  return live.values.reduce((sum, value, row) => sum + (search.isMatch[value] ? live.ownedBytes[row]! : 0), 0);
+}
+
+/** How much matches: `71 buffers, 1.08 TiB of the peak (76.4 %)`. */
+export function matchedText({ search, space, matchedBytes }: Scene): string {
+  const buffers = counted(search.matches.length, "buffer");
+  if (space.peakStep < 0) return `${buffers}, ${human(matchedBytes)}`;
+  const share = shareOfPeak(matchedBytes, space);
+  return `${buffers}, ${human(matchedBytes)} of the peak${share && ` (${share})`}`;
+}
+
+/** The source line of the selected value, or else of the picked group; empty if there is none. */
+export function sourceOf({ model, state }: Scene): string {
+  if (state.selected >= 0) return valueString(model, "source", state.selected);
+  const { picked } = state;
+  return picked?.by === "source" && picked.name !== UNKNOWN && model.map.strings.includes(picked.name)
+    ? picked.name
+    : "";
 }
 
 function isLive(model: Model, value: number, step: number): boolean {
@@ -61,6 +125,29 @@ export function stepFacts({ model, space, live, step: cursor }: Scene, step: num
 function stepShare(bytes: number, space: MapSpace): string {
   const share = shareOfPeak(bytes, space);
   return bounded(bytes, space.peakBound) + (share && `, ${share} of the peak`);
+}
+
+/** The facts of the peak of a space: where it is, and what it consists of. */
+export function peakFacts({ model, space, peak }: Scene): Fact[] {
+  const { capacity } = space;
+  const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
+  if (capacity && capacity.overBytes > 0)
+    limit.push(["over the limit", `${human(capacity.overBytes)} of the reserved bytes`]);
+  if (space.peakStep < 0) return [["reserved", reservedText(space)], ...limit];
+  const instruction = instructionAt(model, space.peakStep);
+  const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
+    const share = shareOfPeak(ownedBytes, space);
+    const ofLimit = capacity ? `, ${percent(ownedBytes, capacity.sizeBytes)} of the limit` : "";
+    return [stringAt(model, key) || "no kind", human(ownedBytes) + (share && `, ${share}`) + ofLimit];
+  });
+  return [
+    ["live", peakText(space) + (capacity ? `, ${percent(space.peakLiveBytes, capacity.sizeBytes)} of the limit` : "")],
+    ["step", grouped(space.peakStep) + (instruction ? ` (${instruction})` : "")],
+    ...byKind,
+    ["buffers", grouped(peak.values.length)],
+    ["reserved", reservedText(space)],
+    ...limit,
+  ];
 }
 
 /** The name of an allocation, and its size. */

@@ -53,7 +53,10 @@ function noHost(receive: (message: MessageToMap) => void): Host {
   );
   return {
     isEditor: false,
-    post: () => undefined,
+    post(message) {
+      // Without an editor, the path of a source line can only be copied.
+      if (message.type === "openSource") void navigator.clipboard?.writeText(message.source).catch(() => undefined);
+    },
     saved: () => fromHash(location.hash),
     save(_uri, saved) {
       const hash = toHash(saved);

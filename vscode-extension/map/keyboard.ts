@@ -1,6 +1,7 @@
 /** The keys of the page. Fields and tables handle letters and arrows themselves. */
 
 import type { Actions } from "./actions";
+import { sourceOf } from "./facts";
 import { NONE } from "./model";
 import type { Scene } from "./scene";
 
@@ -10,23 +11,28 @@ export const KEYS: [keys: string, what: string][] = [
   ["Home, End", "first or last step"],
   ["P", "real peak"],
   ["↑ ↓", "previous or next value in the list of live values"],
+  ["N", "next match, or next value of the picked color; with Shift, the previous one"],
   ["Enter", "go to the selected value in the editor; in the upper plot, to the step"],
   ["A", "go to the allocation of the selected value"],
+  ["L", "open the source line of the selected value or of the picked color"],
+  ["S, H", "show only the picked color, or all again; hide it"],
   ["+ −", "zoom the steps; with Alt, the bytes"],
   ["0", "show everything"],
   ["/", "search; Enter and Shift+Enter select the next and the previous match"],
-  ["Esc", "clear the selection"],
+  ["Esc", "clear the selection, then the picked color"],
   ["?", "show this list"],
 ];
 
 export const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
   ["Drag", "pan; with Shift, zoom to the frame"],
-  ["Click", "go to the value; beside rectangles, to the allocation; in the upper plot, select the step"],
-  ["Double click", "upper plot: go to the step in the editor; lower plot: show everything"],
+  ["Click", "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color"],
+  ["Double click", "go to the value, the allocation or the step in the editor; in the legend, to the source line"],
 ];
 
 interface OtherActions {
+  /** Scrolls to the selected value in the list of live values. */
+  revealInList(): void;
   search(): void;
   help(): void;
 }
@@ -81,10 +87,28 @@ function actionOf(
     case "a":
     case "A":
       return () => actions.goToAllocation(scene.model.allocation[scene.state.selected] ?? NONE);
+    case "n":
+    case "N":
+      return () => actions.moveToMatch(event.shiftKey ? -1 : 1);
+    case "l":
+    case "L":
+      return () => actions.openSource(sourceOf(scene));
+    case "s":
+    case "S":
+      return onCategory(scene, target, actions.solo);
+    case "h":
+    case "H":
+      return onCategory(scene, target, actions.toggle);
     case "ArrowUp":
-      return () => actions.moveInList(-1);
+      return () => {
+        actions.moveInList(-1);
+        others.revealInList();
+      };
     case "ArrowDown":
-      return () => actions.moveInList(1);
+      return () => {
+        actions.moveInList(1);
+        others.revealInList();
+      };
     case "+":
     case "=":
       return () => zoom(ZOOM);
@@ -97,15 +121,24 @@ function actionOf(
     case "?":
       return () => others.help();
     case "Escape":
-      return () => actions.change({ selected: NONE, marked: NONE });
+      return () => actions.clear();
     case "Enter":
       return onEnter(scene, actions, target);
   }
   return undefined;
 }
 
-/** The action of Enter; none on a button, which handles it itself. */
+/** An action on the color that has the focus in the legend, or else on the picked one. */
+function onCategory({ state }: Scene, target: HTMLElement, act: (category: string) => void): (() => void) | undefined {
+  const picked = state.picked?.by === state.colorBy ? state.picked.name : undefined;
+  const category = target.dataset.category ?? picked;
+  return category === undefined ? undefined : () => act(category);
+}
+
+/** The action of Enter; none on a button, which handles it itself, except in the list of live values. */
 function onEnter({ state, step }: Scene, actions: Actions, target: HTMLElement): (() => void) | undefined {
+  const listed = target.closest<HTMLElement>("[data-value]")?.dataset.value;
+  if (listed !== undefined) return () => actions.goToValue(Number(listed));
   if (target.closest("button")) return undefined;
   if (target.dataset.picture === "curve" || state.selected < 0) return () => actions.goToStep(step);
   return () => actions.goToValue(state.selected);

@@ -41,7 +41,8 @@ export function sums(live: LiveSet, keyOf: (value: number) => number): { key: nu
     .sort((a, b) => b.ownedBytes - a.ownedBytes || a.key - b.key);
 }
 
-function ownedBytes(model: Model, values: number[]): Map<number, number> {
+/** The bytes that each of some values owns while all of them are live. */
+export function ownedBytes(model: Model, values: number[]): Map<number, number> {
   const byAllocation = new Map<number, number[]>();
   for (const value of values) {
     const group = byAllocation.get(model.allocation[value]!);

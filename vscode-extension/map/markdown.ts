@@ -1,11 +1,15 @@
-/** Renders Markdown as elements, without HTML text in between. Links become plain text: a tooltip cannot be clicked. */
+/**
+ * Renders Markdown as elements, without HTML text in between. A link keeps its target as data, since only the editor can
+ * follow it.
+ */
 
 import MarkdownIt from "markdown-it";
 import type Token from "markdown-it/lib/token.mjs";
 import { make } from "./dom";
 
 const parser = new MarkdownIt({ html: false, linkify: false }).disable(["image"]);
-const PLAIN = new Set(["a"]);
+// The extension decides which links it follows; Markdown-it would drop links to commands and files.
+parser.validateLink = () => true;
 const BLOCKS = new Set(["fence", "code_block"]);
 
 export function elementsOf(markdown: string): DocumentFragment {
@@ -14,11 +18,15 @@ export function elementsOf(markdown: string): DocumentFragment {
   return fragment;
 }
 
+function linkTo(token: Token): HTMLElement {
+  return make("a", { href: "#", "data-href": token.attrGet("href") ?? "" });
+}
+
 function append(root: Node, tokens: Token[]): void {
   const open: Node[] = [root];
   const leaf = (node: Node | string) => open.at(-1)!.appendChild(typeof node === "string" ? new Text(node) : node);
   for (const token of tokens) {
-    if (token.nesting > 0) open.push(leaf(PLAIN.has(token.tag) ? make("span") : document.createElement(token.tag)));
+    if (token.nesting > 0) open.push(leaf(token.tag === "a" ? linkTo(token) : document.createElement(token.tag)));
     else if (token.nesting < 0) open.pop();
     else if (token.type === "inline") append(open.at(-1)!, token.children ?? []);
     else if (token.type === "code_inline") leaf(make("code", {}, token.content));

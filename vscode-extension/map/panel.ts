@@ -3,6 +3,7 @@
 import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
+import { UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import { sums } from "./live";
 import { instructionAt, NONE, stringAt, valueString } from "./model";
@@ -13,26 +14,30 @@ import { cssColor, type Theme } from "./theme";
 export interface Panel {
   element: HTMLElement;
   draw(scene: Scene, theme: Theme): void;
+  /** Scrolls to the selected value with the next frame. Otherwise the panel stays where it is. */
+  reveal(): void;
 }
 
 const ROWS_AT_ONCE = 50;
 const MAX_SOURCES = 10;
 
-export function createPanel(actions: Actions): Panel {
+export function createPanel(actions: Actions, details: HTMLElement): Panel {
   const title = make("h2", {});
   const total = make("p", { class: "total", "data-live-bytes": "" });
   const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
   const more = make("button", { type: "button", class: "more", "data-action": "more" });
   const sources = make("ol", { class: "sources", "aria-label": "Live bytes by source", "data-list": "sources" });
   const empty = make("p", { class: "empty" });
-  const element = make(
-    "aside",
-    { "aria-label": "Live at the step" },
+  const lists = make(
+    "div",
+    { class: "lists", role: "region", "aria-label": "Live at the step", tabindex: 0 },
     title,
     total,
     make("details", { open: true }, make("summary", {}, "By source"), sources),
     make("details", { open: true, class: "values" }, make("summary", {}, "By value"), empty, list, more),
   );
+  const element = make("aside", { "aria-label": "Details and live values" }, details, lists);
+  let isRevealing = false;
   let limit = ROWS_AT_ONCE;
   let drawn: { live: unknown; emphasis: unknown; limit: number; coloring: unknown; theme: unknown } | undefined;
   let redraw: () => void = () => undefined;
@@ -42,7 +47,21 @@ export function createPanel(actions: Actions): Panel {
   });
   list.addEventListener("click", (event) => {
     const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
+    if (row) actions.select(Number(row.dataset.value));
+  });
+  list.addEventListener("dblclick", (event) => {
+    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
     if (row) actions.goToValue(Number(row.dataset.value));
+  });
+  const sourceAt = (event: Event) =>
+    (event.target as HTMLElement).closest<HTMLElement>("[data-source]")?.dataset.source;
+  sources.addEventListener("click", (event) => {
+    const name = sourceAt(event);
+    if (name !== undefined && event.detail <= 1) actions.pick({ by: "source", name });
+  });
+  sources.addEventListener("dblclick", (event) => {
+    const name = sourceAt(event);
+    if (name !== undefined && name !== UNKNOWN) actions.openSource(name);
   });
 
   return {
@@ -70,14 +89,23 @@ export function createPanel(actions: Actions): Panel {
         title.title = instruction;
         write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
         total.dataset.liveBytes = String(scene.liveBytes);
-        drawSources(sources, scene);
+        drawSources(sources, scene, theme);
         list.replaceChildren(...shown.slice(0, limit).map((value) => rowOf(scene, theme, value)));
         more.hidden = shown.length <= limit;
         write(more, `${grouped(shown.length - limit)} more`);
         write(empty, emptyText(scene, shown.length));
         empty.hidden = empty.textContent === "";
       }
-      mark(list, scene.state.selected);
+      for (const row of sources.querySelectorAll("button")) {
+        const { picked } = scene.state;
+        const isPicked = picked?.by === "source" && picked.name === row.dataset.source;
+        row.setAttribute("aria-pressed", String(isPicked));
+      }
+      mark(list, scene.state.selected, isRevealing);
+      isRevealing = false;
+    },
+    reveal() {
+      isRevealing = true;
     },
   };
 }
@@ -112,36 +140,46 @@ function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: numbe
   return make("li", {}, row);
 }
 
-function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void {
+function drawSources(list: HTMLElement, { model, live, liveBytes, coloring }: Scene, theme: Theme): void {
   const bySource = sums(live, (value) => model.map.values.source[value] ?? NONE);
-  const row = (text: string, bytes: number) => {
+  const colorOf = (name: string) => {
+    if (coloring.by !== "source") return "";
+    const { categories } = coloring;
+    const category = categories.find((one) => one.name === name) ?? categories.find(({ color }) => color === "other");
+    return category ? cssColor(theme, category.color) : "";
+  };
+  const cells = (text: string, name: string, bytes: number) => {
     const bar = make("span", { class: "bar" });
     bar.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
-    return make(
-      "li",
-      { "data-bytes": bytes, title: text },
+    bar.style.backgroundColor = colorOf(name);
+    return [
       make("span", { class: "label" }, withoutFolders(text)),
       make("span", { class: "track" }, bar),
       make("span", { class: "size" }, human(bytes)),
       make("span", { class: "share" }, percent(bytes, liveBytes)),
-    );
+    ];
   };
   const rows = bySource.slice(0, MAX_SOURCES).map(({ key, ownedBytes }) => {
-    return row(stringAt(model, key) || "no source line", ownedBytes);
+    const source = stringAt(model, key);
+    const [name, text] = source ? [source, source] : [UNKNOWN, "no source line"];
+    const press = { type: "button", "data-source": name, title: text };
+    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(text, name, ownedBytes)));
   });
   const rest = bySource.slice(MAX_SOURCES);
   const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
-  if (rest.length) rows.push(row(counted(rest.length, "other source"), restBytes));
+  const text = counted(rest.length, "other source");
+  const others = make("div", { class: "row" }, ...cells(text, "", restBytes));
+  if (rest.length) rows.push(make("li", { "data-bytes": restBytes, title: text }, others));
   list.replaceChildren(...rows);
 }
 
-/** Marks the row of the selected value, and scrolls to it if the panel scrolls by itself and not with the plots. */
-function mark(list: HTMLElement, value: number): void {
+/** Marks the row of the selected value, and scrolls to it if that is asked for. */
+function mark(list: HTMLElement, value: number, isRevealing: boolean): void {
   const before = list.querySelector("[aria-current]");
   const now = list.querySelector(`[data-value="${value}"]`);
-  if (before === now) return;
-  before?.removeAttribute("aria-current");
-  now?.setAttribute("aria-current", "true");
-  const side = list.closest("aside");
-  if (side && getComputedStyle(side).overflowY === "auto") now?.scrollIntoView({ block: "nearest" });
+  if (before !== now) {
+    before?.removeAttribute("aria-current");
+    now?.setAttribute("aria-current", "true");
+  }
+  if (isRevealing) now?.scrollIntoView({ block: "nearest" });
 }

@@ -190,6 +190,18 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
       free = isTall ? middle - LINE_HEIGHT / 2 : middle;
     }
   }
+  const { capacity, reservedBytes } = scene.space;
+  const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
+  if (limit >= 0 && limit <= height) {
+    line(reservedBytes > capacity!.sizeBytes ? "limit over" : "limit", 0, limit, width, limit);
+    marks
+      .append("text")
+      .attr("class", "mark-label")
+      .attr("x", width - 4)
+      .attr("y", Math.max(LINE_HEIGHT, limit - 5))
+      .attr("text-anchor", "end")
+      .text(`limit ${human(capacity!.sizeBytes)}`);
+  }
   const marked = scene.layout.bands.find(({ allocation }) => allocation === scene.state.marked);
   if (marked) outline("marked", 0, y(marked.high), width, y(marked.low));
   const selected = boundsOf(scene, drawn, scene.state.selected);

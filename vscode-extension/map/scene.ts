@@ -7,9 +7,11 @@ import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
+import { membersOf } from "./picked";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
-import { type Search, search } from "./search";
+import { within as matchesWithin, type Search, search } from "./search";
+import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
 
 export interface Scene {
@@ -18,7 +20,12 @@ export interface Scene {
   space: MapSpace;
   layout: Layout;
   coloring: Coloring;
+  /** The live bytes by color. */
+  stack: Stack;
+  /** The values that match the query and belong to the picked group. */
   search: Search;
+  /** The bytes of the matches at the peak; without a peak, the sum of their sizes. */
+  matchedBytes: number;
   /** HIDDEN, FAINT or SHOWN for each value, see `raster.ts`. */
   emphasis: Uint8Array;
   /** The error in the minimum size, empty if there is none. */
@@ -27,6 +34,8 @@ export interface Scene {
   step: number;
   liveBytes: number;
   live: LiveSet;
+  /** The live values at the peak. */
+  peak: LiveSet;
   /** The steps and bytes of the lower plot: all, and those in view. */
   allSteps: Range;
   allBytes: Range;
@@ -51,12 +60,20 @@ const NO_SPACE: MapSpace = {
 export function createScenes(map: MemoryMap): (state: State) => Scene {
   const model = modelOf(map);
   const [layOutOnce, coloringOnce, searchOnce] = [memoizeLast(layOut), memoizeLast(coloringBy), memoizeLast(search)];
-  const [liveOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(emphasize)];
+  const [membersOnce, matchesOnce, bytesOnce] = [
+    memoizeLast(membersOf),
+    memoizeLast(matchesWithin),
+    memoizeLast(bytesOf),
+  ];
+  const [liveOnce, peakOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(liveAt), memoizeLast(emphasize)];
+  const stackOnce = memoizeLast(stackOf);
   return (state) => {
     const space = spaceOf(map, state.color) ?? NO_SPACE;
-    const layout = layOutOnce(model, space.color, state.allocation);
-    const coloring = coloringOnce(model, layout, state.colorBy);
-    const found = searchOnce(model, state.search);
+    const layout = layOutOnce(model, space.color, state.allocation, state.isFolded);
+    const coloring = coloringOnce(model, space, state.colorBy);
+    const members = state.picked && membersOnce(model, coloring, state.picked);
+    const found = matchesOnce(model, searchOnce(model, state.search), members);
+    const peak = peakOnce(model, space.color, space.peakStep);
     const minSize = state.minSize.trim() === "" ? 0 : parseSize(state.minSize);
     const step = Math.min(state.step >= 0 ? state.step : Math.max(0, space.peakStep), model.stepCount - 1);
     const allSteps: Range = [-0.5, model.stepCount - 0.5];
@@ -67,18 +84,28 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
       space,
       layout,
       coloring,
+      stack: stackOnce(model, space.color, coloring),
       search: found,
+      matchedBytes: bytesOnce(model, space, peak, found),
       emphasis: emphasisOnce(model, coloring, state.hidden, minSize ?? 0, found),
       minSizeProblem: minSize === null ? "Minimum size: expected a size such as 4096, 1 MiB or 2.5GB" : "",
       step,
       liveBytes: liveBytesAt(space, step),
       live: liveOnce(model, space.color, step),
+      peak,
       allSteps,
       allBytes,
       steps: inView(state.steps, allSteps),
       bytes: inView(state.bytes, allBytes),
     };
   };
+}
+
+function bytesOf(model: Model, space: MapSpace, peak: LiveSet, { isMatch, matches }: Search): number {
+  if (space.peakStep >= 0) {
+    return peak.values.reduce((sum, value, index) => sum + (isMatch[value] ? peak.ownedBytes[index]! : 0), 0);
+  }
+  return matches.reduce((sum, value) => sum + (model.color[value] === space.color ? model.size[value]! : 0), 0);
 }
 
 function inView(chosen: Range | null, whole: Range): Range {

@@ -8,11 +8,11 @@
 import { type Model, NONE } from "./model";
 
 export interface Search {
-  /** Whether there is a valid query. */
+  /** Whether there is a valid query, or a picked group. */
   isOn: boolean;
   /** 1 for each value that matches, else 0. */
   isMatch: Uint8Array;
-  /** The values that match, by start step. */
+  /** The values that match, largest first. */
   matches: number[];
   /** The error in the query, empty if there is none. */
   problem: string;
@@ -50,9 +50,16 @@ export function search(model: Model, query: string): Search {
   return withMatches(model, result);
 }
 
+/** The matches of a search that belong to a picked group. Without a valid query, all of the group match. */
+export function within(model: Model, found: Search, members: Uint8Array | null): Search {
+  if (!members) return found;
+  const isMatch = members.map((isMember, value) => Number(isMember && (!found.isOn || found.isMatch[value])));
+  return withMatches(model, { isOn: true, isMatch, matches: [], problem: found.problem });
+}
+
 function withMatches(model: Model, result: Search): Search {
   for (let value = 0; value < model.count; value++) if (result.isMatch[value]) result.matches.push(value);
-  result.matches.sort((a, b) => model.start[a]! - model.start[b]! || a - b);
+  result.matches.sort((a, b) => model.size[b]! - model.size[a]! || model.start[a]! - model.start[b]! || a - b);
   return result;
 }
 

@@ -3,6 +3,7 @@
 import type { MemoryMap } from "../shared/protocol";
 import type { ColorBy } from "./coloring";
 import { NONE } from "./model";
+import type { Picked } from "./picked";
 
 export interface State {
   /** The memory space; NONE: the worst one. */
@@ -21,6 +22,10 @@ export interface State {
   colorBy: ColorBy;
   /** The names of hidden categories. */
   hidden: string[];
+  /** The group of values that stands out; null: none. */
+  picked: Picked | null;
+  /** Whether constants and thread-local allocations are left out of the lower plot. */
+  isFolded: boolean;
   search: string;
   /** The minimum size of the values to show, as typed. */
   minSize: string;
@@ -40,6 +45,8 @@ export const INITIAL: Readonly<State> = {
   marked: NONE,
   colorBy: "kind",
   hidden: [],
+  picked: null,
+  isFolded: true,
   search: "",
   minSize: "",
   curveTop: null,
@@ -90,8 +97,14 @@ function fits(key: keyof SavedState, value: unknown): boolean {
   if (key === "steps" || key === "bytes") {
     return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
   }
+  if (key === "picked") return value === null || isPicked(value);
   if (key === "hidden") return Array.isArray(value) && value.every((name) => typeof name === "string");
   return typeof value === typeof NOTHING_SAVED[key] && (typeof value !== "number" || Number.isInteger(value));
+}
+
+function isPicked(value: unknown): value is Picked {
+  const { by, name } = value as Partial<Record<keyof Picked, unknown>>;
+  return CHOICES.colorBy!.includes(by) && typeof name === "string";
 }
 
 /** Write a saved state as the fragment of a URL, without values that are initial. */

@@ -19,7 +19,8 @@ export interface Table {
 
 const ROWS_A_PAGE = 100;
 
-export function createTable(hook: string, caption: string, press: (row: number) => void): Table {
+/** Create a table. `press` is called for a row that is selected or opened. */
+export function createTable(hook: string, caption: string, press: (row: number, isOpen: boolean) => void): Table {
   const head = make("tr", {});
   const body = make("tbody", {});
   const table = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
@@ -43,10 +44,18 @@ export function createTable(hook: string, caption: string, press: (row: number) 
   let page = 0;
   let order: { column: number; direction: 1 | -1 } | undefined;
 
-  body.addEventListener("click", (event) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-row]");
-    if (row) press(Number(row.dataset.row));
-  });
+  // A click selects a row; a double click or Enter opens it.
+  const listen = (type: "click" | "dblclick" | "keydown", isOpen: boolean) =>
+    body.addEventListener(type, (event) => {
+      if (event instanceof KeyboardEvent && event.key !== "Enter") return;
+      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-row]");
+      if (!row) return;
+      if (type === "keydown") event.preventDefault();
+      press(Number(row.dataset.row), isOpen);
+    });
+  listen("click", false);
+  listen("dblclick", true);
+  listen("keydown", true);
 
   function sort(): void {
     const by = order && columns[order.column];

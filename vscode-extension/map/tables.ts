@@ -16,9 +16,11 @@ export interface SceneTable {
 
 /** The table of the upper plot. Its rows are indices of the curve. */
 export function createCurveTable(actions: Actions, scene: () => Scene): SceneTable {
-  const table = createTable("curve", "Steps at which the live bytes change", (row) =>
-    actions.goToStep(scene().space.curveStep[row]!),
-  );
+  const table = createTable("curve", "Steps at which the live bytes change", (row, isOpen) => {
+    const step = scene().space.curveStep[row]!;
+    if (isOpen) actions.goToStep(step);
+    else actions.setStep(step);
+  });
   let cached: { space: unknown; rows: number[] } = { space: undefined, rows: [] };
   return {
     element: table.element,
@@ -39,7 +41,9 @@ export function createCurveTable(actions: Actions, scene: () => Scene): SceneTab
 
 /** The table of the lower plot. Its rows are the values that the plot shows. */
 export function createValueTable(actions: Actions): SceneTable {
-  const table = createTable("values", "Values in the plot", (row) => actions.goToValue(row));
+  const table = createTable("values", "Values in the plot", (row, isOpen) =>
+    isOpen ? actions.goToValue(row) : actions.select(row),
+  );
   let cached: { layout: unknown; emphasis: unknown; rows: number[] } = { layout: 0, emphasis: 0, rows: [] };
   return {
     element: table.element,

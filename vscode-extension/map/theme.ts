@@ -9,8 +9,8 @@ export interface Theme {
   line: string;
   accent: string;
   live: string;
-  liveArea: string;
   match: string;
+  over: string;
   palette: string[];
   scale: string[];
   other: string;
@@ -54,8 +54,8 @@ export function readTheme(root: HTMLElement): Theme {
     line: read("line"),
     accent: read("accent"),
     live: read("live"),
-    liveArea: read("live-area"),
     match: read("match"),
+    over: read("over"),
     palette: each("palette", PALETTE_LENGTH),
     scale: each("scale", SCALE_LENGTH),
     other: read("other"),

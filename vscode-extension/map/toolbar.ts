@@ -5,7 +5,7 @@ import { peakText, reservedText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
-import { allocationText } from "./facts";
+import { allocationText, matchedText } from "./facts";
 import { memoizeLast } from "./memoize";
 import { type Model, NONE } from "./model";
 import type { Scene } from "./scene";
@@ -35,7 +35,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     actions.change({ allocation: Number(chosen), bytes: null }),
   );
   const colorBy = choice("Color by", "color-by", (chosen) =>
-    actions.change({ colorBy: chosen as ColorBy, hidden: [] }),
+    actions.change({ colorBy: chosen as ColorBy, hidden: [], picked: null }),
   );
   const search = field("Search", "search", "name, op_name, source or /regex/", (search) => actions.change({ search }));
   const minSize = field("Minimum size", "min-size", "1 MiB", (minSize) => actions.change({ minSize }));
@@ -106,8 +106,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       minSize.input.setAttribute("aria-invalid", String(scene.minSizeProblem !== ""));
       matchButtons.hidden = count.hidden = !found.isOn;
       const index = found.matches.indexOf(state.selected);
-      const matches = `${grouped(found.matches.length)} ${found.matches.length === 1 ? "match" : "matches"}`;
-      write(count, index < 0 ? matches : `${grouped(index + 1)} of ${matches}`);
+      write(count, (index < 0 ? "" : `${grouped(index + 1)} of `) + matchedText(scene));
       count.dataset.matches = String(found.matches.length);
     },
   };

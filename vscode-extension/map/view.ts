@@ -4,8 +4,8 @@ import type { Target } from "../shared/messages";
 import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { drawCurve, includesReserved } from "./curve";
+import { createDetails } from "./details";
 import { button, make, write } from "./dom";
-import { allocationText, factsOf, stepFacts } from "./facts";
 import { listen } from "./gestures";
 import { createHelp } from "./help";
 import type { Host } from "./host";
@@ -20,7 +20,6 @@ import type { Scene } from "./scene";
 import { createCurveTable, createValueTable, type SceneTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
-import { createTooltip } from "./tooltip";
 
 export interface View {
   element: HTMLElement;
@@ -29,7 +28,7 @@ export interface View {
   /** What the lower plot shows, null while its table is shown instead. */
   drawn(): Drawn | null;
   draw(scene: Scene, theme: Theme): void;
-  /** Adds the editor's hover of a target to the tooltip. */
+  /** Adds the editor's hover of a target to the details. */
   setDescription(target: Target, markdown: string): void;
   /** Clears cached hovers, which are stale when another map is shown. */
   clearDescriptions(): void;
@@ -39,12 +38,10 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   let drawn: Drawn | null = null;
   const help = createHelp();
   const openHelp = () => help.showModal();
-  const tooltip = createTooltip((target) => {
-    if (host.isEditor) host.post({ type: "describe", target });
-  });
+  const details = createDetails(host, actions, scene);
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
-  const panel = createPanel(actions);
+  const panel = createPanel(actions, details.element);
   const overview = createOverview(actions.showSteps);
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
@@ -58,6 +55,11 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
   reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
   curveSection.title.after(make("label", {}, reserve, "Include reserved bytes"));
+  const unfold = make("input", { type: "checkbox", "data-control": "unfold" });
+  unfold.addEventListener("change", () => actions.change({ isFolded: !unfold.checked, bytes: null }));
+  const unfoldText = make("span", {});
+  const unfolding = make("label", {}, unfold, unfoldText);
+  valueSection.title.after(unfolding);
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -68,11 +70,11 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     {
       click: ([x]) => actions.setStep(stepScale(curve, scene().steps).invert(x)),
       doubleClick: ([x]) => actions.goToStep(stepScale(curve, scene().steps).invert(x)),
-      hover(point, event) {
-        if (!point) return tooltip.hide();
+      hover(point) {
+        if (!point) return details.point(null);
         const last = scene().model.stepCount - 1;
         const step = Math.max(0, Math.min(last, Math.round(stepScale(curve, scene().steps).invert(point[0]))));
-        tooltip.show(event, { step }, `Step ${grouped(step)}`, stepFacts(scene(), step));
+        details.point({ step });
       },
     },
     { hasBytes: false },
@@ -86,32 +88,34 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
         if (!drawn) return;
         const value = valueAt(values, scene().layout, drawn, point);
         actions.setStep(drawn.x.invert(point[0]));
-        if (value !== NONE) return actions.goToValue(value);
-        const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
-        if (allocation !== NONE) actions.goToAllocation(allocation);
+        actions.mark(NONE);
+        if (value !== NONE) return actions.select(value);
+        actions.mark(allocationAt(scene(), drawn.y.invert(point[1])));
       },
-      doubleClick: () => actions.reset(),
-      hover(point, event) {
-        if (!point || !drawn) return tooltip.hide();
+      doubleClick(point) {
+        if (!drawn) return;
+        const value = valueAt(values, scene().layout, drawn, point);
+        if (value !== NONE) actions.goToValue(value);
+        else actions.goToAllocation(allocationAt(scene(), drawn.y.invert(point[1])));
+      },
+      hover(point) {
+        if (!point || !drawn) return details.point(null);
         const value = valueAt(values, scene().layout, drawn, point);
         if (value !== NONE) {
           const others = countAt(scene(), drawn, point) - 1;
           const inPixel = `${counted(others, "more value")} in this pixel; zoom in to distinguish them`;
           const more = others > 0 ? inPixel : "";
-          const title = valueString(scene().model, "label", value);
-          return tooltip.show(event, { value }, title, factsOf(scene(), value), more);
+          return details.point({ value }, more);
         }
         const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
-        if (allocation === NONE) return tooltip.hide();
-        const [name, size] = allocationText(scene().model, allocation);
-        tooltip.show(event, { allocation }, `allocation ${name}`, [["size", size]], "Nothing is live here.");
+        details.point(allocation === NONE ? null : { allocation }, "Nothing is live here.");
       },
     },
     { hasBytes: true },
   );
   // Redraw at once: resizing clears a canvas.
   for (const plot of [curve, values]) keepFitting(plot, redraw);
-  listenToKeys(scene, actions, { search: toolbar.startSearch, help: openHelp });
+  listenToKeys(scene, actions, { revealInList: panel.reveal, search: toolbar.startSearch, help: openHelp });
 
   const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
   const element = make(
@@ -120,7 +124,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     toolbar.element,
     make("main", {}, make("div", { class: "left" }, note, pictures, legend.element), panel.element),
     status,
-    tooltip.element,
     help,
   );
 
@@ -136,15 +139,19 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
       note.hidden = note.textContent === "";
       legend.draw(scene, theme);
       panel.draw(scene, theme);
+      details.draw(scene);
       announce(scene, curve.canvas, status);
+      unfold.checked = !scene.state.isFolded;
+      unfolding.hidden = scene.layout.foldable.size === 0;
+      write(unfoldText, foldedText(scene));
       const isCurve = curveSection.show(scene.state.curveAs, scene);
       const isValues = valueSection.show(scene.state.valuesAs, scene);
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
     },
-    setDescription: tooltip.setDescription,
-    clearDescriptions: () => tooltip.clearDescriptions(),
+    setDescription: details.setDescription,
+    clearDescriptions: details.clearDescriptions,
   };
 }
 
@@ -170,6 +177,13 @@ function section(title: string, hook: string, plot: Plot, table: SceneTable, tog
 
 function allocationAt({ layout }: Scene, bytes: number): number {
   return layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
+}
+
+/** What the checkbox above the lower plot shows or folds. */
+function foldedText({ model, layout }: Scene): string {
+  const { sizeBytes } = model.map.allocations;
+  const bytes = [...layout.foldable].reduce((sum, allocation) => sum + sizeBytes[allocation]!, 0);
+  return `Show ${counted(layout.foldable.size, "constant and thread-local allocation")} (${human(bytes)})`;
 }
 
 /** A note about what the dump lacks, empty if it is complete. */

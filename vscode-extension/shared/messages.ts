@@ -12,7 +12,13 @@ export type Target = { value: number } | { allocation: number } | { step: number
 export type MessageFromMap =
   | { type: "ready" }
   | { type: "goTo"; target: Target }
-  | { type: "describe"; target: Target };
+  | { type: "describe"; target: Target }
+  /** Go to the instruction of a value in the HLO module. */
+  | { type: "goToInstruction"; value: number }
+  /** Open a source line, as `ValueColumns.source` names it. */
+  | { type: "openSource"; source: string }
+  /** Follow a link of a hover. */
+  | { type: "open"; href: string };
 
 /** What the extension sends to the page. */
 export type MessageToMap =
@@ -45,9 +51,25 @@ const SPACE_NUMBERS = ["color", "reservedBytes", "peakLiveBytes", "peakStep"] as
 /** Return a message of the page, or undefined if it is invalid. */
 export function parseMessageFromMap(message: unknown): MessageFromMap | undefined {
   if (!isObject(message)) return undefined;
-  const isValid =
-    message.type === "ready" || (["goTo", "describe"].includes(`${message.type}`) && isTarget(message.target));
-  return isValid ? (message as MessageFromMap) : undefined;
+  return isMessageFromMap(message) ? (message as MessageFromMap) : undefined;
+}
+
+function isMessageFromMap(message: Unchecked): boolean {
+  switch (message.type) {
+    case "ready":
+      return true;
+    case "goTo":
+    case "describe":
+      return isTarget(message.target);
+    case "goToInstruction":
+      return isNumber(message.value);
+    case "openSource":
+      return typeof message.source === "string";
+    case "open":
+      return typeof message.href === "string";
+    default:
+      return false;
+  }
 }
 
 /** Return a message of the extension, or undefined if it is invalid. */
@@ -98,7 +120,18 @@ function isMapSpace(space: unknown): space is MapSpace {
     isTable(space, CURVE_COLUMNS) &&
     typeof space.name === "string" &&
     SPACE_NUMBERS.every((name) => isNumber(space[name])) &&
+    isCapacity(space.capacity) &&
     SPACE_BOUNDS.every((name) => ["exact", "at_least", "unknown"].includes(`${space[name]}`))
+  );
+}
+
+function isCapacity(capacity: unknown): boolean {
+  if (capacity === null) return true;
+  return (
+    isObject(capacity) &&
+    isNumber(capacity.sizeBytes) &&
+    isNumber(capacity.overBytes) &&
+    typeof capacity.source === "string"
   );
 }
 

@@ -5,9 +5,11 @@ import * as vscode from "vscode";
 
 import { type MessageToMap, parseMessageFromMap, type Target } from "../shared/messages";
 import type { Description, WhatIsAt } from "../shared/protocol";
+import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
-import { goTo } from "./locations";
-import type { Server } from "./server";
+import { PAGE_SCHEME } from "./documents";
+import { goTo, show } from "./locations";
+import { LINKED_COMMANDS, type Server } from "./server";
 import { MAP_TYPE, type Sets } from "./sets";
 
 export class Maps implements Follower, vscode.Disposable {
@@ -175,6 +177,12 @@ class MapPanel implements vscode.Disposable {
       }
       case "goTo":
         return this.goTo(message.target);
+      case "goToInstruction":
+        return this.goToInstruction(message.value);
+      case "openSource":
+        return this.openSource(message.source);
+      case "open":
+        return this.open(message.href);
       case undefined:
         this.log.warn(`ignored a message of the memory map: ${JSON.stringify(received)?.slice(0, 200)}`);
     }
@@ -196,9 +204,54 @@ class MapPanel implements vscode.Disposable {
       .find((uri) => files.has(uri.toString()));
     const description = await this.describe(visible ?? this.uri, target);
     if (!description) return;
+    await goTo(description.location, { viewColumn: this.otherColumn, preserveFocus: true });
+  }
+
+  /** Goes to the instruction of a value in the HLO module. */
+  private async goToInstruction(value: number): Promise<void> {
+    const overview = await this.sets.overview(this.uri);
+    const module = overview?.files.find(({ kind }) => kind === "hlo");
+    const description = module && (await this.describe(vscode.Uri.parse(module.uri), { value }));
+    if (description?.location.uri === module?.uri && description) {
+      await goTo(description.location, { viewColumn: this.otherColumn });
+    } else {
+      const problem = module ? "The HLO module does not have this value." : "This dump has no HLO module.";
+      void vscode.window.showInformationMessage(problem);
+    }
+  }
+
+  /** Opens a line of the program: `/home/me/train.py:31 in step`. */
+  private async openSource(source: string): Promise<void> {
+    const line = sourceLine(source);
+    if (!line) return;
+    await this.focusOther();
+    await vscode.commands.executeCommand("xla-lens.goTo", line);
+  }
+
+  /** Follows a link of a hover: to a file or a page, or to a command that only goes somewhere. */
+  private async open(href: string): Promise<void> {
+    const uri = vscode.Uri.parse(href);
+    if (uri.scheme === "command") {
+      if (!LINKED_COMMANDS.includes(uri.path)) return;
+      await this.focusOther();
+      await vscode.commands.executeCommand(uri.path, ...(JSON.parse(uri.query || "[]") as unknown[]));
+    } else if (uri.scheme === this.uri.scheme || uri.scheme === PAGE_SCHEME) {
+      await show(href, { viewColumn: this.otherColumn });
+    }
+  }
+
+  /** The column for what the map opens: another one than its own. */
+  private get otherColumn(): vscode.ViewColumn {
     const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
-    const other = columns.find((column) => column !== this.panel.viewColumn);
-    await goTo(description.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
+    return columns.find((column) => column !== this.panel.viewColumn) ?? vscode.ViewColumn.Beside;
+  }
+
+  /** Makes the other column the active one, in which commands of the server show files. */
+  private async focusOther(): Promise<void> {
+    const order = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth"];
+    const name = order[this.otherColumn - 1];
+    if (name) await vscode.commands.executeCommand(`workbench.action.focus${name}EditorGroup`);
+    else await vscode.commands.executeCommand("workbench.action.newGroupRight");
   }
 
   /** Sends a message unless the page was closed meanwhile. */

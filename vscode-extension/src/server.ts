@@ -195,7 +195,7 @@ export class Server implements vscode.Disposable {
 }
 
 /** The commands that links in hovers may run. */
-const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
+export const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
 
 /** Identifies the start of the server among its activities; the others have the tokens of their progress. */
 const STARTING = Symbol("starting");

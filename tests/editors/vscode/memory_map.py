@@ -87,17 +87,21 @@ class Map:
         """Click the rectangle of a value."""
         self._plot("values").click(position=self._in_plot("values", *self.point(label)))
 
+    def double_click(self, label: str) -> None:
+        """Double-click the rectangle of a value."""
+        self._plot("values").dblclick(position=self._in_plot("values", *self.point(label)))
+
     def hover_value(self, label: str) -> str:
-        """Return the tooltip of the rectangle of a value."""
+        """Return the editor's hover of the rectangle of a value, in the pane of details."""
         return self._hover("values", *self.point(label))
 
     def hover_step(self, step: int) -> str:
-        """Return the tooltip of a step in the upper plot."""
+        """Return the editor's hover of a step in the upper plot."""
         point = self.eval(f"map.pointOfStep({step})")
         return self._hover("curve", point["x"], point["y"])
 
     def hover_allocation(self, label: str, step: int) -> str:
-        """Return the tooltip of the bytes of a value at a step at which nothing is live on them."""
+        """Return the editor's hover of the bytes of a value at a step at which nothing is live on them."""
         return self._hover("values", self.eval(f"map.pointOfStep({step})")["x"], self.point(label)[1])
 
     def point(self, label: str) -> tuple[Any, Any]:
@@ -112,9 +116,17 @@ class Map:
 
     def _hover(self, picture: str, x: float, y: float) -> str:
         self._plot(picture).hover(position=self._in_plot(picture, x, y))
-        tooltip = self.find(".tooltip[data-described]")
-        tooltip.wait_for()
-        return plain(tooltip.inner_text())
+        pane = self.find(".details[data-described] .content")
+        pane.wait_for()
+        return plain(pane.inner_text())
+
+    def details(self) -> str:
+        """Return the text of the pane of details."""
+        return plain(self.find(".details .content").inner_text())
+
+    def actions(self) -> list[str]:
+        """Return the buttons of the pane of details."""
+        return self.find(".details .actions button:visible").all_inner_texts()
 
     def _plot(self, name: str) -> Locator:
         return self.find(f'canvas[data-picture="{name}"]')

@@ -141,9 +141,24 @@ def test_filters_hide_values(map: Map) -> None:
     map.find("[role=alert]").wait_for()
     map.find('[data-control="min-size"]').fill("")
     map.wait_for("map.drawnCount", whole)
+    # Colors are picked with a click, and hidden or shown alone with the buttons of the details or with keys.
     map.find('[data-category="temp"]').click()
+    assert map.actions() == ["Solo", "Hide", "Largest", "Clear"]
+    map.find('[data-action="hide"]').click()
     map.wait_for("map.state.hidden", ["temp"])
-    assert 0 < map.eval("map.drawnCount") < whole
+    without = map.eval("map.drawnCount")
+    assert 0 < without < whole
+    map.find('[data-action="solo"]').click()
+    assert map.eval("map.drawnCount") == whole - without
+    map.press("s")
+    assert map.eval("map.drawnCount") == whole
+    map.press("h")
+    map.wait_for("map.state.hidden", ["temp"])
+    # A hidden color comes back with a click.
+    map.find('[data-category="temp"]').click()
+    assert map.eval("map.state.hidden") == []
+    map.press("Escape")
+    assert map.eval("map.state.picked") is None
 
 
 def test_tables_show_the_content_of_the_plots(map: Map) -> None:

@@ -45,7 +45,7 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
         map = Map(window.page)
-        map.click("copy.2")
+        map.double_click("copy.2")
         # The cursor is on the value now, so that its allocation is marked as well.
         wait_for(lambda: map.eval("map.state.marked"), lambda row: row >= 0, SECONDS)
         map.choose("color-by", "source")

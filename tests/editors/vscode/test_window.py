@@ -79,8 +79,12 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         # The map selects the value under the cursor, at the step of its live range nearest to the peak.
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
-        # From the map to the text.
-        map.click("ynn_fusion.6")
+        # A click selects only, so that a maximized editor stays one. A double click goes from the map to the text.
+        before = window.texts(".active-line-number")
+        map.click("dot")
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
+        assert window.texts(".active-line-number") == before
+        map.double_click("ynn_fusion.6")
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "ynn_fusion.6", SECONDS)
         wait_for(lambda: window.texts(".active-line-number"), lambda found: found == ["46"], SECONDS)
         assert map.eval("document.hasFocus()")
@@ -92,7 +96,7 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         wait_for(lambda: map.eval("map.step"), lambda step: step == 17, SECONDS)
 
 
-def test_tooltips_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, workspace: Path) -> None:
+def test_details_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.go_to(51, 7)

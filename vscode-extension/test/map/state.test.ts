@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { actionsOn } from "../../map/actions";
 import { coloringBy, scopeOf } from "../../map/coloring";
-import { layOut } from "../../map/layout";
 import { modelOf } from "../../map/model";
 import { panned, revealing, unlessWhole, zoomed } from "../../map/range";
 import { createScenes, type Scene } from "../../map/scene";
@@ -10,6 +9,7 @@ import { search } from "../../map/search";
 import { fromHash, fromSaved, INITIAL, type State, toHash, toSaved } from "../../map/state";
 import type { MessageFromMap } from "../../shared/messages";
 import type { MemoryMap } from "../../shared/protocol";
+import { sourceLine } from "../../shared/sources";
 import { mapOf, REAL } from "./maps";
 
 const MAP = mapOf(
@@ -22,12 +22,12 @@ const MAP = mapOf(
   10,
 );
 
-test("a search finds names, op_names and sources, by start step", () => {
+test("a search finds names, op_names and sources, the largest first", () => {
   const found = (query: string) => search(modelOf(MAP), query).matches;
-  assert.deepEqual(found("layer_"), [1, 0]);
+  assert.deepEqual(found("layer_"), [0, 1]);
   assert.deepEqual(found("copy"), [2]);
   assert.deepEqual(found("a.py:3"), [0]);
-  assert.deepEqual(found("/^(dot|fusion)\\.\\d(\\{\\d\\})?$/"), [1, 0]);
+  assert.deepEqual(found("/^(dot|fusion)\\.\\d(\\{\\d\\})?$/"), [0, 1]);
   assert.deepEqual(found("/COPY/i"), [2]);
   assert.deepEqual(found("/COPY/"), []);
   assert.deepEqual(found("  "), []);
@@ -60,7 +60,7 @@ test("a slow search stops", () => {
 test("values are colored by kind, scope of op_name, source and padding", () => {
   const model = modelOf(MAP);
   const names = (by: "kind" | "opName" | "source" | "padding") => {
-    const { categories, of } = coloringBy(model, layOut(model, 0, -1), by);
+    const { categories, of } = coloringBy(model, model.map.spaces[0]!, by);
     return [...of].map((category) => categories[category]!.name);
   };
   assert.deepEqual(names("kind"), ["temp", "temp", "temp"]);
@@ -78,8 +78,8 @@ test("names beyond the eighth share a color", () => {
     return { offset: row, size: 1, start: 0, end: 20 - row, source: `line ${row}` };
   });
   const model = modelOf(mapOf(slots, [12], 30));
-  const { categories, of } = coloringBy(model, layOut(model, 0, -1), "source");
-  assert.deepEqual(categories.map(({ name }) => name).slice(7), ["line 7", "4 others"]);
+  const { categories, of } = coloringBy(model, model.map.spaces[0]!, "source");
+  assert.deepEqual(categories.map(({ name }) => name).slice(7), ["line 7", "4 others", "unknown"]);
   assert.deepEqual([...of].slice(6), [6, 7, 8, 8, 8, 8]);
 });
 
@@ -103,10 +103,18 @@ test("revealing moves the view as little as possible", () => {
 test("a state survives in a URL, and anything else in the URL is ignored", () => {
   assert.equal(toHash(toSaved(INITIAL, MAP)), "");
   const rows: Partial<State> = { selected: 1, allocation: 0, marked: 1 };
-  const chosen: Partial<State> = { color: 1, steps: [2.5, 9], hidden: ["a&b", "ü"], search: "/a#/" };
+  const chosen: Partial<State> = {
+    picked: { by: "source", name: "a&b" },
+    isFolded: false,
+    color: 1,
+    steps: [2.5, 9],
+    hidden: ["a&b", "ü"],
+    search: "/a#/",
+  };
   const state: State = { ...INITIAL, ...rows, ...chosen, colorBy: "padding" };
   assert.deepEqual(fromSaved(fromHash(`#${toHash(toSaved(state, MAP))}`), MAP), state);
-  const wrong = "#color=%22x%22&steps=%5B1%5D&colorBy=%22no%22&selected=1&marked=1.5&hidden=7&nothing=1&step=";
+  const wrong =
+    "#color=%22x%22&steps=%5B1%5D&colorBy=%22no%22&selected=1&marked=1.5&hidden=7&nothing=1&picked=%7B%22by%22%3A7%7D&step=";
   assert.deepEqual(fromSaved(fromHash(wrong), MAP), INITIAL);
   for (const kept of [null, undefined, 7, "selected"]) assert.deepEqual(fromSaved(kept, MAP), INITIAL);
 });
@@ -151,7 +159,7 @@ test("following the cursor of the text sends no message", () => {
   assert.deepEqual(posted, []);
 });
 
-test("a click sends a message, and selects a step at which the value is live", () => {
+test("a double click sends a message, and selects a step at which the value is live", () => {
   const { scene, actions, posted } = page(MAP);
   actions.setStep(9);
   actions.goToValue(0);
@@ -201,4 +209,58 @@ test("an empty map has a scene", () => {
   actions.zoomBytes(2);
   actions.follow({ value: -1, allocation: -1, step: -1 });
   assert.equal(scene().liveBytes, 0);
+});
+
+test("a picked group stands out, adds up to its share of the peak, and is searched within", () => {
+  const { map } = REAL.mlpTrain;
+  const { scene, actions, posted } = page(map);
+  actions.change({ colorBy: "source" });
+  const source = scene().coloring.categories[0]!.name;
+  actions.pick({ by: "source", name: source });
+  const { search: found, matchedBytes, peak, emphasis } = scene();
+  const members = [...map.values.source.keys()].filter((row) => map.strings[map.values.source[row]!] === source);
+  assert.deepEqual(
+    [...found.matches].sort((a, b) => a - b),
+    members,
+  );
+  assert.ok(members.length > 1);
+  const owned = peak.values.reduce((sum, value, at) => sum + (members.includes(value) ? peak.ownedBytes[at]! : 0), 0);
+  assert.equal(matchedBytes, owned);
+  assert.ok(members.every((value) => emphasis[value] === 2 || !scene().model.isPlaced[value]));
+  const sizes = found.matches.map((value) => map.values.sizeBytes[value]!);
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => b - a),
+  );
+  // By the same name while the colors are others.
+  actions.change({ colorBy: "kind" });
+  assert.deepEqual(scene().search.matches, found.matches);
+  const label = map.strings[map.values.label[members[0]!]!]!;
+  actions.change({ search: label });
+  assert.ok(scene().search.matches.includes(members[0]!));
+  assert.ok(scene().search.matches.length < members.length);
+  // The same group again: nothing is picked.
+  actions.change({ search: "" });
+  actions.pick({ by: "source", name: source });
+  assert.equal(scene().search.isOn, false);
+  actions.openSource(source);
+  actions.openSource("");
+  assert.deepEqual(posted, [{ type: "openSource", source }]);
+});
+
+test("solo shows one color and brings the others back", () => {
+  const { scene, actions } = page(REAL.mlpTrain.map);
+  const [first, ...others] = scene().coloring.categories.map(({ name }) => name);
+  actions.solo(first!);
+  assert.deepEqual(scene().state.hidden, others);
+  actions.solo(first!);
+  assert.deepEqual(scene().state.hidden, []);
+  actions.toggle(first!);
+  assert.deepEqual(scene().state.hidden, [first]);
+});
+
+test("the name of a source line has a path and a line", () => {
+  assert.deepEqual(sourceLine("/home/me/train.py:31 in step"), { path: "/home/me/train.py", line: 31 });
+  assert.deepEqual(sourceLine("C:\\a b\\x.py:7"), { path: "C:\\a b\\x.py", line: 7 });
+  assert.equal(sourceLine("<stdin>"), undefined);
 });

@@ -23,6 +23,9 @@ test("valid messages of the page pass", () => {
     { type: "goTo", target: { value: 3 } },
     { type: "goTo", target: { allocation: 0 } },
     { type: "describe", target: { step: 17 } },
+    { type: "goToInstruction", value: 3 },
+    { type: "openSource", source: "train.py:31 in step" },
+    { type: "open", href: "command:xla-lens.goTo?%5B%5D" },
   ];
   for (const message of messages) assert.equal(parseMessageFromMap(message), message);
 });
@@ -32,6 +35,9 @@ test("malformed messages of the page are rejected", () => {
     { type: "goTo" },
     { type: "goTo", target: null },
     { type: "goTo", target: {} },
+    { type: "goToInstruction", value: "3" },
+    { type: "openSource" },
+    { type: "open", href: null },
     { type: "goTo", target: { value: "3" } },
     { type: "goTo", target: { value: 3, step: 1 } },
     { type: "describe", target: { uri: "file:///etc/passwd" } },

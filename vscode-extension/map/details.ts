@@ -1,0 +1,185 @@
+/**
+ * The pane of details: about what the pointer is on, else about the selection, else about the matches, else about the peak.
+ * Shows its own facts at once, then the hover of the editor if there is one.
+ */
+
+import type { Target } from "../shared/messages";
+import { grouped } from "../shared/numbers";
+import type { Actions } from "./actions";
+import { UNKNOWN } from "./coloring";
+import { make } from "./dom";
+import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
+import type { Host } from "./host";
+import { elementsOf } from "./markdown";
+import { NONE, valueString } from "./model";
+import type { Scene } from "./scene";
+
+export interface Details {
+  element: HTMLElement;
+  draw(scene: Scene): void;
+  /** Shows what is under the pointer, null if nothing is. `note` is shown below its details. */
+  point(target: Target | null, note?: string): void;
+  /** Adds the editor's hover of a target. */
+  setDescription(target: Target, markdown: string): void;
+  /** Clears cached hovers, which are stale after a reload. */
+  clearDescriptions(): void;
+}
+
+interface Content {
+  title: string;
+  facts: Fact[];
+  buttons: [text: string, hook: string, title: string, press: () => void][];
+}
+
+const REST_MILLISECONDS = 250;
+
+export function createDetails(host: Host, actions: Actions, scene: () => Scene): Details {
+  const content = make("div", { class: "content", "aria-live": "off" });
+  const buttons = make("div", { class: "actions" });
+  const about = { role: "region", "aria-label": "Details", tabindex: 0, "data-pane": "details" };
+  const element = make("section", { class: "details", ...about }, content, buttons);
+  const descriptions = new Map<string, string>();
+  let pointed: { target: Target; note: string } | null = null;
+  let drawn: unknown[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  content.addEventListener("click", (event) => {
+    const link = (event.target as HTMLElement).closest("a");
+    if (!link) return;
+    event.preventDefault();
+    host.post({ type: "open", href: link.dataset.href ?? "" });
+  });
+
+  function targetOf({ state }: Scene): Target | null {
+    if (state.selected >= 0) return { value: state.selected };
+    return state.marked >= 0 ? { allocation: state.marked } : null;
+  }
+
+  function fill(now: Scene): void {
+    const selected = targetOf(now);
+    const target = pointed?.target ?? selected;
+    const { search, space, step, emphasis, state } = now;
+    const shownFor: unknown[] = [JSON.stringify([target, selected, pointed?.note]), now.model];
+    if (!target) shownFor.push(search, space, step, emphasis, state.picked);
+    if (shownFor.length === drawn.length && shownFor.every((part, index) => part === drawn[index])) return;
+    drawn = shownFor;
+    clearTimeout(timer);
+    const { title, facts, buttons: shown } = contentOf(now, target);
+    const markdown = target && descriptions.get(JSON.stringify(target));
+    const lines = facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]);
+    if (markdown) content.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)));
+    else content.replaceChildren(make("h2", {}, title), make("dl", {}, ...lines));
+    if (pointed?.note) content.append(make("p", { class: "aside" }, pointed.note));
+    if (markdown) element.dataset.described = JSON.stringify(target);
+    else delete element.dataset.described;
+    if (target && !markdown && host.isEditor) {
+      timer = setTimeout(() => host.post({ type: "describe", target }), pointed ? REST_MILLISECONDS : 0);
+    }
+    const isSame = JSON.stringify(target) === JSON.stringify(selected);
+    buttons.hidden = !isSame || shown.length === 0;
+    if (!isSame) return;
+    const focused = buttons.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset.action;
+    buttons.replaceChildren(
+      ...shown.map(([text, hook, title, press]) => {
+        const one = make("button", { type: "button", "data-action": hook, title }, text);
+        one.addEventListener("click", press);
+        return one;
+      }),
+    );
+    if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? element).focus();
+  }
+
+  function contentOf(now: Scene, target: Target | null): Content {
+    const { model, state } = now;
+    if (target && "value" in target) return valueContent(now, target.value);
+    if (target && "step" in target) {
+      return { title: `Step ${grouped(target.step)}`, facts: stepFacts(now, target.step), buttons: [] };
+    }
+    if (target) {
+      const [name, size] = allocationText(model, target.allocation);
+      const open = () => actions.goToAllocation(target.allocation);
+      const buttons: Content["buttons"] = host.isEditor ? [["Open", "open", "Open in the editor", open]] : [];
+      return { title: `allocation ${name}`, facts: [["size", size]], buttons };
+    }
+    if (now.search.isOn) return { title: matchTitle(now), facts: matchFacts(now), buttons: matchButtons(now) };
+    return {
+      title: `Peak of ${now.space.name}`,
+      facts: peakFacts(now),
+      buttons: state.hidden.length ? [showAll()] : [],
+    };
+  }
+
+  function valueContent(now: Scene, value: number): Content {
+    const buttons: Content["buttons"] = [];
+    if (host.isEditor) {
+      buttons.push(["Open", "open", "Open in the editor (Enter)", () => actions.goToValue(value)]);
+      buttons.push(["HLO", "hlo", "Open its instruction in the HLO module", () => actions.goToInstruction(value)]);
+    }
+    const source = valueString(now.model, "source", value);
+    if (source) buttons.push(...sourceButtons(source));
+    if (source) buttons.push(["Same line", "pick", "Pick all values of this source line", () => pickSource(source)]);
+    const allocation = now.model.allocation[value] ?? NONE;
+    if (allocation >= 0) {
+      const mark = () => actions.mark(allocation);
+      buttons.push(["Allocation", "mark", "Select its allocation", mark]);
+    }
+    return { title: valueString(now.model, "label", value), facts: factsOf(now, value), buttons };
+  }
+
+  function matchTitle({ state }: Scene): string {
+    const { picked, search } = state;
+    const group = picked && (picked.by === "source" && picked.name === UNKNOWN ? "no source line" : picked.name);
+    return [group, search.trim() && `“${search.trim()}”`].filter(Boolean).join(", ");
+  }
+
+  function matchButtons(now: Scene): Content["buttons"] {
+    const { picked, colorBy } = now.state;
+    const buttons: Content["buttons"] = [];
+    const source = sourceOf(now);
+    if (source) buttons.push(...sourceButtons(source));
+    if (picked && picked.by === colorBy) {
+      buttons.push(["Solo", "solo", "Show only this color, or all again (S)", () => actions.solo(picked.name)]);
+      buttons.push(["Hide", "hide", "Hide this color, or show it again (H)", () => actions.toggle(picked.name)]);
+    }
+    buttons.push(["Largest", "largest", "Select the largest (N for the next one)", () => actions.moveToMatch(1)]);
+    if (picked) buttons.push(["Clear", "clear", "Show all alike again (Esc)", () => actions.change({ picked: null })]);
+    return buttons;
+  }
+
+  function sourceButtons(source: string): Content["buttons"] {
+    const [text, title] = host.isEditor ? ["Source line", `Open ${source} (L)`] : ["Copy path", `Copy ${source} (L)`];
+    return [[text, "source", title, () => actions.openSource(source)]];
+  }
+
+  const pickSource = (source: string) => {
+    actions.change({ picked: null });
+    actions.pick({ by: "source", name: source });
+  };
+  const showAll = (): Content["buttons"][number] => [
+    "Show all colors",
+    "show-all",
+    "Show the hidden colors again",
+    () => actions.change({ hidden: [] }),
+  ];
+
+  return {
+    element,
+    draw: fill,
+    point(target, note = "") {
+      const [before, after] = [pointed, target && { target, note }].map((one) => JSON.stringify(one));
+      if (before === after) return;
+      pointed = target && { target, note };
+      fill(scene());
+    },
+    setDescription(target, markdown) {
+      descriptions.set(JSON.stringify(target), markdown);
+      drawn = [];
+      fill(scene());
+    },
+    clearDescriptions() {
+      descriptions.clear();
+      pointed = null;
+      drawn = [];
+    },
+  };
+}
