@@ -166,9 +166,9 @@ def test_arenas_and_history_show_preallocated_temps(capsys: pytest.CaptureFixtur
     assert (
         _part(capsys, SEED, "--part", "arenas,history")
         == """\
-Preallocated temps in HBM       size       peak  fragmentation  free at the HBM peak  full size at steps
+Preallocated temps in HBM       size       peak  fragmentation  free at the HBM peak  last byte in use at steps
   allocation 4             256.0 KiB  256.0 KiB          0.0 %        0 B in 0 holes  3–4
-  The full size of allocation 4 is due to fusion.
+  The size of allocation 4 is set by fusion.
   History of allocation 4
     start offset  end offset       size  live  value
                0     262,144  256.0 KiB  3–4   fusion"""

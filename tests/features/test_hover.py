@@ -1,17 +1,26 @@
 """The text of hovers."""
 
+import json
+import re
+import string
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
-from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
 from xla_lens.features.hover import hover
 from xla_lens.features.hover.facts import PeakFacts, SpacePeak
+from xla_lens.features.hover.glossary import term_at
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.places.mentions import mention_at
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
 from xla_lens.model.tables.backend import SpaceId
+from xla_lens.render.command_links import CommandLinks
+from xla_lens.render.glossary import term_markdown
 from xla_lens.render.hover import hover_markdown
+from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -27,16 +36,14 @@ def test_hover_of_a_value_shows_size_share_and_placement() -> None:
         analysis_of(SEED),
         "    cublas-gemm.1{}:4-5\n     ^",
         """
-**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak
+**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak · `test_auto_sharding_basic.py:52`
 
-- source `test_auto_sharding_basic.py:52`
 - op_name `parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]`
 - live from step 4 to step 5 (last read by `negate.0`)
-- `f32[64,16]{1,0}`, 4,096 bytes
-- offset 0 of allocation 2 (maybe-live-out, 4.0 KiB) in HBM
+- `f32[64,16]{1,0}`
+- all of allocation 2 (maybe-live-out) in HBM
 - value 4, defined by `custom-call`
-- shares its bytes with 1 other value:
-  - `negate.0` 4.0 KiB, steps 5–7
+- shares its bytes with `negate.0` (steps 5–7)
 """,  # noqa: E501
     )
 
@@ -49,8 +56,8 @@ def test_parameter_lives_to_the_end() -> None:
 **`param`** · 256.0 KiB · 44.1 % of the HBM peak
 
 - live from step 0 (`param.1`) to step 7, the end (a parameter: its bytes belong to the caller)
-- `f32[64,256,4]{2,1,0}`, 262,144 bytes
-- offset 0 of allocation 0 (parameter, 256.0 KiB) in HBM
+- `f32[64,256,4]{2,1,0}`
+- all of allocation 0 (parameter) in HBM
 - value 0, defined by `parameter`
 """,
     )
@@ -67,14 +74,13 @@ def test_hover_shows_size_and_padding_of_values() -> None:
 - `u32[]{:S(2)}`
 - offset 4 of allocation 4 (preallocated-temp, 8 B) in SMEM
 - value 17, defined by `copy-start`
-- shares its bytes with 1 other value:
-  - `copy-start.1{2}` 4 B, steps 5–6
+- shares its bytes with `copy-start.1{2}` (steps 5–6)
 """,
     )
     seed = analysis_of(DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt")
     marked = "    Arg_0.1{}:0-7\n     ^"
     text = hover_markdown(hover(seed, None, mark(seed, marked)[1]))  # type: ignore[arg-type]
-    assert ", 1,024 bytes, 992 B of it padding (32.0 times the size of the shape)" in text
+    assert ", 992 B of it padding (32.0 times the size of the shape)" in text
 
 
 def test_hover_of_an_allocation_shows_its_use() -> None:
@@ -84,11 +90,12 @@ def test_hover_of_an_allocation_shows_its_use() -> None:
         """
 **allocation 2** · 4.05 MiB · 33.3 % of the HBM peak
 
-- preallocated-temp in HBM, 4,243,456 bytes
-- at most 4.00 MiB live at once (98.9 %), first at step 3; the other 47.0 KiB are idle then
-- at the HBM peak, step 8: 4.00 MiB live, 48.0 KiB idle
+- preallocated-temp in HBM, 4,243,456 bytes: one block for temporaries; values that are not live at the same time \
+share its bytes
+- most is live at step 3: 4.00 MiB (98.9 %), 47.0 KiB are idle
+- 4.00 MiB − 1.0 KiB are live at step 8, the HBM peak, 48.0 KiB are idle
 - live bytes over time ` ▁███████`
-- its size is due to values that reach its last byte, live at steps 2–8
+- the values that end at its last byte set its size; they are live at steps 2–8
 - 5 values:
   - `broadcast_multiply_fusion` 4.00 MiB
   - `copy-start.1{0}` 4.00 MiB
@@ -175,8 +182,8 @@ def test_missing_files_are_listed() -> None:
         """
 **`x.1`** · 4.00 MiB
 
-- `f32[1024,1024]{1,0:T(8,128)}`, 4,194,304 bytes
-- offset 0 of allocation 1 (parameter, 4.00 MiB) in HBM
+- `f32[1024,1024]{1,0:T(8,128)}`
+- all of allocation 1 (parameter) in HBM
 - value 13
 - the dump set lacks the values (`-buffer-assignment-values.txt`): positions, uses and instructions are unknown
 - the dump set lacks the live ranges (`-live-range.txt` since 2026): lifetimes are unknown
@@ -225,3 +232,121 @@ def test_printed_peak_without_a_difference_gives_no_reasons() -> None:
     space = SpacePeak(SpaceId(0, None), 200, 100, 3, "a", 100)
     facts = PeakFacts(3, 100, 0, 100, 8, 8, None, is_whole_tuples=True, spaces=(space,), missing=())
     assert "Why" not in hover_markdown(facts)
+
+
+def test_calls_lead_from_the_line_outwards_and_repeat_nothing() -> None:
+    def frame(line: int, function: str, file: str = "/src/train.py") -> StackFrame:
+        return StackFrame(file, line, 0, function)
+
+    scan = [frame(41, "fwd"), frame(49, "loss"), frame(51, "train_step")]
+    stack = (frame(25, "layer"), *scan, *scan, *scan, frame(1, "<module>", "<string>"))
+    assert source_suffix(stack) == " · `train.py:25`"
+    assert list(call_chain(stack)) == [
+        "- in `layer` of `/src/train.py` ← `train.py:41` in `fwd` ← `train.py:49` in `loss` ← `train.py:51` in "
+        "`train_step` ← `<string>:1` in `<module>`, with repeated calls left out"
+    ]
+    assert list(call_chain((StackFrame("train.py", 3),))) == list(call_chain(())) == []
+    library = frame(7, "silu", "/venv/site-packages/jax/nn.py")
+    assert source_suffix((library, *scan)) == " · `train.py:41`"
+    assert list(call_chain((library, scan[0]))) == ["- `nn.py:7` in `silu` ← in `fwd` of `/src/train.py`"]
+
+
+def test_links_run_commands_and_resist_names_of_the_dump() -> None:
+    links = CommandLinks("file:///d/module_0001.f).txt")
+    odd = StackFrame('/a b/x")](http://evil)`.py', 3, 0, "f")
+    (command,) = re.findall(r"\]\((\S+)\)$", source_suffix((odd,), links))
+    name, argument = command.removeprefix("command:").split("?")
+    assert (name, json.loads(unquote(argument))) == ("xla-lens.goTo", [{"path": odd.file, "line": 3}])
+    assert set(argument) <= set(string.ascii_letters + string.digits + "_.-~%")
+    assert links.source("`<string>:1`", StackFrame("<string>", 1)) == "`<string>:1`"
+
+
+def test_hover_links_steps_sources_and_the_allocation() -> None:
+    analysis = analysis_of(SEED)
+    _, mention = mark(analysis, "    cublas-gemm.1{}:4-5\n     ^")
+    assert mention
+    facts = hover(analysis, None, mention)
+    linked = hover_markdown(facts, analysis.warrants, CommandLinks("file:///dump.txt"))
+    found = re.findall(r"\[([^]]+)\]\(command:xla-lens\.(\w+)\?([^)]*)\)", linked)
+    assert [(text, name, json.loads(unquote(argument))[0]) for text, name, argument in found] == [
+        ("`test_auto_sharding_basic.py:52`", "goTo", {"path": "test_auto_sharding_basic.py", "line": 52}),
+        ("step 4", "showLiveSet", {"uri": "file:///dump.txt", "step": 4}),
+        ("step 5", "showLiveSet", {"uri": "file:///dump.txt", "step": 5}),
+        ("allocation 2", "showAllocationHistory", {"uri": "file:///dump.txt", "allocation": 2}),
+    ]
+    assert re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", linked) == hover_markdown(facts, analysis.warrants)
+
+
+@pytest.mark.parametrize("path", [SEED, TPU, SPLIT], ids=lambda path: path.parent.name)
+def test_hovers_of_values_repeat_no_size(path: Path) -> None:
+    analysis = analysis_of(path)
+    for value in range(len(analysis.dump.values)):
+        text = hover_markdown(hover(analysis, None, Mention(Value(value), Role.USED_VALUE, 0, 0)), analysis.warrants)
+        sizes = re.findall(r"\d[\d.,]* (?:B|KiB|MiB|GiB)\b", text)
+        assert len(sizes) == len(set(sizes)), text
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        (
+            "preallocated-temp:\n^",
+            "**`preallocated-temp`**: one block for temporaries; values that are not live at the same time share its "
+            "bytes.",
+        ),
+        (
+            "maybe-live-out:\n^",
+            "**`maybe-live-out`**: the buffer may hold an output of the program, so it is kept to the end.",
+        ),
+        (
+            " f32[1024,1024]{1,0:T(8,128)S(1)}\n                     ^",
+            "**`T(8,128)`**: the array is stored in tiles of 8 × 128 elements; in memory order, its last 2 dimensions "
+            "are padded to multiples of 8 and 128.",
+        ),
+        (
+            " f32[1024,1024]{1,0:T(8,128)S(1)}\n                             ^",
+            "**`S(1)`**: the array is in VMEM, memory space 1.",
+        ),
+        (" f32[1024,1024]{1,0:T(8,128)S(1)}\n     ^", None),
+    ],
+)
+def test_terms_are_explained_in_one_sentence(marked: str, expected: str | None) -> None:
+    analysis = analysis_of(TPU)
+    text, pointer = marked.split("\n")
+    (file, start) = next(
+        (file, file.document.data.index(text.encode()))
+        for file in analysis.dump.files
+        if text.encode() in file.document.data
+    )
+    found = term_at(analysis.dump, file.document, start + pointer.index("^"))
+    assert (found and term_markdown(found)) == expected
+    if found:
+        assert file.document.data[found.start : found.end].decode() == found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("T(256)", "tiles of 256 elements; in memory order, its last dimension is padded to a multiple of 256."),
+        (
+            "T(8,128)(2,1)",
+            "tiles of 8 × 128 elements, each made of tiles of 2 × 1; in memory order, its last 2 dimensions are padded "
+            "to multiples of 8 and 128.",
+        ),
+    ],
+)
+def test_tiles_of_every_form_are_explained(text: str, expected: str) -> None:
+    document = dump_file(f" value: <0 a @0> (size=4,offset=0): f32[1]{{0:{text}}}\n".encode()).document
+    found = term_at(analysis_of(TPU).dump, document, document.data.index(b"T("))
+    assert found
+    assert term_markdown(found).endswith(f"stored in {expected}")
+
+
+def test_rematerialized_values_are_explained() -> None:
+    text = SEED.read_text().replace("cublas-gemm.1", "gemm.remat2")
+    analysis = analysis_of_text(text)
+    _, mention = mark(analysis, "    gemm.remat2{}:4-5\n     ^")
+    assert mention
+    markdown = hover_markdown(hover(analysis, None, mention))
+    assert "- `remat`: XLA computes the value again instead of keeping it live" in markdown
+    assert "remat" not in hover_markdown(hover(analysis_of(SEED), None, mention))

@@ -26,9 +26,9 @@ async def test_operand_of_a_module_leads_to_its_value_and_back(reader: Reader, t
     operand = reader.at(uri, f"{line}\n{' ' * line.index('_tuple🚀#2')}^")
     hover = await reader.ask("hover", uri, position=operand)
     assert hover["contents"]["value"].startswith("**`ärg_tuple🚀{2}`** · 32 B")
+    assert "· `programs.py:299`\n" in hover["contents"]["value"]
     assert (
-        "**`/home/user/programs/programs.py:299` in `nested_tuples.<locals>.tuple_while`**"
-        in hover["contents"]["value"]
+        "- in `nested_tuples.<locals>.tuple_while` of `/home/user/programs/programs.py` ←" in hover["contents"]["value"]
     )
     assert reader.text_at(uri, hover["range"]) == "%ärg_tuple🚀#2"
     assert [place.rpartition(":")[2] for place in await _lead(reader, "definition", uri, operand)] == [" ärg_tuple🚀"]

@@ -1,8 +1,11 @@
 """Requests about a position: hover, jumps, references and highlights."""
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -166,8 +169,38 @@ async def test_editors_without_markdown_get_plain_text_hovers(reader: Reader) ->
     uri = reader.open(SEED)
     found = await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
     assert found["contents"]["kind"] == "plaintext"
-    assert found["contents"]["value"].startswith("cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak\n")
+    assert found["contents"]["value"].startswith(
+        "cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak · test_auto_sharding_basic.py:52\n"
+    )
     assert "`" not in found["contents"]["value"]
+
+
+async def test_editors_that_run_commands_get_links_in_hovers(reader: Reader) -> None:
+    await reader.start({**FULL, "experimental": {"xlaLens": {"commandUris": True}}})
+    uri = reader.open(SEED)
+    marked = "    cublas-gemm.1{}:4-5\n       ^"
+    linked = (await reader.ask_at("hover", uri, marked))["contents"]["value"]
+    commands = dict(re.findall(r"\[([^]]+)\]\(command:([^)]*)\)", linked))
+    name, argument = commands["allocation 2"].split("?")
+    (given,) = json.loads(unquote(argument))
+    assert given == {"uri": uri, "allocation": 2}
+    assert "history-of-allocation-2" in str(await reader.run(name.removeprefix("xla-lens."), given))
+
+
+async def test_other_editors_get_the_same_text_without_links(reader: Reader) -> None:
+    await reader.start()
+    hover = await reader.ask_at("hover", reader.open(SEED), "    cublas-gemm.1{}:4-5\n       ^")
+    assert "command:" not in hover["contents"]["value"]
+    assert "- all of allocation 2 (maybe-live-out) in HBM\n" in hover["contents"]["value"]
+
+
+async def test_words_of_a_dump_are_explained(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(TPU)
+    line = " value: <22 copy-start.2{0} @1> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)S(1)}"
+    found = await reader.ask_at("hover", uri, f"{line}\n{' ' * line.index('T(8')}^")
+    assert found["contents"]["value"].startswith("**`T(8,128)`**: the array is stored in tiles of 8 × 128 elements")
+    assert reader.text_at(uri, found["range"]) == "T(8,128)"
 
 
 async def test_editors_with_link_support_get_links(reader: Reader) -> None:

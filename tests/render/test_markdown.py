@@ -159,11 +159,11 @@ XLA prints its peak at step 5, where 324.0 KiB are live: 44.1 % short.
 
 ### Preallocated temps in HBM
 
-|  | size | peak | fragmentation | free at the HBM peak | full size at steps |
+|  | size | peak | fragmentation | free at the HBM peak | last byte in use at steps |
 |---|--:|--:|--:|--:|---|
 | allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3–4 |
 
-The full size of allocation 4 is due to `fusion`.
+The size of allocation 4 is set by `fusion`.
 
 #### History of allocation 4
 

@@ -48,7 +48,10 @@ export interface Capacity {
   sizeBytes: number;
   /** What states it, in words: `the setting xla-lens.device.memory`, `error.log`. */
   source: string;
-  /** By how much the reserved bytes exceed it. 0: the program fits. -1: the dump does not tell. */
+  /**
+   * By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must hold the reserved
+   * bytes, without thread-local ones.
+   */
   overBytes: number;
 }
 

@@ -49,12 +49,12 @@ class Space(Protocol):
         """The number and the backend."""
 
     @property
-    def reserved_bytes(self) -> int:
-        """The sizes of the allocations."""
+    def held_bytes(self) -> int:
+        """The bytes that the device must hold at once."""
 
     @property
     def reserved_bound(self) -> Bound:
-        """How `reserved_bytes` relates to the true number."""
+        """How `held_bytes` relates to the true number."""
 
     @property
     def peak_live_bytes(self) -> int:
@@ -91,12 +91,12 @@ def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
 
 def over_bytes(space: Space, capacity: Capacity) -> int | None:
     """Return by how much a program exceeds the device, 0 if it fits, None if the dump does not tell. The device must
-    hold the reserved bytes, which are at least the live bytes.
+    hold all allocations that are not thread-local for as long as the program runs.
     """
     known = [
         size_bytes
         for size_bytes, bound in (
-            (space.reserved_bytes, space.reserved_bound),
+            (space.held_bytes, space.reserved_bound),
             (space.peak_live_bytes, space.live_bound),
         )
         if bound is not Bound.UNKNOWN

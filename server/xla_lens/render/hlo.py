@@ -5,21 +5,24 @@ from typing import Final
 
 from xla_lens.features.hlo.call_hierarchy import Item
 from xla_lens.features.hlo.hover import ComputationFacts, ElementFacts, InstructionFacts
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import counted, human, shortened
-from xla_lens.render.sources import stack_lines
+from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.syntax.columns import NONE
 
 _MAX_SHAPE_LENGTH: Final = 160
 
 
-def hlo_hover_markdown(facts: InstructionFacts | ComputationFacts, value: str | None) -> str:
+def hlo_hover_markdown(
+    facts: InstructionFacts | ComputationFacts, value: str | None, links: CommandLinks = NO_LINKS
+) -> str:
     """Return a hover as Markdown. `value` is the hover of the value in the dump, None if there is none. Text from the
     dump is escaped as code.
     """
     match facts:
         case InstructionFacts():
-            return value if value and not facts.elements else "\n".join(_instruction(facts, value))
+            return value if value and not facts.elements else "\n".join(_instruction(facts, value, links))
         case ComputationFacts():
             return "\n".join(_computation(facts))
 
@@ -34,11 +37,12 @@ def hlo_item_detail(item: Item) -> str:
     return " · ".join((*parts, f"in {item.computation.decode('utf-8', 'replace')}"))
 
 
-def _instruction(facts: InstructionFacts, value: str | None) -> Iterator[str]:
+def _instruction(facts: InstructionFacts, value: str | None, links: CommandLinks) -> Iterator[str]:
     if value:
         yield value
     else:
-        yield f"{code(facts.name)}, {code(facts.opcode or '?')} in {code(facts.computation)}"
+        source = source_suffix(facts.frames, links)
+        yield f"{code(facts.name)}, {code(facts.opcode or '?')} in {code(facts.computation)}{source}"
         yield ""
         if facts.shape is not None:
             yield f"- shape {code(shortened(facts.shape, _MAX_SHAPE_LENGTH))}"
@@ -46,7 +50,7 @@ def _instruction(facts: InstructionFacts, value: str | None) -> Iterator[str]:
             yield "- has no buffer of its own"
         if facts.op_name:
             yield f"- op_name {code(facts.op_name)}"
-        yield from stack_lines(facts.frames)
+        yield from call_chain(facts.frames, links)
     if facts.elements:
         yield f"- {counted(facts.element_count, 'value')}:"
         yield from (f"  - {_element(element)}" for element in facts.elements)

@@ -1,8 +1,9 @@
 """The words of hovers, as Markdown. The facts come from `xla_lens.features.hover`, one function here for each type.
 
-A hover leads with name, size and share of the peak, then the source line, op_name and live range, then placement.
+A hover leads with name, size, share of the peak and source line, then op_name, calls and live range, then placement.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -19,11 +20,13 @@ from xla_lens.features.hover.facts import (
     ValueName,
 )
 from xla_lens.model.warrants import COMPLETE, Bound, Cause, Quantity, Warrant, Warrants
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
+from xla_lens.render.glossary import kind_sentence, remat_sentence
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import apart, counted, human, percent, shortened
+from xla_lens.render.numbers import apart, counted, human, parse_size, percent, shortened
 from xla_lens.render.padding import padding_part
-from xla_lens.render.sources import stack_lines
+from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.warrants import bounded, bounded_size, reasons
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
@@ -38,17 +41,17 @@ _MISSING: Final = {
 }
 
 
-def hover_markdown(facts: Hover, warrants: Warrants = COMPLETE) -> str:
+def hover_markdown(facts: Hover, warrants: Warrants = COMPLETE, links: CommandLinks = NO_LINKS) -> str:
     """Return a hover as Markdown, with the bounds of the numbers that are not exact and the reasons. Text from the dump
     is escaped as code, so that it cannot become a link or markup.
     """
     match facts:
         case ValueFacts():
-            lines = _value_lines(facts, warrants)
+            lines = _value_lines(facts, warrants, links)
         case AllocationFacts():
-            lines = _allocation_lines(facts, warrants)
+            lines = _allocation_lines(facts, warrants, links)
         case StepFacts():
-            lines = _step_lines(facts, warrants)
+            lines = _step_lines(facts, warrants, links)
         case InstructionFacts():
             lines = _instruction_lines(facts)
         case PeakFacts():
@@ -86,32 +89,51 @@ def kind_text(kind: Kind) -> str:
 # ---------------------------------------------------------------- values
 
 
-def _value_lines(facts: ValueFacts, warrants: Warrants) -> Iterator[str]:
+def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> Iterator[str]:
     size = f" · {human(facts.size_bytes)}" if facts.size_bytes is not None else ""
-    yield f"**{code(facts.label)}**{size}{_share(facts, warrants.of(Quantity.LIVE).bound)}"
+    source = source_suffix(facts.frames, links)
+    yield f"**{code(facts.label)}**{size}{_share(facts, warrants.of(Quantity.LIVE).bound)}{source}"
     yield ""
     if facts.alias:
         yield f"- {code(facts.alias)} is an alias of it, without bytes of its own"
-    yield from stack_lines(facts.frames)
     if facts.op_name:
         yield f"- op_name {code(facts.op_name)}"
+    yield from call_chain(facts.frames, links)
     if facts.live_range:
-        yield f"- {_live_range(facts.live_range, facts.label)}"
+        yield f"- {_live_range(facts.live_range, facts.label, links)}"
     elif FileKind.LIVE_RANGE not in facts.missing:
         yield "- no live range: it counts as reserved bytes only"
+    if _REMAT.search(facts.label):
+        yield f"- `remat`: {remat_sentence()}"
     if facts.shape is not None:
-        exact = f", {facts.size_bytes:,} bytes" if facts.size_bytes is not None and facts.size_bytes >= _KIB else ""
+        exact = _rounded_bytes(facts.size_bytes) if facts.size_bytes is not None else ""
         yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{exact}{_padding(facts)}"
         for part in facts.padding.parts if facts.padding else ():
             yield f"  - {padding_part(part)}"
     if facts.allocation:
-        yield f"- offset {facts.offset:,} of {_allocation_name(facts.allocation)} in {space_name(facts.space)}"
+        yield f"- {_placement(facts, facts.allocation, links)}"
     yield f"- value {facts.id}" + (f", defined by {code(facts.opcode)}" if facts.opcode else "")
     yield from _missing(facts.missing)
-    yield from _sharers(facts)
+    yield from _sharers(facts, links)
 
 
-_KIB: Final = 1024
+_REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")
+
+
+def _rounded_bytes(size_bytes: int) -> str:
+    """The bytes of a size that `human` rounds: ``, 4,243,456 bytes``. Empty for other sizes, which would repeat."""
+    shown = parse_size(human(size_bytes))
+    return f", {size_bytes:,} bytes" if shown != size_bytes else ""
+
+
+def _placement(facts: ValueFacts, allocation: AllocationName, links: CommandLinks) -> str:
+    is_whole = facts.size_bytes == allocation.size_bytes
+    kind = kind_text(allocation.kind)
+    size = "" if is_whole else human(allocation.size_bytes)
+    details = ", ".join(filter(None, (kind, size)))
+    where = "all of" if is_whole else f"offset {facts.offset:,} of"
+    name = links.history(f"allocation {allocation.index}", allocation.index)
+    return f"{where} {name}{f' ({details})' if details else ''} in {space_name(facts.space)}"
 
 
 def _share(facts: ValueFacts, bound: Bound) -> str:
@@ -137,11 +159,12 @@ def _padding(facts: ValueFacts) -> str:
     return f", {human(padding)} of it padding{times}"
 
 
-def _live_range(facts: LiveRangeFacts, label: str) -> str:
+def _live_range(facts: LiveRangeFacts, label: str, links: CommandLinks) -> str:
     # Most values start at the instruction that they are named after.
     is_own = facts.start_instruction == label.partition("{")[0]
     start = f" ({code(facts.start_instruction)})" if facts.start_instruction and not is_own else ""
-    return f"live from step {facts.start_step}{start} to step {facts.end_step}{_end(facts)}"
+    first, last = (links.live_set(f"step {step}", step) for step in (facts.start_step, facts.end_step))
+    return f"live from {first}{start} to {last}{_end(facts)}"
 
 
 def _end(facts: LiveRangeFacts) -> str:
@@ -163,14 +186,17 @@ def _end(facts: LiveRangeFacts) -> str:
             return f" ({at_end})" if at_end else ""
 
 
-def _sharers(facts: ValueFacts) -> Iterator[str]:
-    if not facts.neighbour_count:
+def _sharers(facts: ValueFacts, links: CommandLinks) -> Iterator[str]:
+    other = facts.nearest
+    if other is None:
         return
-    is_truncated = facts.neighbour_count > len(facts.neighbours)
-    nearest = f"; the {len(facts.neighbours)} nearest" if is_truncated else ""
-    yield f"- shares its bytes with {counted(facts.neighbour_count, 'other value')}{nearest}:"
-    for other in facts.neighbours:
-        yield f"  - {_value_name(other)}, steps {other.start_step}–{other.end_step}"
+    nearest = f"{code(other.label)} (steps {other.start_step}–{other.end_step})"
+    if facts.sharer_count == 1:
+        yield f"- shares its bytes with {nearest}"
+        return
+    count = counted(facts.sharer_count, "other value")
+    shared = links.history(count, facts.allocation.index) if facts.allocation else count
+    yield f"- shares its bytes with {shared}, nearest {nearest}"
 
 
 def _value_name(facts: ValueName) -> str:
@@ -180,12 +206,7 @@ def _value_name(facts: ValueName) -> str:
 # ---------------------------------------------------------------- allocations
 
 
-def _allocation_name(facts: AllocationName) -> str:
-    kind = kind_text(facts.kind)
-    return f"allocation {facts.index} ({kind + ', ' if kind else ''}{human(facts.size_bytes)})"
-
-
-def _allocation_lines(facts: AllocationFacts, warrants: Warrants) -> Iterator[str]:
+def _allocation_lines(facts: AllocationFacts, warrants: Warrants, links: CommandLinks) -> Iterator[str]:
     size_bytes, space = facts.name.size_bytes, space_name(facts.space)
     warrant = warrants.of(Quantity.LIVE, Quantity.RESERVED)
     bound = warrants.of(Quantity.LIVE).bound
@@ -193,8 +214,9 @@ def _allocation_lines(facts: AllocationFacts, warrants: Warrants) -> Iterator[st
     is_shared = facts.space_peak_bytes and warrant.is_exact
     yield f"**allocation {facts.name.index}** · {human(size_bytes)}{peak if is_shared else ''}"
     yield ""
-    exact = f", {size_bytes:,} bytes" if size_bytes >= _KIB else ""
-    yield f"- {kind_text(facts.name.kind) or 'no kind'} in {space}{exact}"
+    meaning = kind_sentence(facts.name.kind)
+    words = kind_text(facts.name.kind) or "no kind"
+    yield f"- {words} in {space}{_rounded_bytes(size_bytes)}{f': {meaning}' if meaning else ''}"
     if facts.parameter is not None:
         yield f"- parameter {facts.parameter}"
     if facts.shape is not None:
@@ -204,25 +226,50 @@ def _allocation_lines(facts: AllocationFacts, warrants: Warrants) -> Iterator[st
             bounded_size(facts.space_peak_bytes, bound)
         )
     if facts.peak_step is not None and bound is Bound.EXACT:
-        yield (
-            f"- at most {human(facts.peak_bytes)} live at once ({percent(facts.peak_bytes, size_bytes)}), first at "
-            f"step {facts.peak_step}; the other {human(size_bytes - facts.peak_bytes)} are idle then"
-        )
-        yield (
-            f"- at the {space} peak, step {facts.space_peak_step}: {human(facts.live_at_space_peak)} live, "
-            f"{human(size_bytes - facts.live_at_space_peak)} idle"
-        )
+        yield f"- {_fullest(facts, facts.peak_step, links)}"
+        if facts.space_peak_step is not None and facts.live_at_space_peak != facts.peak_bytes:
+            yield f"- {_at_space_peak(facts, facts.space_peak_step, links)}"
         if len(facts.fill) > 1 and size_bytes:
             yield f"- live bytes over time `{''.join(_bar(part, size_bytes) for part in facts.fill)}`"
     if facts.full_size_steps and warrant.is_exact:
         steps = ", ".join(_steps(first, last) for first, last in facts.full_size_steps[:_MAX_INTERVALS])
         more = ", …" if len(facts.full_size_steps) > _MAX_INTERVALS else ""
-        yield f"- its size is due to values that reach its last byte, live at {steps}{more}"
+        yield f"- the values that end at its last byte set its size; they are live at {steps}{more}"
     largest = ", the largest" if facts.values > len(facts.largest) else ""
     values = bounded(counted(facts.values, "value"), warrants.of(Quantity.RESERVED).bound)
-    yield f"- {values}{largest}{':' if facts.largest else ''}"
+    if facts.values == 1 and len(facts.largest) == 1 and facts.largest[0].size_bytes == size_bytes:
+        yield f"- holds {code(facts.largest[0].label)} alone"
+        return
+    yield f"- {links.history(values, facts.name.index)}{largest}{':' if facts.largest else ''}"
     for value in facts.largest:
         yield f"  - {_value_name(value)}"
+
+
+def _fullest(facts: AllocationFacts, step: int, links: CommandLinks) -> str:
+    """When most bytes of an allocation are live, and whether that is the peak of its memory space."""
+    size_bytes, peak_bytes, space = facts.name.size_bytes, facts.peak_bytes, space_name(facts.space)
+    first = links.live_set(f"step {step}", step)
+    if step == facts.space_peak_step:
+        first += f", the {space} peak"
+    elif facts.live_at_space_peak == peak_bytes and facts.space_peak_step is not None:
+        peak = links.live_set(f"step {facts.space_peak_step}", facts.space_peak_step)
+        first += f" and at the {space} peak, {peak}"
+    if peak_bytes == size_bytes:
+        return f"all of it is live at {first}"
+    idle = f"{human(peak_bytes)} ({percent(peak_bytes, size_bytes)}), {human(size_bytes - peak_bytes)} are idle"
+    return f"most is live at {first}: {idle}"
+
+
+def _at_space_peak(facts: AllocationFacts, step: int, links: CommandLinks) -> str:
+    """How much of an allocation is live when its memory space peaks."""
+    at = f"at {links.live_set(f'step {step}', step)}, the {space_name(facts.space)} peak"
+    live_bytes = facts.live_at_space_peak
+    if not live_bytes:
+        return f"nothing in it is live {at}"
+    if live_bytes == facts.name.size_bytes:
+        return f"all of it is live {at}"
+    idle = human(facts.name.size_bytes - live_bytes)
+    return f"{apart(live_bytes, facts.peak_bytes)} are live {at}, {idle} are idle"
 
 
 def _steps(first: int, last: int) -> str:
@@ -246,10 +293,10 @@ def _instruction_lines(facts: InstructionFacts) -> Iterator[str]:
         yield "It has no buffer of its own."
 
 
-def _step_lines(facts: StepFacts, warrants: Warrants) -> Iterator[str]:
+def _step_lines(facts: StepFacts, warrants: Warrants, links: CommandLinks) -> Iterator[str]:
     bound = warrants.of(Quantity.LIVE).bound
     name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
-    yield f"**step {facts.step}**{name}"
+    yield f"**{links.live_set(f'step {facts.step}', facts.step)}**{name}"
     yield ""
     for space, before, at, after in facts.live:
         if bound is Bound.UNKNOWN:

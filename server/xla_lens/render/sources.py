@@ -1,9 +1,11 @@
 """Stack frames as text and Markdown."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
 
 _MAX_FRAMES: Final = 8
@@ -25,20 +27,40 @@ def call_text(frame: StackFrame) -> str:
     return frame_text(frame) + (f" in {frame.function}" if frame.function else "")
 
 
-def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
-    """Yield a call stack as lines of Markdown, innermost frame first, with the user frame in bold."""
-    if len(frames) == 1:
-        yield f"- source {_call(frames[0])}"
-        return
+def short_frame(frame: StackFrame) -> str:
+    """Return the name of the file without its folders, and the line: ``train.py:31``."""
+    return _name(frame) + (f":{frame.line}" if frame.line is not None else "")
+
+
+def _name(frame: StackFrame) -> str:
+    return re.split(r"[/\\]", frame.file)[-1] or frame.file
+
+
+def source_suffix(frames: Sequence[StackFrame], links: CommandLinks = NO_LINKS) -> str:
+    """Return the line of the user's program for the end of a title: `` · train.py:31``. Empty without frames."""
     own = user_frame(frames)
-    if frames:
-        yield "- source, the innermost call first:"
-    for frame in frames[:_MAX_FRAMES]:
-        call = _call(frame)
-        yield f"  - **{call}**" if frame is own else f"  - {call}"
-    if len(frames) > _MAX_FRAMES:
-        yield f"  - and {len(frames) - _MAX_FRAMES} more"
+    return f" · {links.source(code(short_frame(own)), own)}" if own else ""
 
 
-def _call(frame: StackFrame) -> str:
-    return code(frame_text(frame)) + (f" in {code(frame.function)}" if frame.function else "")
+def call_chain(frames: Sequence[StackFrame], links: CommandLinks = NO_LINKS) -> Iterator[str]:
+    """Yield a call stack as a line of Markdown, innermost call first. The title has the line of the user's program, so
+    that this one has the function only. A loop such as `lax.scan` repeats calls, which are shown once.
+    """
+    calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
+    for frame in frames:
+        calls.setdefault((frame.file, frame.line, frame.function), frame)
+    own = user_frame(frames)
+    # Where the user cannot follow a link, the whole path helps to find the file.
+    path = code(own.file) if own and not links.uri and own.file != _name(own) else ""
+    shown = [text for frame in calls.values() if (text := _call(frame, links, path, is_own=frame is own))]
+    more = f" ← {len(shown) - _MAX_FRAMES} more" if len(shown) > _MAX_FRAMES else ""
+    repeated = ", with repeated calls left out" if len(calls) < len(frames) else ""
+    if shown:
+        yield f"- {' ← '.join(shown[:_MAX_FRAMES])}{more}{repeated}"
+
+
+def _call(frame: StackFrame, links: CommandLinks, path: str, *, is_own: bool) -> str:
+    function = f"in {code(frame.function)}" if frame.function else ""
+    if is_own:
+        return " of ".join(filter(None, (function, path)))
+    return f"{links.source(code(short_frame(frame)), frame)} {function}".rstrip()

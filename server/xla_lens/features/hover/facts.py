@@ -60,8 +60,8 @@ class ValueFacts:
     """A value. Facts that the dump set lacks are None; `missing` are the files that would have them.
 
     `alias` is the hovered instruction where that is only another name for the bytes of the value. `live_at_peak` says
-    whether the value is part of the peak of its memory space, `peak_bytes`. `neighbours` are the nearest in time of the
-    `neighbour_count` values that share bytes with it. `frames` are the calls that made it, innermost first.
+    whether the value is part of the peak of its memory space, `peak_bytes`. `nearest` is the nearest in time of the
+    `sharer_count` values that share bytes with it. `frames` are the calls that made it, innermost first.
     """
 
     id: int
@@ -76,8 +76,8 @@ class ValueFacts:
     live_range: LiveRangeFacts | None
     live_at_peak: bool
     peak_bytes: int
-    neighbours: tuple[ValueName, ...]
-    neighbour_count: int
+    nearest: ValueName | None
+    sharer_count: int
     opcode: str | None
     op_name: str | None
     frames: tuple[StackFrame, ...]

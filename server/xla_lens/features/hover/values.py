@@ -15,9 +15,6 @@ from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
-NEIGHBOURS: Final = 8
-"""Maximum number of values that share bytes with it in a hover."""
-
 
 def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: int) -> ValueFacts:
     """Return the facts about a row of `DumpSet.values`. `name` is the number of the hovered name, NONE for none."""
@@ -40,8 +37,8 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
         live_range=_live_range(dump, ending) if ending else None,
         live_at_peak=bool(live_at_peak(dump, analysis.memory, np.array([value]))[0]),
         peak_bytes=space.peak_live_bytes if space else 0,
-        neighbours=tuple(value_name(dump, other) for other in _nearest(dump, value, sharing)),
-        neighbour_count=len(sharing),
+        nearest=value_name(dump, _nearest(dump, value, sharing)) if len(sharing) else None,
+        sharer_count=len(sharing),
         opcode=instruction.opcode.decode() if instruction else None,
         op_name=instruction.op_name if instruction else None,
         frames=frames_of(dump, module, int(values.name[value])),
@@ -74,11 +71,10 @@ _ENDS: Final = {
 }
 
 
-def _nearest(dump: DumpSet, value: int, sharing: Column) -> list[int]:
-    """The values with the fewest steps in between, larger ones first, sorted by time."""
+def _nearest(dump: DumpSet, value: int, sharing: Column) -> int:
+    """The value with the fewest steps in between, the largest of several."""
     values = dump.values
     gaps = np.maximum(
         values.start_step[sharing] - values.end_step[value], values.start_step[value] - values.end_step[sharing]
     )
-    nearest = np.lexsort((-values.size_bytes[sharing], np.maximum(gaps, 0)))[:NEIGHBOURS]
-    return list(map(int, sharing[np.sort(nearest)]))
+    return int(sharing[np.lexsort((-values.size_bytes[sharing], np.maximum(gaps, 0)))[0]])

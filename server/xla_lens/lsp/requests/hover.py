@@ -5,35 +5,42 @@ from lsprotocol import types as lsp
 from xla_lens.features.hlo.hover import InstructionFacts
 from xla_lens.features.hlo.hover import hover as hlo_hover_facts
 from xla_lens.features.hover import hover as hover_facts
+from xla_lens.features.hover.glossary import Term, term_at
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.model.places.mentions import Mention, Role, Value
+from xla_lens.model.hlo.mentions import HloMention
+from xla_lens.model.places.mentions import Allocation, Mention, Role, Value
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.diff.other import other_line
+from xla_lens.render.glossary import term_markdown
 from xla_lens.render.hlo import hlo_hover_markdown
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the dump file mentions at a position."""
+    """Explain what the dump file mentions at a position, and the term there."""
     mention = snapshot.mention(params.position)
-    if mention is None:
-        return None
-    markdown = hover_markdown(hover_facts(snapshot.analysis, snapshot.module, mention), snapshot.analysis.warrants)
-    return _hover(snapshot, _compared(snapshot, mention, markdown), mention.start, mention.end)
+    markdown = None
+    if mention:
+        facts = hover_facts(snapshot.analysis, snapshot.module, mention)
+        markdown = hover_markdown(facts, snapshot.analysis.warrants, _links(snapshot))
+        markdown = _compared(snapshot, mention, markdown)
+    return _hover(snapshot, params.position, markdown, mention)
 
 
 def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the HLO module mentions at a position, with the hover of its value in the dump."""
+    """Explain what the HLO module mentions at a position, with its value in the dump, and the term there."""
     mention = snapshot.hlo_mention(params.position)
     if mention is None:
-        return None
+        return _hover(snapshot, params.position, None, None)
     facts = hlo_hover_facts(snapshot.analysis, snapshot.module, mention)
     target = facts.target if isinstance(facts, InstructionFacts) else None
     meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
     meaning = hover_facts(snapshot.analysis, snapshot.module, meant) if meant else None
-    value = hover_markdown(meaning, snapshot.analysis.warrants) if meaning else None
+    links = _links(snapshot)
+    value = hover_markdown(meaning, snapshot.analysis.warrants, links) if meaning else None
     value = _compared(snapshot, meant, value) if meant and value else value
-    return _hover(snapshot, hlo_hover_markdown(facts, value), mention.start, mention.end)
+    return _hover(snapshot, params.position, hlo_hover_markdown(facts, value, links), mention)
 
 
 def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
@@ -47,9 +54,25 @@ def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
     return "\n".join((title, "", f"- {other_line(other)}", *([rest] if rest else [])))
 
 
-def _hover(snapshot: Snapshot, markdown: str, start: int, end: int) -> lsp.Hover:
+def _links(snapshot: Snapshot) -> CommandLinks:
+    return CommandLinks(snapshot.uri) if snapshot.capabilities.has_command_uris else NO_LINKS
+
+
+def _hover(
+    snapshot: Snapshot, position: lsp.Position, markdown: str | None, mention: Mention | HloMention | None
+) -> lsp.Hover | None:
+    """The hover of a mention, below what the term at the position means. The hover of a value explains its name, and
+    that of an allocation its kind.
+    """
+    term = term_at(snapshot.analysis.dump, snapshot.file.document, snapshot.offset(position))
+    if term and mention and (term.term is Term.REMAT or isinstance(mention.target, Allocation)):
+        term = None
+    at = term or mention
+    if at is None:
+        return None
+    text = "\n\n---\n\n".join(filter(None, (term_markdown(term) if term else None, markdown)))
     if snapshot.capabilities.has_markdown:
-        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
+        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
     else:
-        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))
-    return lsp.Hover(content, snapshot.convert.range(snapshot.file, start, end))
+        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(text))
+    return lsp.Hover(content, snapshot.convert.range(snapshot.file, at.start, at.end))

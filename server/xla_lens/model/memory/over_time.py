@@ -22,7 +22,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,9 @@ class MemorySpace:
     """One memory space. `peak_step` is None if nothing is ever live.
 
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
-    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step.
+    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `held_bytes` are the
+    reserved bytes without thread-local buffers: those are in registers or on stacks, so that the device need not hold
+    them beside the others.
     """
 
     id: SpaceId
@@ -69,6 +71,7 @@ class MemorySpace:
     live: LiveBytes
     peak_step: int | None
     peak_live_bytes: int
+    held_bytes: int
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
@@ -190,11 +193,13 @@ def slots_of(dump: DumpSet, values: Column) -> Slots:
 
 def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
+    is_thread_local = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
     for color in distinct(colors[colors != NONE]).tolist():
         here = colors[changes.allocation] == color
         live = accumulated(changes.steps[here], changes.deltas[here])
         reserved_bytes = sum(sizes[colors == color].tolist())
-        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes)
+        held_bytes = sum(sizes[(colors == color) & ~is_thread_local].tolist())
+        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes, held_bytes)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

@@ -16,14 +16,14 @@ _MAX_STEPS: Final = 8
 
 
 def arenas_sections(report: Report, one: SpaceReport) -> Sections:
-    """Each preallocated temp: how much of it is never used at once, and when and why it needs its full size."""
+    """Each preallocated temp: how much of it is never used at once, and which values at which steps set its size."""
     if not one.arenas:
         return ()
     dump, space = report.dump, space_of(report, one)
-    titles = ("", "size", "peak", "fragmentation", f"free at the {space} peak", "full size at steps")
+    titles = ("", "size", "peak", "fragmentation", f"free at the {space} peak", "last byte in use at steps")
     rows = tuple(_arena_row(dump, arena) for arena in one.arenas)
     reasons: tuple[Text, ...] = tuple(
-        ("The full size of ", _link(dump, arena), " is due to ", *first_values(dump, arena.arena.reaching), ".")
+        ("The size of ", _link(dump, arena), " is set by ", *first_values(dump, arena.arena.reaching), ".")
         for arena in one.arenas
         if len(arena.arena.full_size_steps)
     )

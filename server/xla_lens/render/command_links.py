@@ -1,0 +1,38 @@
+"""Links in Markdown that run a command of the editor. Editors that cannot follow them get the text alone."""
+
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file
+from xla_lens.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLinks:
+    """Links about a dump set. `uri` names one of its files; None for an editor that cannot follow such links."""
+
+    uri: str | None = None
+
+    def source(self, text: str, frame: StackFrame) -> str:
+        """Return Markdown as a link to a line of the program."""
+        if not is_file(frame.file):
+            return text
+        line = {"line": frame.line} if frame.line is not None else {}
+        return self._link(text, "xla-lens.goTo", {"path": frame.file, **line})
+
+    def live_set(self, text: str, step: int) -> str:
+        """Return Markdown as a link to the values that are live at a step."""
+        return self._link(text, "xla-lens.showLiveSet", {"uri": self.uri, "step": step})
+
+    def history(self, text: str, allocation: int) -> str:
+        """Return Markdown as a link to the history of an allocation, by its index in the dump."""
+        return self._link(text, "xla-lens.showAllocationHistory", {"uri": self.uri, "allocation": allocation})
+
+    def _link(self, text: str, command: str, argument: Any) -> str:
+        # The encoded arguments contain no character that could end the link: `quote` leaves letters, digits and `_.-~`.
+        return f"[{text}](command:{command}?{quote(json.dumps([argument]), safe='')})" if self.uri else text
+
+
+NO_LINKS: Final = CommandLinks()
+"""For texts that are shown where no command runs."""
