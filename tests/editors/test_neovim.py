@@ -199,7 +199,7 @@ def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:
 
 def test_inlay_hints_are_shown_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
-    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} live 3–4"
+    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} 256.0 KiB · 44.1 % of the peak · live 3–4"
     wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
 
 
@@ -263,7 +263,7 @@ def test_grammar_highlights_instructions(neovim: Neovim, single: Dump) -> None:
 def test_grammars_are_optional(neovim: Neovim, split: Dump) -> None:
     (neovim.home.folder / ".local" / "share" / "nvim").unlink()
     neovim.open(split.file("buffer-assignment"))
-    row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0} live 0–40"
+    row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0} 392.0 KiB · 9.1 % of the peak · live 0–40"
     wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
     assert not neovim.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
     assert neovim.lua("return vim.v.errmsg .. vim.api.nvim_exec2('messages', { output = true }).output") == ""

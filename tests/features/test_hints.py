@@ -1,11 +1,12 @@
 """Inlay hints."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, module_of, module_of_text, never
-from xla_lens.features.hints import hints, module_hints
+from xla_lens.features.hints import LiveBytesHint, hints, module_hints
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
@@ -42,9 +43,9 @@ def test_hints_show_live_bytes_of_one_memory_space() -> None:
     0:param.1 [320.0 KiB live]
     1:bitcast.1 [320.0 KiB live]
     2:param [320.0 KiB live]
-    3:fusion [576.0 KiB live]
-    4:cublas-gemm.1 [580.0 KiB live ◀ peak]
-    5:negate.0 [324.0 KiB live]
+    3:fusion [+256.0 KiB → 576.0 KiB live]
+    4:cublas-gemm.1 [+4.0 KiB → 580.0 KiB live ◀ peak]
+    5:negate.0 [−256.0 KiB → 324.0 KiB live]
     6:tuple [324.0 KiB live]
   BufferLiveRange:
     param{}:0-7 [256.0 KiB]
@@ -64,12 +65,12 @@ def test_hints_show_live_bytes_of_several_memory_spaces() -> None:
         analysis_of(TPU),
         _part(live, "    3:copy-start\n", "    8:fusion.2"),
         """
-    3:copy-start [HBM 8.00 MiB, SMEM 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]
+    3:copy-start [HBM 8.00 MiB, SMEM +4 B → 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]
     4:copy-done [8.00 MiB live]
     5:copy-start.1 [8.00 MiB live]
     6:copy-done.1 [8.00 MiB live]
     7:copy-done.2 [8.00 MiB live]
-    8:fusion.2 [12.00 MiB live ◀ peak]
+    8:fusion.2 [+4.00 MiB → 12.00 MiB live ◀ peak]
 """,
     )
 
@@ -79,9 +80,9 @@ def test_values_in_allocations_have_live_ranges() -> None:
         analysis_of(SEED),
         _part(SEED, "allocation 2:", "offset=0): (f32[64,16]{1,0})"),
         """
-allocation 2: 0x399bf70, size 4096, maybe-live-out:
- value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 5–7]
- value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 4–5]
+allocation 2: 0x399bf70, size 4096, maybe-live-out: [4.0 KiB · 0.7 % of the HBM peak]
+ value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0} [4.0 KiB · live 5–7]
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0} [4.0 KiB · 0.7 % of the peak · live 4–5]
 allocation 3: 0x399c020, size 8, output shape is |(f32[64,16])|, maybe-live-out:
  value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0}) [live 6–7]
 """,
@@ -93,10 +94,46 @@ def test_correct_printed_peak_has_no_hint() -> None:
     check(analysis_of_text(text), "  Live ranges at 4 (peak):", "  Live ranges at 4 (peak):\n")
 
 
+def test_hints_of_wide_rows_follow_the_name() -> None:
+    """At the end of a row with a long tuple they would be out of sight."""
+    wide = ", ".join(["f32[64,16]{1,0}"] * 20)
+    text = SEED.read_text().replace("(size=4096,offset=0): f32[64,16]{1,0}", f"(size=4096,offset=0): ({wide})")
+    check(
+        analysis_of_text(text),
+        f" value: <4 cublas-gemm.1 @0> (size=4096,offset=0): ({wide})",
+        f" value: <4 cublas-gemm.1 @0> [4.0 KiB · 0.7 % of the peak · live 4–5] (size=4096,offset=0): ({wide})",
+    )
+
+
+def test_shares_and_changes_need_exact_peaks() -> None:
+    """The bytes that a cut dump lacks may be live at any step."""
+    text = SEED.read_text()
+    cut = analysis_of_text(text[: text.index("    negate.0{}:5-7")])
+    (file,) = cut.dump.files
+    labels = [hint_label(hint.facts, cut.warrants) for hint in hints(cut, file, 0, len(file.document.data), 100)]
+    assert len(labels) > 10
+    assert not any("%" in label or "→" in label for label in labels), labels
+
+
+@pytest.mark.parametrize("path", [SEED, TPU, SPLIT], ids=lambda path: path.parent.name)
+def test_changes_lead_from_one_level_to_the_next(path: Path) -> None:
+    analysis = analysis_of(path)
+    live = analysis.dump.live
+    assert live
+    found = [hint.facts for hint in hints(analysis, live, 0, len(live.document.data), 10_000)]
+    levels = [(facts.live[0][1], facts.changes[0]) for facts in found if isinstance(facts, LiveBytesHint)]
+    peak = analysis.memory.spaces[0].peak_live_bytes
+    shown = 0
+    for (before, _), (level, change) in pairwise(levels):
+        assert change == (level - before if 1000 * abs(level - before) >= peak and before else 0)
+        shown += change != 0
+    assert shown
+
+
 def test_limit_truncates_hints() -> None:
     analysis = analysis_of(SEED)
     file = analysis.dump.files[0]
-    assert len(hints(analysis, file, 0, 10_000, 2)) == 2 + 2 + 2 + 1
+    assert len(hints(analysis, file, 0, 10_000, 2)) == 2 + 2 + 2 + 2 + 1
 
 
 def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
@@ -112,9 +149,9 @@ def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
 def test_instructions_of_a_module_have_hints() -> None:
     module = module_of(SPLIT)
     assert _with_hints(analysis_of(SPLIT), module, _lines(module, "  %dot = ", 3)) == [
-        "  %dot [4.21 MiB live] [1.53 MiB]",
+        "  %dot [+1.53 MiB → 4.21 MiB live] [1.53 MiB]",
         "  %ynn_fusion.1 [4.21 MiB live ◀ peak] [2.0 KiB]",
-        "  %multiply_subtract_fusion.5 [3.96 MiB live] [1.53 MiB]",
+        "  %multiply_subtract_fusion.5 [−256.0 KiB → 3.96 MiB live] [1.53 MiB]",
     ]
 
 

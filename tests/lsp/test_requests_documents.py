@@ -113,18 +113,19 @@ async def test_dump_in_one_file_has_hints(reader: Reader, tmp_path: Path) -> Non
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     found = await _hints(reader, uri)
-    assert " value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}[live 4–5]" in found
-    assert "    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]" in found
+    row = " value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}"
+    assert f"{row}[4.0 KiB · 0.7 % of the peak · live 4–5]" in found
+    assert "    4:cüb🚀las-gemm.1[+4.0 KiB → 580.0 KiB live ◀ peak]" in found
     assert "    cüb🚀las-gemm.1{}:4-5[4.0 KiB]" in found
     assert "  Live ranges at 5 (peak):[real memory space 0 peak: 580.0 KiB at step 4 (324.0 KiB here)]" in found
-    assert await _hints(reader, uri, rows(62, 63)) == ["    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]"]
+    assert await _hints(reader, uri, rows(62, 63)) == ["    4:cüb🚀las-gemm.1[+4.0 KiB → 580.0 KiB live ◀ peak]"]
 
 
 async def test_hints_show_several_memory_spaces(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     found = await _hints(reader, uri)
-    assert "    3:copy-start[HBM 8.00 MiB, SMEM 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]" in found
+    assert "    3:copy-start[HBM 8.00 MiB, SMEM +4 B → 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]" in found
     assert "    copy-start.1{2}:5-6[4 B]" in found
 
 
@@ -141,7 +142,7 @@ async def test_truncated_hints_are_logged(reader: Reader, monkeypatch: pytest.Mo
     monkeypatch.setattr(inlay_hint, "HINT_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
-    assert len(await _hints(reader, uri)) == 7
+    assert len(await _hints(reader, uri)) == 9
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"].endswith(f"{uri}: only the first 2 hints of each kind are shown")
 
