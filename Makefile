@@ -10,6 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 # jax and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
+# jax alone, which compiles the programs of tests/planted.
+JAX := .venv-jax
 EDITORS := .venv-editors
 EXTENSION := vscode-extension
 VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
@@ -28,7 +30,7 @@ test: $(VENV)/installed $(EXTENSION)/node_modules/installed
 	@$(TOGETHER) lint types extension quick
 
 # All tests: those of `make test`, then the slow ones, and the property tests once more with more examples.
-test-all: test
+test-all: test $(JAX)/installed
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
 lint: $(VENV)/installed
@@ -77,7 +79,7 @@ crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
+	rm -rf $(VENV) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
 
 # Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])
@@ -93,7 +95,8 @@ $(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
 
 $(PEERS)/installed: tests/crosscheck/requirements.txt
 $(EDITORS)/installed: tests/editors/requirements.txt
-$(PEERS)/installed $(EDITORS)/installed:
+$(JAX)/installed: tests/planted/requirements.txt
+$(PEERS)/installed $(JAX)/installed $(EDITORS)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@

@@ -126,6 +126,20 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
             yield from _sets_in(folder, names, is_there, is_cancelled)
 
 
+def read_flags(files: SetFiles) -> str | None:
+    """Return the text of the ``*.debug_options`` file beside a set, None if there is none that can be read."""
+    prefix = module_prefix(files.stem.name)
+    if not prefix:
+        return None
+    try:
+        return (files.stem.parent / f"{prefix}debug_options").read_bytes()[:_LONGEST_FLAGS].decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+_LONGEST_FLAGS: Final = 1 << 20
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
     """A parsed file and its stamp, None for an open document."""

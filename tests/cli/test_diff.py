@@ -72,6 +72,38 @@ def test_peak_without_live_ranges_is_unknown(capsys: pytest.CaptureFixture[str])
     assert data["values"]["moved"] == 0
 
 
+def test_other_flags_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those about dumps do not count, and neither do equal ones."""
+    flags = {
+        "old": 'xla_cpu_enable_fast_min_max: false\nxla_dump_to: "/a"\n',
+        "new": 'xla_cpu_enable_fast_min_max: false\nxla_dump_to: "/b"\nxla_backend_optimization_level: 0\n'
+        'xla_backend_extra_options {\n  key: "xla_cpu_use_x"\n  value: "1"\n}\n',
+    }
+    for side, text in flags.items():
+        shutil.copytree(NEW.parent, tmp_path / side)
+        (tmp_path / side / f"{NEW.name.partition('cpu_after')[0]}debug_options").write_text(text)
+    sides = [tmp_path / side / NEW.name for side in flags]
+    lines = _printed(capsys, *sides).splitlines()
+    assert lines[1] == "  Flags: xla_backend_optimization_level default → 0, xla_cpu_use_x default → 1."
+    assert _data(capsys, *sides[::-1])[0]["warnings"] == [
+        "Flags: xla_backend_optimization_level 0 → default, xla_cpu_use_x 1 → default."
+    ]
+    assert "Flags" not in _printed(capsys, sides[0], sides[0])
+    # Without those of one side, nothing is known.
+    assert "Flags" not in _printed(capsys, NEW, sides[1])
+
+
+def test_other_release_of_libtpu_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    number = re.search(r"\.cl_(\d+)\.", TPU.name)
+    assert number
+    for path in TPU.parent.iterdir():
+        shutil.copy(path, tmp_path / path.name.replace(number[0], ".cl_7."))
+    other = tmp_path / TPU.name.replace(number[0], ".cl_7.")
+    lines = _printed(capsys, other, TPU).splitlines()
+    assert lines[1] == f"  Compiler: libtpu of changelist 7 before, {number[1]} now."
+    assert "Compiler" not in _printed(capsys, TPU, TPU)
+
+
 @pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (SPLIT, OLD), (TPU, TPU), (TPU, SPLIT)], ids=str)
 def test_json_adds_up_to_the_facts(capsys: pytest.CaptureFixture[str], old: Path, new: Path) -> None:
     (data,) = _data(capsys, old, new)

@@ -1,5 +1,7 @@
-"""Pairs of programs that differ by one planted change: `python programs.py FOLDER` compiles them for the CPU with jax, and
-dumps both programs of each pair to FOLDER/NAME/old and FOLDER/NAME/new.
+"""Pairs of programs that differ by one planted change.
+
+`python programs.py FOLDER` compiles them for the CPU with jax, and dumps both programs of each pair to FOLDER/NAME/old
+and FOLDER/NAME/new.
 
 `expected.py` has what a comparison must say of each pair.
 """
@@ -94,9 +96,9 @@ def lookup(dtype: Any) -> Program:
 
 def update() -> Program:
     def step(state: Any, x: Any) -> Any:
-        return state + x @ x.T
+        return 2 * state + x
 
-    return step, (_of(512, 512), _of(512, 16))
+    return step, (_of(512, 512), _of(512))
 
 
 def order(is_sorted: bool) -> Program:
@@ -116,14 +118,14 @@ def baked(is_constant: bool) -> Program:
     return step, (_of(256, 256),)
 
 
-def barrier(is_split: bool) -> Program:
-    def step(x: Any) -> Any:
-        doubled = jnp.sin(x)
-        if is_split:
-            doubled = jax.lax.optimization_barrier(doubled)
-        return jnp.cos(doubled).sum()
+def shared(is_shared: bool) -> Program:
+    """A sine that one fusion needs, or two operations, which makes it a buffer."""
 
-    return step, (_of(262144),)
+    def step(x: Any, vector: Any) -> Any:
+        wave = jnp.sin(x)
+        return 2 * wave + 1, wave @ vector if is_shared else 2 * vector
+
+    return step, (_of(512, 512), _of(512))
 
 
 _remat = jax.checkpoint
@@ -144,7 +146,7 @@ PAIRS: dict[str, tuple[Program, Program]] = {
     "unrolled": (stacked(is_scanned=True), stacked(is_scanned=False)),
     "output_added": (network(extra=False), network(extra=True)),
     "constant_baked_in": (baked(is_constant=False), baked(is_constant=True)),
-    "fusion_split": (barrier(is_split=False), barrier(is_split=True)),
+    "fusion_split": (shared(is_shared=False), shared(is_shared=True)),
     "other_flags": (network(), network()),
 }
 

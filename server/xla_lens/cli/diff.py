@@ -18,8 +18,9 @@ from xla_lens.features.diff.facts import Diff, DiffSide, diff, diff_with_baselin
 from xla_lens.features.diff.gates import IncreaseLimit, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
-from xla_lens.files import SetFiles
+from xla_lens.files import SetFiles, read_flags
 from xla_lens.model.diff.comparison import Pair
+from xla_lens.model.diff.flags import parse_flags
 from xla_lens.render.diff import FolderDiff, diff_outline, folder_outline, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
 from xla_lens.render.diff.gates import violation_text
@@ -139,7 +140,9 @@ def _diff(
 
 def _side(sets: DumpSets, files: SetFiles) -> DiffSide:
     (loaded,) = replace(sets, files=(files,)).load()
-    return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files))
+    text = read_flags(loaded.files)
+    flags = parse_flags(text) if text is not None else None
+    return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files), flags)
 
 
 def _labels(one: _Module) -> dict[FileKind, str]:

@@ -61,6 +61,12 @@ def module_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def changelist(name: str) -> int | None:
+    """Return the changelist of the libtpu that wrote a file, from its name or path, None if it contains none."""
+    match = _CHANGELIST.search(name)
+    return int(match[1]) if match else None
+
+
 def module_prefix(name: str) -> str:
     """Return what the names of all files of an HLO module begin with, ``module_0001.jit_f.``, also of those that are in
     no dump set. Empty if the name has no such part.
@@ -70,6 +76,8 @@ def module_prefix(name: str) -> str:
 
 
 _ANY_MODULE: Final = re.compile(r"module_\d{4,}\.")
+
+_CHANGELIST: Final = re.compile(r"\.cl_(\d{1,18})\.[^/\\]*$")
 
 _NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
 

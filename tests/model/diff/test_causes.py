@@ -44,8 +44,8 @@ _PARAMETER = "parameter 1, shape |f32[64,64]| at ShapeIndex {}"
 
 def test_new_donation_is_the_opposite() -> None:
     new = _edited(lambda text: text.replace(f"{_PARAMETER}, maybe-live-out", _PARAMETER))
-    (cause,) = causes(compare_analyses(new, None, analysis_of(OLD), None))
-    assert (cause.kind, cause.count) == (CauseKind.DONATION, Pair(0, 1))
+    first, *_ = causes(compare_analyses(new, None, analysis_of(OLD), None))
+    assert (first.kind, first.count) == (CauseKind.DONATION, Pair(0, 1))
 
 
 def test_other_element_type_has_both_types_and_the_bytes_at_the_peaks() -> None:
@@ -68,6 +68,7 @@ def test_other_dimensions_are_no_other_type() -> None:
 
     _, found = _compared(edit)
     cause = found[CauseKind.SIZE]
+    assert cause.types == (("64", "128"),)
     assert cause.size_bytes
     assert cause.size_bytes.change == 16384 * cause.count.new
     assert CauseKind.TYPE not in found
@@ -95,3 +96,15 @@ def test_same_buffers_at_other_times_are_a_matter_of_the_schedule() -> None:
     compared, found = _compared(lambda text: text.replace(line, line.replace(f"-{end}", f"-{end + 3}")))
     assert list(found) == [CauseKind.SCHEDULE]
     assert found[CauseKind.SCHEDULE].count.new == compared.values.count(ValueClass.MOVED) == 1
+
+
+def test_output_that_is_gone_has_its_bytes() -> None:
+    """The last allocation that holds an output, without its mark."""
+    text = OLD.read_text()
+    header = next(line for line in text.splitlines() if line.startswith("allocation ") and "maybe-live-out" in line)
+    size_bytes = int(header.partition("size ")[2].partition(",")[0])
+    _, found = _compared(lambda text: text.replace(header, header.replace(", maybe-live-out", "")))
+    cause = found[CauseKind.OUTPUTS]
+    assert cause.count.change == -1
+    assert cause.size_bytes
+    assert cause.size_bytes.change == -size_bytes

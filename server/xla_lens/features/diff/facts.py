@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.diff.breakdowns import By, breakdowns
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences
+from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences, other_compiler, other_flags
 from xla_lens.model.diff.comparison import Comparison, Pair, SpaceComparison, bound_of_change, compare_analyses, joined
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -19,21 +19,29 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.file_names import FileKind, module_name
+from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiffSide:
-    """One of two dumps: its analysis, its HLO module if it is known, and the labels of its files."""
+    """One of two dumps: its analysis, its HLO module and the flags of the compiler if they are known, and the labels of
+    its files.
+    """
 
     analysis: Analysis
     module: HloModule | None
     files: Mapping[FileKind, str]
+    flags: Mapping[str, str] | None = None
 
     @property
     def name(self) -> str | None:
         """The name of the HLO module, None if the names of the files do not contain it."""
         return next((name for label in self.files.values() if (name := module_name(label))), None)
+
+    @property
+    def changelist(self) -> int | None:
+        """The changelist of libtpu, None if the names of the files do not contain it."""
+        return next((number for label in self.files.values() if (number := changelist(label)) is not None), None)
 
     @property
     def has_live_ranges(self) -> bool:
@@ -87,10 +95,14 @@ class Diff:
 def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps."""
     comparison = compare_analyses(old.analysis, old.module, new.analysis, new.module)
-    found = differences(old.analysis, old.module, new.analysis, new.module, comparison.matched_peak_bytes_fraction)
+    found = (
+        *differences(old.analysis, old.module, new.analysis, new.module, comparison.matched_peak_bytes_fraction),
+        *other_compiler(old.changelist, new.changelist),
+        *other_flags(old.flags, new.flags),
+    )
     spaces = comparison.memory_spaces
-    proven = tuple(causes(comparison))
-    return Diff(old, new, options, spaces, comparison, tuple(found), proven, _biggest_first(comparison))
+    proven = tuple(causes(comparison, old.module, new.module))
+    return Diff(old, new, options, spaces, comparison, found, proven, _biggest_first(comparison))
 
 
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:

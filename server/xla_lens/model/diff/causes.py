@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair
+from xla_lens.model.diff.fusions import refused_values
 from xla_lens.model.diff.matching import Level
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
@@ -30,6 +32,8 @@ class CauseKind(StrEnum):
     - `CHECKPOINT`: values that `jax.checkpoint` computes again.
     - `ASYNCHRONOUS`: collectives that run beside other instructions, and hold their buffers until they are done.
     - `PADDING`: the padding at the peaks.
+    - `OUTPUTS`: the number of allocations that hold outputs of the program.
+    - `FUSION`: values whose operation was inside of a fusion before, or is now.
     - `SCHEDULE`: all values are the same, but some live at other times.
     """
 
@@ -40,6 +44,8 @@ class CauseKind(StrEnum):
     CHECKPOINT = "checkpoint"
     ASYNCHRONOUS = "asynchronous"
     PADDING = "padding"
+    OUTPUTS = "outputs"
+    FUSION = "fusion"
     SCHEDULE = "schedule"
 
 
@@ -47,8 +53,9 @@ class CauseKind(StrEnum):
 class ChangeCause:
     """A cause, with how many values or instructions it is about in both dumps.
 
-    `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, or of the
-    padding; None where the cause is not about bytes. `types` are the element types for `TYPE`, most bytes first.
+    `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the
+    outputs, of the fused values, or of the padding; None where the cause is not about bytes. `types` are the element
+    types for `TYPE`, the dimensions for `SIZE` and the op_name for `FUSION`, before and after, most bytes first.
     """
 
     kind: CauseKind
@@ -57,10 +64,19 @@ class ChangeCause:
     types: tuple[tuple[str, str], ...] = ()
 
 
-def causes(compared: Comparison) -> Iterator[ChangeCause]:
-    """Yield the causes that two dumps prove in their default memory space, the most telling first."""
+def causes(
+    compared: Comparison, old_module: HloModule | None = None, new_module: HloModule | None = None
+) -> Iterator[ChangeCause]:
+    """Yield the causes that two dumps prove in their default memory space, the most telling first. Only the HLO modules
+    have what is inside of fusions.
+    """
     yield from _donation(compared)
+    yield from _outputs(compared)
     yield from _resized(compared)
+    if old_module and new_module:
+        fused = refused_values(compared, old_module, new_module)
+        if fused.count.change:
+            yield ChangeCause(CauseKind.FUSION, fused.count, fused.size_bytes, fused.op_names)
     old, new = compared.old.dump, compared.new.dump
     for kind, count in (
         (CauseKind.CHECKPOINT, _checkpointed),
@@ -115,6 +131,21 @@ def _is_donated(dump: DumpSet) -> NDArray[np.bool_]:
     return found
 
 
+def _outputs(compared: Comparison) -> Iterator[ChangeCause]:
+    """Another number of allocations that hold outputs, and as many more or fewer bytes."""
+    counts, sizes = zip(*(_live_out(analysis.dump) for analysis in (compared.old, compared.new)), strict=True)
+    count, size_bytes = Pair(*counts), Pair(*sizes)
+    if count.change * size_bytes.change > 0:
+        yield ChangeCause(CauseKind.OUTPUTS, count, size_bytes)
+
+
+def _live_out(dump: DumpSet) -> tuple[int, int]:
+    """The number of allocations in the default memory space that hold outputs, and their bytes."""
+    table = dump.allocations
+    is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (table.color == DEFAULT_COLOR)
+    return int(is_output.sum()), sum(table.size_bytes[is_output].tolist())
+
+
 def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     """Matched values that are in the default memory space at a peak, and whose shapes differ."""
     values = compared.values
@@ -122,24 +153,33 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     old_bytes = np.where(_at_peak(compared, values.old, is_old=True), _sizes(compared.old.dump, values.old), 0)
     new_bytes = np.where(_at_peak(compared, values.new, is_old=False), _sizes(compared.new.dump, values.new), 0)
     rows = np.flatnonzero(is_resized & (old_bytes != new_bytes))
-    types: dict[tuple[str, str], int] = {}
     found: dict[CauseKind, list[int]] = {CauseKind.TYPE: [], CauseKind.SIZE: []}
+    types: dict[CauseKind, dict[tuple[str, str], int]] = {kind: {} for kind in found}
     for row in rows.tolist():
         old, new = _array(compared.old.dump, int(values.old[row])), _array(compared.new.dump, int(values.new[row]))
         if old is None or new is None:
             continue
         kind = CauseKind.TYPE if old[1] == new[1] else CauseKind.SIZE
         found[kind].append(row)
-        if kind is CauseKind.TYPE:
-            types[old[0], new[0]] = types.get((old[0], new[0]), 0) + abs(int(new_bytes[row] - old_bytes[row]))
+        for change in {(old[0], new[0])} if kind is CauseKind.TYPE else _other_dimensions(old[1], new[1]):
+            sizes = types[kind]
+            sizes[change] = sizes.get(change, 0) + abs(int(new_bytes[row] - old_bytes[row]))
     for kind, of_kind in found.items():
         if of_kind:
             yield ChangeCause(
                 kind,
                 Pair(len(of_kind), len(of_kind)),
                 Pair(sum(old_bytes[of_kind].tolist()), sum(new_bytes[of_kind].tolist())),
-                tuple(sorted(types, key=lambda pair: -types[pair])) if kind is CauseKind.TYPE else (),
+                tuple(sorted(types[kind], key=lambda pair: -types[kind][pair])),
             )
+
+
+def _other_dimensions(old: bytes, new: bytes) -> set[tuple[str, str]]:
+    """The dimensions that differ between two lists of equally many."""
+    before, after = old.decode().split(","), new.decode().split(",")
+    return (
+        {pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]} if len(before) == len(after) else set()
+    )
 
 
 def _at_peak(compared: Comparison, rows: Column, *, is_old: bool) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Whether two dumps can be compared: they should be of the same program, for the same backend and as many devices."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
@@ -72,12 +72,32 @@ class Incomplete:
 
 @dataclass(frozen=True, slots=True)
 class FewMatches:
-    """Less than half of the bytes at the peaks belong to matched values: these are different programs."""
+    """Less than half of the bytes at the peaks belong to matched values. These are different programs, or, with the
+    same parameters, the program was rewritten.
+    """
 
     fraction: float
+    has_same_parameters: bool
 
 
-Difference = OtherBackend | OtherDevices | OtherParameters | NoLiveRanges | Incomplete | FewMatches
+@dataclass(frozen=True, slots=True)
+class OtherCompiler:
+    """The dumps are of two builds of libtpu, by their changelists."""
+
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFlags:
+    """The modules are compiled with other flags: the name, the old and the new value, None for the default."""
+
+    flags: tuple[tuple[str, str | None, str | None], ...]
+
+
+Difference = (
+    OtherBackend | OtherDevices | OtherParameters | NoLiveRanges | Incomplete | FewMatches | OtherCompiler | OtherFlags
+)
 
 _FEW: Final = 0.5
 
@@ -93,14 +113,31 @@ def differences(
     devices = device_count(old_module), device_count(new_module)
     if devices[0] and devices[1] and devices[0] != devices[1]:
         yield OtherDevices(devices[0], devices[1])
+    parameters = [*_parameters(old.dump, new.dump)]
     if fraction < _FEW:
-        yield FewMatches(fraction)
+        yield FewMatches(fraction, has_same_parameters=not parameters)
     has_live_ranges = len(old.dump.live_ranges) > 0, len(new.dump.live_ranges) > 0
     if not all(has_live_ranges):
         yield NoLiveRanges(_side(is_old=not has_live_ranges[0], is_new=not has_live_ranges[1]))
     if not (old.warrants.is_complete and new.warrants.is_complete):
         yield Incomplete(_side(is_old=not old.warrants.is_complete, is_new=not new.warrants.is_complete))
-    yield from _parameters(old.dump, new.dump)
+    yield from parameters
+
+
+def other_flags(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Iterator[OtherFlags]:
+    """Yield the flags that differ, if those of both dumps are known."""
+    if old is None or new is None:
+        return
+    names = sorted({*old, *new})
+    changed = tuple((name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name))
+    if changed:
+        yield OtherFlags(changed)
+
+
+def other_compiler(old: int | None, new: int | None) -> Iterator[OtherCompiler]:
+    """Yield the changelists of two builds of libtpu, if both are known and differ."""
+    if old is not None and new is not None and old != new:
+        yield OtherCompiler(old, new)
 
 
 def _parameters(old: DumpSet, new: DumpSet) -> Iterator[OtherParameters]:

@@ -93,12 +93,18 @@ def is_exact(one: Diff, space: SpaceComparison) -> bool:
 
 
 def _is_big(cause: ChangeCause, space: SpaceComparison) -> bool:
-    """Whether a cause is about a fair share of the change of the peak."""
+    """Whether a cause is about a fair share of the change of the peak or, if it has no bytes, of what it counts."""
     size = cause.size_bytes
     if size is None:
-        return False
-    size_bytes = max(size.old, size.new) if cause.kind is CauseKind.DONATION else abs(size.change)
+        most = max(cause.count.old, cause.count.new)
+        return cause.kind in _RECOMPUTED and abs(cause.count.change) >= _NAMED_SHARE * most
+    size_bytes = max(size.old, size.new) if cause.kind in _GAINED_OR_LOST else abs(size.change)
     return size_bytes >= _NAMED_SHARE * abs(space.peak_live_bytes.change)
+
+
+_RECOMPUTED: Final = (CauseKind.CHECKPOINT, CauseKind.REMATERIALIZED)
+_GAINED_OR_LOST: Final = (CauseKind.DONATION, CauseKind.FUSION)
+"""Causes whose bytes are those gained, and those lost."""
 
 
 def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:

@@ -18,7 +18,8 @@ def cause_text(cause: ChangeCause) -> str:
             types = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
             return f"Type: {counted(count.new, 'value')} at the peaks changed from {types}: {change_text(size)}."
         case CauseKind.SIZE:
-            return f"Shape: {counted(count.new, 'value')} at the peaks have other dimensions: {change_text(size)}."
+            values = f"{counted(count.new, 'value')} at the peaks"
+            return f"Shape: {values} have other dimensions{_dimensions(cause)}: {change_text(size)}."
         case CauseKind.REMATERIALIZED:
             return f"Rematerialization: XLA computes {_counts(count, 'instruction')} again (.remat)."
         case CauseKind.CHECKPOINT:
@@ -27,8 +28,26 @@ def cause_text(cause: ChangeCause) -> str:
             return f"Collectives: {_counts(count, 'collective')} asynchronous, holding buffers until done."
         case CauseKind.PADDING:
             return f"Padding at the peak: {human(size.old)} before, {human(size.new)} now: {change_text(size)}."
+        case CauseKind.OUTPUTS:
+            word, change = ("more", size.change) if count.change > 0 else ("fewer", -size.change)
+            return f"Outputs: {abs(count.change):,} {word} with {human(change)}."
+        case CauseKind.FUSION:
+            return _fusion(cause, count, size)
         case CauseKind.SCHEDULE:
             return f"Schedule: the same buffers in another order; {counted(count.new, 'value')} moved in time."
+
+
+def _dimensions(cause: ChangeCause) -> str:
+    """The dimensions that changed most: `` (512 → 1024)``."""
+    changed = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
+    return f" ({changed})" if changed else ""
+
+
+def _fusion(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    split = f"{counted(count.new, 'value')} with {human(size.new)} now outside of fusions" if count.new else ""
+    fused = f"{counted(count.old, 'value')} with {human(size.old)} now inside of fusions" if count.old else ""
+    names = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name, _ in cause.types[:4]))
+    return f"Fusion: {', '.join(filter(None, (split, fused)))} ({names})."
 
 
 def _donation(count: Pair, size: Pair) -> str:

@@ -1,21 +1,30 @@
 """What makes two dumps hard to compare, in words."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from xla_lens.model.diff.comparable import (
     Difference,
     FewMatches,
     Incomplete,
     NoLiveRanges,
     OtherBackend,
+    OtherCompiler,
     OtherDevices,
+    OtherFlags,
     OtherParameters,
     Side,
 )
 from xla_lens.render.numbers import counted, human
-from xla_lens.render.report.blocks import WIDEST_SHAPE, Inline, Name, Text
+from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text
 
 
 def is_serious(difference: Difference) -> bool:
-    """Whether a comparison has to start with a difference, because its numbers may mean little."""
+    """Whether a comparison has to start with a difference, because its numbers may mean little, or because it explains
+    them.
+    """
+    if isinstance(difference, FewMatches):
+        return not difference.has_same_parameters
     return not isinstance(difference, OtherParameters)
 
 
@@ -32,7 +41,9 @@ def difference_text(difference: Difference) -> Text:
                 f"Hard to compare: the old module is compiled for {counted(old, 'device')}, the new one for "
                 f"{counted(new, 'device')}. Sizes are those of one device."
             )
-        case FewMatches(fraction):
+        case FewMatches(fraction, has_same_parameters):
+            if has_same_parameters:
+                return f"Only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both dumps have."
             return (
                 f"Hard to compare: only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both "
                 "dumps have. These may be different programs."
@@ -41,8 +52,26 @@ def difference_text(difference: Difference) -> Text:
             return f"{_whose(side)} no live ranges, so the change of the peak is unknown."
         case Incomplete(side):
             return f"{_whose(side)} missing or contradictory parts: run `xla-lens check` for the details."
+        case OtherCompiler(old, new):
+            return f"Compiler: libtpu of changelist {old} before, {new} now."
+        case OtherFlags(flags):
+            return _flags(flags)
         case OtherParameters():
             return _parameters(difference)
+
+
+_MAX_FLAGS: Final = 3
+
+
+def _flags(flags: Sequence[tuple[str, str | None, str | None]]) -> Text:
+    found: list[Inline] = ["Flags: "]
+    for number, (name, old, new) in enumerate(flags[:_MAX_FLAGS]):
+        values = (Name(value, widest=LONGEST_NAME) if value else "default" for value in (old, new))
+        before, after = values
+        found += [", " * (number > 0), Name(name, widest=None), " ", before, " → ", after]
+    if len(flags) > _MAX_FLAGS:
+        found.append(f", and {counted(len(flags) - _MAX_FLAGS, 'other')}")
+    return (*found, ".")
 
 
 def _whose(side: Side) -> str:
