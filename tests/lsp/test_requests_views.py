@@ -398,8 +398,9 @@ async def test_page_uri_stands_for_its_set(reader: Reader) -> None:
 
 
 @_SETS
-async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path) -> None:
-    await reader.start()
+@pytest.mark.parametrize("has_links", [True, False], ids=["links", "text"])
+async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path, has_links: bool) -> None:
+    await reader.start({**FULL, "experimental": {"xlaLens": {"commandUris": has_links}}})
     uris = {str(file): reader.open(file) for file in find_set(path).paths.values()}
     uri = uris[str(path)]
     count = len((await reader.run("memoryMap", {"uri": uri}))["values"]["label"])
@@ -409,6 +410,7 @@ async def test_description_of_a_value_is_its_hover(reader: Reader, path: Path) -
         where = found["location"]
         hover = await reader.ask("hover", where["uri"], position=where["range"]["start"])
         assert found["markdown"] == hover["contents"]["value"]
+        assert ("](command:xla-lens." in found["markdown"]) == has_links
         at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
         assert at["value"] == value
     with pytest.raises(RequestFailed, match=f"there is no value {count}"):

@@ -28,8 +28,13 @@ export interface Coloring {
 export const PALETTE_LENGTH = 8;
 export const SCALE_LENGTH = 6;
 
-/** The name of the category of values without a kind, op_name, source or padding. */
-export const UNKNOWN = "unknown";
+/** The name of the category of values that lack what the colors are by. */
+export const UNKNOWN: Readonly<Record<ColorBy, string>> = {
+  kind: "no kind",
+  opName: "no op_name",
+  source: "no source line",
+  padding: "unknown",
+};
 
 const KINDS = ["temp", "parameter", "output", "constant", "thread-local"];
 /** Shares of padding, each up to that before it. */
@@ -82,7 +87,7 @@ function byPadding(model: Model): Coloring {
     name,
     color: { scale: SCALE_LENGTH - 1 - index },
   }));
-  return { by: "padding", categories: [...categories, { name: UNKNOWN, color: "unknown" }], of };
+  return { by: "padding", categories: [...categories, { name: UNKNOWN.padding, color: "unknown" }], of };
 }
 
 /** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
@@ -99,7 +104,7 @@ function byName(model: Model, space: MapSpace, by: Exclude<ColorBy, "padding">):
   const number = new Map(named.map((name, index) => [name, index]));
   const others = names.length - named.length;
   const other = others ? categories.push({ name: `${others} others`, color: "other" }) - 1 : NONE;
-  const unknown = categories.push({ name: UNKNOWN, color: "unknown" }) - 1;
+  const unknown = categories.push({ name: UNKNOWN[by], color: "unknown" }) - 1;
   const of = Uint8Array.from(model.size, (_, value) => {
     const name = nameOf(value);
     return number.get(name) ?? (name !== "" && other >= 0 ? other : unknown);

@@ -41,7 +41,7 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
 
 /** Share of background in the area under the curve, and in that of colors that are not picked. */
 /** The width of the stripes above the device's capacity, in CSS pixels. */
-const STRIPE = 3;
+const STRIPE = 2;
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
 
 function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: Scale): void {
@@ -70,8 +70,11 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
   const shown = coloring.categories.flatMap(({ name, color }, category) => {
     if (state.hidden.includes(name)) return [];
     const share = isPicked(name) ? AREA_SHARE : FAINT_SHARE;
-    return [{ bytes: stack.bytes[category]!, color: pixel(mixed(rgb(cssColor(theme, color)), background, share)) }];
+    const painted = pixel(mixed(rgb(cssColor(theme, color)), background, share));
+    return [{ bytes: stack.bytes[category]!, color: painted, isPicked: isPicked(name) }];
   });
+  // The picked color lies at the bottom, where its shape can be read.
+  shown.sort((a, b) => Number(b.isPicked) - Number(a.isPicked));
   const pixels = new Uint32Array(width * height).fill(pixel(background));
   // Stripes, since color alone does not tell everyone what exceeds the device.
   const limit = space.capacity ? Math.round(y(space.capacity.sizeBytes) * ratio) : -1;
@@ -90,7 +93,7 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
     }
     for (let row = low; row < limit; row++) {
       for (let column = from; column < to; column++) {
-        if ((row + column) % (2 * stripe) < stripe) pixels[row * width + column] = over;
+        if ((row + column) % (4 * stripe) < stripe) pixels[row * width + column] = over;
       }
     }
   };

@@ -6,7 +6,6 @@
 import type { Target } from "../shared/messages";
 import { grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { UNKNOWN } from "./coloring";
 import { make } from "./dom";
 import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
 import type { Host } from "./host";
@@ -128,8 +127,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
 
   function matchTitle({ state }: Scene): string {
     const { picked, search } = state;
-    const group = picked && (picked.by === "source" && picked.name === UNKNOWN ? "no source line" : picked.name);
-    return [group, search.trim() && `“${search.trim()}”`].filter(Boolean).join(", ");
+    return [picked?.name, search.trim() && `“${search.trim()}”`].filter(Boolean).join(", ");
   }
 
   function matchButtons(now: Scene): Content["buttons"] {

@@ -17,11 +17,12 @@ export type Fact = [name: string, text: string];
 export function factsOf(scene: Scene, value: number): Fact[] {
   const { model } = scene;
   const space = model.map.spaces.find(({ color }) => color === model.color[value]) ?? scene.space;
-  const allocation = model.allocation[value]!;
+  const [allocation, size] = [model.allocation[value]!, model.size[value]!];
+  const share = shareOfPeak(size, space);
   const isAtPeak = isLive(model, value, space.peakStep);
   const facts: Fact[] = [
-    ["size", model.size[value]! >= 0 ? exact(model.size[value]!) : ""],
-    [`share of the ${space.name} peak`, isAtPeak ? shareOfPeak(model.size[value]!, space) || "live" : "not live there"],
+    ["size", size >= 0 ? exact(size) : ""],
+    ["at the peak", isAtPeak ? (share && `${share} of the ${space.name} peak`) || "live" : "not live"],
     ["source", valueString(model, "source", value)],
     ["op_name", valueString(model, "opName", value)],
     ["live", liveText(model, value)],
@@ -62,16 +63,15 @@ function sharersText(model: Model, value: number): string {
 
 /** The facts of the matches of a search or of a picked group. */
 export function matchFacts(scene: Scene): Fact[] {
-  const { search, space, model, matchedBytes, coloring, emphasis } = scene;
-  const here = search.matches.filter((value) => model.color[value] === space.color);
-  const sizes = here.reduce((sum, value) => sum + model.size[value]!, 0);
-  const hidden = here.filter((value) => emphasis[value] === HIDDEN).length;
+  const { search, space, model, matchedBytes, emphasis } = scene;
+  const sizes = search.matches.reduce((sum, value) => sum + model.size[value]!, 0);
+  const hidden = search.matches.filter((value) => emphasis[value] === HIDDEN).length;
   const facts: Fact[] = [
-    ["buffers", grouped(here.length)],
+    ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
     [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
     [`at step ${grouped(scene.step)}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
     ["sum of sizes", human(sizes)],
-    ["hidden", hidden ? `${grouped(hidden)} by ${coloring.by === "padding" ? "padding" : "color"} or size` : ""],
+    ["hidden", hidden ? `${grouped(hidden)} by their color or size` : ""],
   ];
   return facts.filter(([, text]) => text !== "");
 }
@@ -92,7 +92,7 @@ export function matchedText({ search, space, matchedBytes }: Scene): string {
 export function sourceOf({ model, state }: Scene): string {
   if (state.selected >= 0) return valueString(model, "source", state.selected);
   const { picked } = state;
-  return picked?.by === "source" && picked.name !== UNKNOWN && model.map.strings.includes(picked.name)
+  return picked?.by === "source" && picked.name !== UNKNOWN.source && model.map.strings.includes(picked.name)
     ? picked.name
     : "";
 }

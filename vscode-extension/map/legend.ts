@@ -38,7 +38,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   });
   element.addEventListener("dblclick", (event) => {
     const name = categoryAt(event);
-    if (name !== undefined && name !== UNKNOWN && scene().state.colorBy === "source") actions.openSource(name);
+    if (name !== undefined && name !== UNKNOWN.source && scene().state.colorBy === "source") actions.openSource(name);
   });
   return {
     element,

@@ -61,7 +61,7 @@ export function createPanel(actions: Actions, details: HTMLElement): Panel {
   });
   sources.addEventListener("dblclick", (event) => {
     const name = sourceAt(event);
-    if (name !== undefined && name !== UNKNOWN) actions.openSource(name);
+    if (name !== undefined && name !== UNKNOWN.source) actions.openSource(name);
   });
 
   return {
@@ -160,10 +160,9 @@ function drawSources(list: HTMLElement, { model, live, liveBytes, coloring }: Sc
     ];
   };
   const rows = bySource.slice(0, MAX_SOURCES).map(({ key, ownedBytes }) => {
-    const source = stringAt(model, key);
-    const [name, text] = source ? [source, source] : [UNKNOWN, "no source line"];
-    const press = { type: "button", "data-source": name, title: text };
-    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(text, name, ownedBytes)));
+    const source = stringAt(model, key) || UNKNOWN.source;
+    const press = { type: "button", "data-source": source, title: source };
+    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(source, source, ownedBytes)));
   });
   const rest = bySource.slice(MAX_SOURCES);
   const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);

@@ -15,6 +15,6 @@ export function membersOf(model: Model, coloring: Coloring, { by, name }: Picked
   if (category >= 0) return coloring.of.map((one) => Number(one === category));
   if (by === "padding") return new Uint8Array(model.count);
   const nameOf = groupNames(model, by);
-  const wanted = name === UNKNOWN ? "" : name;
+  const wanted = name === UNKNOWN[by] ? "" : name;
   return Uint8Array.from(model.size, (_, value) => Number(nameOf(value) === wanted));
 }

@@ -72,7 +72,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
     const layout = layOutOnce(model, space.color, state.allocation, state.isFolded);
     const coloring = coloringOnce(model, space, state.colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);
-    const found = matchesOnce(model, searchOnce(model, state.search), members);
+    const found = matchesOnce(model, searchOnce(model, state.search), space.color, members);
     const peak = peakOnce(model, space.color, space.peakStep);
     const minSize = state.minSize.trim() === "" ? 0 : parseSize(state.minSize);
     const step = Math.min(state.step >= 0 ? state.step : Math.max(0, space.peakStep), model.stepCount - 1);
@@ -105,7 +105,7 @@ function bytesOf(model: Model, space: MapSpace, peak: LiveSet, { isMatch, matche
   if (space.peakStep >= 0) {
     return peak.values.reduce((sum, value, index) => sum + (isMatch[value] ? peak.ownedBytes[index]! : 0), 0);
   }
-  return matches.reduce((sum, value) => sum + (model.color[value] === space.color ? model.size[value]! : 0), 0);
+  return matches.reduce((sum, value) => sum + model.size[value]!, 0);
 }
 
 function inView(chosen: Range | null, whole: Range): Range {

@@ -12,8 +12,10 @@ export interface Search {
   isOn: boolean;
   /** 1 for each value that matches, else 0. */
   isMatch: Uint8Array;
-  /** The values that match, largest first. */
+  /** The values that match, largest first: those of the memory space, or all if it has none. */
   matches: number[];
+  /** The number of values that match in other memory spaces, or without an allocation. */
+  elsewhere: number;
   /** The error in the query, empty if there is none. */
   problem: string;
 }
@@ -23,9 +25,10 @@ const MAX_MILLISECONDS = 200;
 const MAX_CHARACTERS = 200;
 const MAX_REPEATS = 3;
 
+/** Search all memory spaces. `within` narrows the result down, and lists its matches. */
 export function search(model: Model, query: string): Search {
   const isMatch = new Uint8Array(model.count);
-  const result: Search = { isOn: query.trim() !== "", isMatch, matches: [], problem: "" };
+  const result: Search = { isOn: query.trim() !== "", isMatch, matches: [], elsewhere: 0, problem: "" };
   if (!result.isOn) return result;
   const matcher = createMatcher(query);
   if (typeof matcher === "string") return { ...result, isOn: false, problem: matcher };
@@ -39,7 +42,7 @@ export function search(model: Model, query: string): Search {
       if (isFound === undefined) {
         if (performance.now() > until) {
           result.problem = "The search took too long; its results are incomplete";
-          return withMatches(model, result);
+          return result;
         }
         isFound = matcher(model.map.strings[number] ?? "");
         results.set(number, isFound);
@@ -47,20 +50,23 @@ export function search(model: Model, query: string): Search {
       if (isFound) isMatch[value] = 1;
     }
   }
-  return withMatches(model, result);
-}
-
-/** The matches of a search that belong to a picked group. Without a valid query, all of the group match. */
-export function within(model: Model, found: Search, members: Uint8Array | null): Search {
-  if (!members) return found;
-  const isMatch = members.map((isMember, value) => Number(isMember && (!found.isOn || found.isMatch[value])));
-  return withMatches(model, { isOn: true, isMatch, matches: [], problem: found.problem });
-}
-
-function withMatches(model: Model, result: Search): Search {
-  for (let value = 0; value < model.count; value++) if (result.isMatch[value]) result.matches.push(value);
-  result.matches.sort((a, b) => model.size[b]! - model.size[a]! || model.start[a]! - model.start[b]! || a - b);
   return result;
+}
+
+/** The matches of a search in a memory space, and in a picked group. Without a valid query, all of the group match. */
+export function within(model: Model, found: Search, color: number, members: Uint8Array | null): Search {
+  const isMatch = members
+    ? members.map((isMember, value) => Number(isMember && (!found.isOn || found.isMatch[value])))
+    : found.isMatch;
+  return withMatches(model, { ...found, isOn: found.isOn || members !== null, isMatch }, color);
+}
+
+function withMatches(model: Model, result: Search, color: number): Search {
+  const all = [...result.isMatch.keys()].filter((value) => result.isMatch[value]);
+  const here = all.filter((value) => model.color[value] === color);
+  const matches = here.length ? here : all;
+  matches.sort((a, b) => model.size[b]! - model.size[a]! || model.start[a]! - model.start[b]! || a - b);
+  return { ...result, matches, elsewhere: all.length - matches.length };
 }
 
 /** Return a predicate for a query, or the error in it. */

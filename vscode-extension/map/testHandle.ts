@@ -6,6 +6,8 @@
  * - `selected`: the row of the selected value, or -1; `label(row)`: the label of any value.
  * - `drawnCount`: the number of rectangles at least partly in the lower plot.
  * - `matchCount`: the number of values that match the search.
+ * - `bands`: the rows of the allocations in the lower plot.
+ * - `colorsAtPeak`: the distinct colors of the upper plot's pixels in the column of the peak.
  * - `frameMilliseconds`: the drawing time of the last frames, up to 1000.
  * - `boxOf(value)`: the visible part of a rectangle in window coordinates, null if it is out of view.
  * - `pointOfStep(step)`: a point at a step of the upper plot.
@@ -50,6 +52,22 @@ export function exposeTestHandle({ scene, state, view, frameMilliseconds }: Page
     },
     get matchCount() {
       return scene()?.search.matches.length ?? 0;
+    },
+    get bands() {
+      return scene()?.layout.bands.map(({ allocation }) => allocation) ?? [];
+    },
+    get colorsAtPeak() {
+      const now = scene();
+      if (!now) return [];
+      const { canvas, ratio } = view.curve;
+      const x = Math.floor(stepScale(view.curve, now.steps)(now.space.peakStep) * ratio);
+      const copy = new OffscreenCanvas(1, canvas.height).getContext("2d")!;
+      copy.drawImage(canvas, -x, 0);
+      const pixels = new Uint32Array(copy.getImageData(0, 0, 1, canvas.height).data.buffer);
+      const counts = new Map<number, number>();
+      for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+      // A single pixel is a blend at the edge of the line.
+      return [...counts].filter(([, count]) => count > 1).map(([pixel]) => pixel);
     },
     get frameMilliseconds() {
       return [...frameMilliseconds];

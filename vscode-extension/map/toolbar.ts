@@ -42,6 +42,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const count = make("output", { class: "count", "data-matches": "" });
   const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
+  const searching = make("div", { class: "searching" }, search.element, count);
   search.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -51,10 +52,11 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     input.addEventListener("keydown", (event) => event.key === "Escape" && input.blur());
   }
   const matchButtons = make("span", { class: "buttons", role: "group", "aria-label": "Matches" });
-  matchButtons.append(
+  const [previous, next] = [
     button("‹", "Previous match (Shift+Enter)", "previous-match", () => actions.moveToMatch(-1)),
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
-  );
+  ];
+  matchButtons.append(previous, next);
   const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
@@ -69,9 +71,8 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     space.element,
     allocation.element,
     colorBy.element,
-    search.element,
+    searching,
     matchButtons,
-    count,
     minSize.element,
     zoom,
     peak,
@@ -104,9 +105,11 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       problem.hidden = problems.length === 0;
       search.input.setAttribute("aria-invalid", String(found.problem !== ""));
       minSize.input.setAttribute("aria-invalid", String(scene.minSizeProblem !== ""));
-      matchButtons.hidden = count.hidden = !found.isOn;
+      previous.disabled = next.disabled = found.matches.length === 0;
       const index = found.matches.indexOf(state.selected);
-      write(count, (index < 0 ? "" : `${grouped(index + 1)} of `) + matchedText(scene));
+      const at = index < 0 ? "" : `${grouped(index + 1)} of `;
+      write(count, found.isOn ? at + matchedText(scene) : "");
+      count.title = count.textContent;
       count.dataset.matches = String(found.matches.length);
     },
   };

@@ -58,7 +58,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   const unfold = make("input", { type: "checkbox", "data-control": "unfold" });
   unfold.addEventListener("change", () => actions.change({ isFolded: !unfold.checked, bytes: null }));
   const unfoldText = make("span", {});
-  const unfolding = make("label", {}, unfold, unfoldText);
+  const title = "Constants and thread-local allocations";
+  const unfolding = make("label", { title }, unfold, unfoldText);
   valueSection.title.after(unfolding);
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
@@ -183,7 +184,7 @@ function allocationAt({ layout }: Scene, bytes: number): number {
 function foldedText({ model, layout }: Scene): string {
   const { sizeBytes } = model.map.allocations;
   const bytes = [...layout.foldable].reduce((sum, allocation) => sum + sizeBytes[allocation]!, 0);
-  return `Show ${counted(layout.foldable.size, "constant and thread-local allocation")} (${human(bytes)})`;
+  return `Show ${grouped(layout.foldable.size)} folded (${human(bytes)})`;
 }
 
 /** A note about what the dump lacks, empty if it is complete. */

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Frame, Position
 
 
-def written_page(dump: Path, folder: Path) -> Path:
-    """Write the HTML page of a dump with `xla-lens report`."""
+def written_page(dump: Path, folder: Path, *others: Path) -> Path:
+    """Write the HTML page of one or more dumps with `xla-lens report`."""
     file = folder / "map.html"
-    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "report", dump, "--output-format", "html"]
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "report", dump, *others, "--output-format", "html"]
     with file.open("wb") as page:
         subprocess.run(command, stdout=page, check=True, timeout=SECONDS)
     return file

@@ -1,5 +1,6 @@
 """The memory map as a standalone page, as `xla-lens report --output-format html` writes it."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import pytest
 
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
-from samples import ROOT, SPLIT, TPU, analysis_of
+from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.render.numbers import human, percent
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -161,6 +163,137 @@ def test_filters_hide_values(map: Map) -> None:
     assert map.eval("map.state.picked") is None
 
 
+def test_search_selects_the_largest_and_says_how_much_matches(map: Map) -> None:
+    dump = analysis_of(SPLIT).dump
+    names = [dump.value_label(value) for value in range(len(dump.values))]
+    rows = [row for row, name in enumerate(names) if "copy" in name]
+    live, owned = owned_bytes(dump, _PEAK, 0)
+    peak = sum(size for row, size in zip(live.tolist(), owned.tolist(), strict=True) if row in rows)
+    map.press("/")
+    map.page.keyboard.type("copy")
+    map.wait_for("map.matchCount", len(rows))
+    share = percent(peak, int(owned.sum()))
+    assert map.find("output").inner_text() == f"{len(rows)} buffers, {human(peak)} of the peak ({share})"
+    map.press("Enter")
+    largest = max(rows, key=lambda row: dump.values.size_bytes[row])
+    assert map.eval("map.label(map.selected)") == names[largest]
+
+
+def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
+    map.choose("color-by", "source")
+    dump, row = analysis_of(SPLIT).dump, map.find('[data-list="sources"] li:has([data-source*="/"])').first
+    button = row.locator("button")
+    source = button.get_attribute("data-source")
+    assert source
+    bytes_at_peak = int(row.get_attribute("data-bytes") or 0)
+    whole = map.eval("map.drawnCount")
+    button.focus()
+    map.press("Space")
+    map.wait_for("map.state.picked", {"by": "source", "name": source})
+    assert button.get_attribute("aria-pressed") == "true"
+    # The legend has the same color, and the pane says how much of the peak it is.
+    assert map.find(f'.legend [data-category="{source}"]').get_attribute("aria-pressed") == "true"
+    total = int(owned_bytes(dump, _PEAK, 0)[1].sum())
+    assert f"{human(bytes_at_peak)}, {percent(bytes_at_peak, total)} of the peak" in map.details()
+    assert source in map.details()
+    assert map.actions() == ["Copy path", "Solo", "Hide", "Largest", "Clear"]
+    map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    map.press("l")
+    assert map.eval("window.copied") == source
+    # N goes through its buffers, the largest first.
+    map.press("n")
+    sizes = [map.find('[data-list="live"] [aria-current] .size').inner_text()]
+    assert sizes == [map.find('[data-list="live"] .size').nth(0).inner_text()]
+    assert map.eval("map.selected") >= 0
+    assert map.actions() == ["Copy path", "Same line", "Allocation"]
+    map.press("s")
+    assert map.eval("map.drawnCount") < whole
+    map.press("s", "Escape", "Escape")
+    assert map.eval("[map.selected, map.state.picked, map.state.hidden]") == [-1, None, []]
+    assert map.eval("map.drawnCount") == whole
+
+
+def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
+    assert map.details().splitlines()[0].startswith("Peak of host memory")
+    map.page.mouse.move(*map.point("ynn_fusion.6"))
+    pointed = map.details()
+    assert pointed.splitlines()[0] == "ynn_fusion.6"
+    for fact in ("256.0 KiB", "steps 12", "to 32", "jit(train_step)/jvp()/dot_general", "shares its bytes"):
+        assert fact in pointed
+    # What is under the pointer does not cover the picture, and the wheel still zooms there.
+    map.page.mouse.wheel(0, -60)
+    map.wait_for("map.state.steps !== null", True)
+    map.page.mouse.move(2, 2)
+    assert "Peak of host memory" in map.details()
+    map.press("0")
+    map.click("dot")
+    map.page.mouse.move(2, 2)
+    assert map.details().splitlines()[0] == "dot"
+    # The pane has a height of its own: the lists below stay where they are.
+    assert map.eval("document.querySelector('.lists').scrollTop") == 0
+    map.find('[data-action="pick"]').click()
+    assert map.eval("map.state.picked.by") == "source"
+
+
+def test_thread_local_and_constant_allocations_are_folded(browser: Browser, tmp_path: Path) -> None:
+    seed = next((DUMPS / "seeds").glob("004_*"))
+    local = seed.read_text().count(", thread-local:")
+    count = int((analysis_of(seed).dump.allocations.size_bytes > 0).sum())
+    assert (local, count) == (12, 19)
+    with Map.of_file(browser, written_page(seed, tmp_path)) as map:
+        shown = map.eval("map.bands")
+        assert len(shown) == count - local
+        assert map.find("[data-control=unfold]").locator("xpath=..").inner_text() == "Show 12 folded (48.0 KiB)"
+        map.find("[data-control=unfold]").check()
+        assert len(map.eval("map.bands")) == count
+
+
+def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "dump"
+    shutil.copytree(TPU.parent, folder)
+    (folder / "error.txt").write_text(
+        "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
+        "temporaries (12.00M) exceeds available HBM (8.00M). HLO module: jit_roundtrip.\n"
+    )
+    with Map.of_file(browser, written_page(folder, tmp_path)) as map:
+        lines = map.find("line.limit.over")
+        assert lines.count() == 2
+        assert "limit" in (map.find(".plot-curve svg").text_content() or "")
+        for fact in ("8.00 MiB (the out-of-memory message in error.txt)", "150.0 % of the limit", "over the limit"):
+            assert fact in map.details()
+        striped = map.eval("map.colorsAtPeak")
+    with Map.of_file(browser, written_page(TPU, tmp_path)) as map:
+        assert map.find("line.limit").count() == 0
+        # Above the line, stripes of another color.
+        assert len(striped) == len(map.eval("map.colorsAtPeak")) + 1
+
+
+def test_curve_is_stacked_by_color(map: Map) -> None:
+    by_kind = map.eval("map.colorsAtPeak")
+    kinds = map.find('[data-list="legend"] .size').all_inner_texts()
+    assert len(kinds) > 1
+    # One color for each kind that is large enough for a pixel, and that of the background.
+    assert 3 <= len(by_kind) <= len(kinds) + 1
+    map.find('[data-category="temp"]').click()
+    map.press("s")
+    assert len(map.eval("map.colorsAtPeak")) == 2
+
+
+def test_links_switch_between_the_maps_of_a_page(browser: Browser, tmp_path: Path) -> None:
+    page = written_page(SPLIT, tmp_path, TPU, next((DUMPS / "seeds").glob("001_*")))
+    with Map.of_file(browser, page) as map:
+        names = map.page.locator("a[href^='?']").all_inner_texts()
+        assert sorted(names) == ["001_491faa5ce21a17c6", "jit_roundtrip", "jit_train_step"]
+        seen = set()
+        for name in names:
+            map.page.locator("a[href^='?']", has_text=name).click()
+            shown = Map(map.page)
+            assert shown.find("header h1").inner_text() == name
+            assert shown.eval("map.drawnCount") > 0
+            seen.add(shown.eval("map.liveBytes"))
+        assert len(seen) == len(names)
+
+
 def test_tables_show_the_content_of_the_plots(map: Map) -> None:
     map.find('[data-action="curve-table"]').click()
     map.find('[data-action="values-table"]').click()
@@ -197,15 +330,22 @@ def test_state_survives_in_the_url(map: Map) -> None:
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
     ids=["light", "dark", "forced colors"],
 )
-@pytest.mark.parametrize("view", ["plots", "tables", "keys"])
+@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow"])
 def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, looks: dict[str, str], view: str) -> None:
     """axe finds no problem in names, contrast, roles and keyboard operation."""
-    with Map.of_file(browser, file_of_several_spaces, bypass_csp=True, **looks) as map:
+    widths = {"picked": 800, "narrow": 320}
+    size = {"width": widths.get(view, 1280), "height": 800}
+    with Map.of_file(browser, file_of_several_spaces, bypass_csp=True, viewport=size, **looks) as map:
         if view == "tables":
             map.find('[data-action="curve-table"]').click()
             map.find('[data-action="values-table"]').click()
         elif view == "keys":
             map.press("?")
+        elif view == "picked":
+            map.choose("color-by", "source")
+            map.find('[data-list="sources"] button').first.click()
+        elif view == "narrow":
+            map.press("ArrowDown")
         map.page.add_script_tag(path=_AXE)
         found = map.page.evaluate("axe.run()")
         assert found["passes"]
@@ -213,8 +353,15 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
         assert problems == []
 
 
-@pytest.mark.parametrize("width", [320, 600, 2560])
+@pytest.mark.parametrize("width", [320, 600, 800, 2560])
 def test_page_fits_any_width(browser: Browser, file: Path, width: int) -> None:
     with Map.of_file(browser, file, viewport={"width": width, "height": 700}) as map:
         assert map.eval("document.documentElement.scrollWidth") <= width
         assert map.eval("map.drawnCount") > 20
+        # The details are in view from the start.
+        pane = map.find(".details").bounding_box()
+        assert pane
+        assert pane["y"] + pane["height"] <= 701
+        assert pane["height"] > 150
+        map.click("dot")
+        assert map.details().splitlines()[0] == "dot"

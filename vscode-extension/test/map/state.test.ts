@@ -5,7 +5,7 @@ import { coloringBy, scopeOf } from "../../map/coloring";
 import { modelOf } from "../../map/model";
 import { panned, revealing, unlessWhole, zoomed } from "../../map/range";
 import { createScenes, type Scene } from "../../map/scene";
-import { search } from "../../map/search";
+import { search, within } from "../../map/search";
 import { fromHash, fromSaved, INITIAL, type State, toHash, toSaved } from "../../map/state";
 import type { MessageFromMap } from "../../shared/messages";
 import type { MemoryMap } from "../../shared/protocol";
@@ -23,7 +23,7 @@ const MAP = mapOf(
 );
 
 test("a search finds names, op_names and sources, the largest first", () => {
-  const found = (query: string) => search(modelOf(MAP), query).matches;
+  const found = (query: string) => within(modelOf(MAP), search(modelOf(MAP), query), 0, null).matches;
   assert.deepEqual(found("layer_"), [0, 1]);
   assert.deepEqual(found("copy"), [2]);
   assert.deepEqual(found("a.py:3"), [0]);
@@ -64,8 +64,8 @@ test("values are colored by kind, scope of op_name, source and padding", () => {
     return [...of].map((category) => categories[category]!.name);
   };
   assert.deepEqual(names("kind"), ["temp", "temp", "temp"]);
-  assert.deepEqual(names("opName"), ["layer_*", "layer_*", "unknown"]);
-  assert.deepEqual(names("source"), ["a.py:3", "unknown", "unknown"]);
+  assert.deepEqual(names("opName"), ["layer_*", "layer_*", "no op_name"]);
+  assert.deepEqual(names("source"), ["a.py:3", "no source line", "no source line"]);
   assert.deepEqual(names("padding"), ["unknown", "25 to 50 %", "no padding"]);
   assert.equal(scopeOf("jit(f)/jit(main)/dot_general"), "jit(main)");
   assert.equal(scopeOf("params[0][1]"), "params[*][*]");
@@ -79,7 +79,7 @@ test("names beyond the eighth share a color", () => {
   });
   const model = modelOf(mapOf(slots, [12], 30));
   const { categories, of } = coloringBy(model, model.map.spaces[0]!, "source");
-  assert.deepEqual(categories.map(({ name }) => name).slice(7), ["line 7", "4 others", "unknown"]);
+  assert.deepEqual(categories.map(({ name }) => name).slice(7), ["line 7", "4 others", "no source line"]);
   assert.deepEqual([...of].slice(6), [6, 7, 8, 8, 8, 8]);
 });
 

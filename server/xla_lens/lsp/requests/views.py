@@ -41,6 +41,7 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.pages import PageLink
@@ -314,10 +315,12 @@ async def describe(arguments: Arguments) -> contract.Description:
     target, place = found
     module = await dump_set.module_for(dump_set.path)
     facts = hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end))
-    markdown = hover_markdown(facts, analysis.warrants)
-    convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
+    capabilities = arguments.state.client.capabilities
+    convert = Converter(dump_set.open, capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
-    return {"markdown": markdown, "location": _location(convert, asked or _shown(analysis.dump, target, place))}
+    location = _location(convert, asked or _shown(analysis.dump, target, place))
+    links = CommandLinks(location["uri"]) if capabilities.has_command_uris else NO_LINKS
+    return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
 
 
 def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
