@@ -234,6 +234,7 @@ def _commands(uri: str, analysis: Analysis) -> Iterator[tuple[str, dict[str, Any
     yield Command.EXPLAIN, {"code": Code.SYNTAX.value}
     yield Command.MEMORY_MAP, here
     yield Command.OVERVIEW, here
+    yield Command.FIND_VALUES, {"query": "peak:"}
     yield Command.MODULES, {}
     for space in analysis.memory.spaces:
         if space.peak_step is not None:

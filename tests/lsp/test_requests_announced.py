@@ -68,6 +68,7 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.SHOW_REPORT: pages.test_summary_report_and_history_pages_are_shown,
     Command.SHOW_ADVICE: pages.test_summary_report_and_history_pages_are_shown,
     Command.SHOW_REFERENCES: commands.test_show_references_goes_to_the_first,
+    Command.FIND_VALUES: workspace.test_documented_query_finds_the_same_as_a_command,
     Command.GO_TO: lenses_and_actions.test_click_on_each_lens_has_a_target,
     Command.MEMORY_MAP: views.test_memory_map_equals_that_of_the_command_line,
     Command.OVERVIEW: views.test_overview_has_the_numbers_of_the_report,

@@ -1,8 +1,9 @@
 """Workspace symbols: modules, allocations and values of all dump sets, open or not."""
 
 import os
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, path_of, read_page, short_name, sibling
 from lsp.wire import FULL, RequestFailed
-from samples import DUMPS, SEED, SPLIT, TPU
+from protocol import check
+from samples import DUMPS, ROOT, SEED, SPLIT, TPU
 from xla_lens import workspace
 from xla_lens.files import find_sets, load_set
 from xla_lens.lsp.requests import workspace as symbols
@@ -112,6 +114,78 @@ async def test_every_query_is_answered(reader: Reader, query: str) -> None:
     found = await _find(reader, query)
     # An empty query finds modules and allocations.
     assert (len(found) == 31) == (not query.strip())
+
+
+# ---------------------------------------------------------------- the same search as a command
+
+
+def _documented_queries() -> list[str]:
+    """Return the queries in the table of docs/editors.md."""
+    table = (ROOT / "docs" / "editors.md").read_text().partition("| query | finds |")[2].partition("\n\n")[0]
+    return [query for row in table.split("\n") for query in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
+def _entries() -> Iterator[tuple[str, int, str, int]]:
+    """Yield the name, size, attributes and memory space of each allocation and value, from the text of the buffer
+    assignments.
+    """
+    for path in (SPLIT, TPU):
+        attributes, space = "", 0
+        for line in sibling(path, "buffer-assignment").read_text().partition("\nTotal bytes used")[0].split("\n"):
+            if found := re.match(r"allocation (\d+): size (\d+)(.*):$", line):
+                attributes, color = found[3], re.search(r", color (\d+)", found[3])
+                space = int(color[1]) if color else 0
+                yield f"allocation {found[1]}", int(found[2]), attributes, space
+            elif found := re.match(r" value: <\d+ (.+) @\d+> \(size=(\d+)", line):
+                yield found[1], int(found[2]), attributes, space
+
+
+_COUNTS: Mapping[str, Callable[[str, int, str, int], bool]] = {
+    "fusion.5": lambda name, *_: "fusion.5" in name,
+    ">1GiB": lambda _name, size, *_: size > 1 << 30,
+    "<4KiB": lambda _name, size, *_: size < 4 << 10,
+    "temp:": lambda _name, _size, attributes, _color: "preallocated-temp" in attributes,
+    "param:": lambda _name, _size, attributes, _color: "parameter" in attributes and "thread-local" not in attributes,
+    "output:": lambda _name, _size, attributes, _color: "live-out" in attributes and "parameter" not in attributes,
+    "constant:": lambda _name, _size, attributes, _color: "constant" in attributes,
+    "thread-local:": lambda _name, _size, attributes, _color: "thread-local" in attributes,
+    "vmem:": lambda *entry: entry[3] == 1,
+    "space:5": lambda *entry: entry[3] == 5,
+    "kind:allocation": lambda name, *_: name.startswith("allocation "),
+}
+"""What the documented queries find, in terms of the text. `peak:` and `module:train` have tests of their own."""
+
+
+@pytest.mark.parametrize("query", _documented_queries())
+async def test_documented_query_finds_the_same_as_a_command(reader: Reader, query: str) -> None:
+    await reader.start(FULL, SPLIT.parent, TPU.parent)
+    symbols = await _find(reader, query)
+    answer = await reader.run("findValues", {"query": query, "limit": 500})
+    check(answer, "FoundValues")
+    assert not answer["isReading"]
+    assert [(found["name"], found["location"]) for found in answer["found"]] == [
+        (symbol["name"], symbol["location"]) for symbol in symbols
+    ]
+    if query in _COUNTS:
+        assert len(symbols) == sum(_COUNTS[query](*entry) for entry in _entries())
+
+
+async def test_found_values_have_sizes_shares_and_sources(reader: Reader) -> None:
+    await reader.start(FULL, SPLIT.parent)
+    await _find(reader, "")
+    closed = (await reader.run("findValues", {"query": "dot"}))["found"]
+    await reader.ask("documentLink", reader.open(SPLIT))
+    found = (await reader.run("findValues", {"query": "dot"}))["found"]
+    facts = [(one["name"], one["sizeBytes"], one["peakBytes"], one["allocationKind"], one["space"]) for one in found]
+    assert facts == [
+        ("dot", 1605632, 4419632, "temp", "host memory"),
+        ("dot.1", 524288, -1, "parameter", "host memory"),
+        ("dot.2", 10240, -1, "parameter", "host memory"),
+    ]
+    # Sources are known of sets in memory.
+    assert found[0]["source"] == "/home/user/programs/programs.py:50 in mlp_apply"
+    assert [one["source"] for one in closed] == ["", "", ""]
+    assert (await reader.run("findValues", {"query": "dot", "limit": 1}))["isTruncated"]
 
 
 @in_all_encodings

@@ -215,6 +215,33 @@ export interface Overview {
   allocationCount: number;
 }
 
+/** A module, an allocation or a value that a query found. Unknown texts are empty. */
+export interface FoundValue {
+  kind: "module" | "allocation" | "value";
+  name: string;
+  module: string;
+  /** `temp`, `parameter`; empty for a module. */
+  allocationKind: string;
+  /** The name of the memory space, as in `SpaceSummary`; empty for a module. */
+  space: string;
+  /** For a module, the greatest peak of its memory spaces; -1: unknown. */
+  sizeBytes: number;
+  /** The peak of the memory space if the value is live there; -1: it is not, or the peak is not exact. */
+  peakBytes: number;
+  /** The line of the program that a value comes from, if its set is open: `train.py:31 in step`. */
+  source: string;
+  location: Location;
+}
+
+/** What a query found in the dump sets of the workspace that have been read so far, the best match first. */
+export interface FoundValues {
+  /** More sets are being read: ask again later. */
+  isReading: boolean;
+  /** There are more matches. */
+  isTruncated: boolean;
+  found: FoundValue[];
+}
+
 /** What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to. */
 export interface WhatIsAt {
   value: number;
@@ -327,6 +354,13 @@ export interface DescribeArguments extends UriArguments {
   step?: number;
 }
 
+/** The arguments of `xla-lens.findValues`: a query as of workspace symbols. */
+export interface FindArguments {
+  query: string;
+  /** The maximum number of matches; 100 by default. */
+  limit?: number;
+}
+
 /** The arguments of `xla-lens.showLiveSet`: a step, or a position that refers to one. */
 export interface LiveSetArguments extends UriArguments {
   position?: Position;
@@ -357,6 +391,7 @@ export interface Commands {
   "xla-lens.memoryMap": { arguments: UriArguments; answer: MemoryMap };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": { arguments: DescribeArguments; answer: Description };
+  "xla-lens.findValues": { arguments: FindArguments; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
   "xla-lens.showSummary": { arguments: UriArguments; answer: unknown };
   "xla-lens.showReport": { arguments: UriArguments; answer: unknown };

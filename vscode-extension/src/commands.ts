@@ -7,10 +7,12 @@ import { human } from "../shared/numbers";
 import type { Location, Overview } from "../shared/protocol";
 import { worstSpace } from "../shared/spaces";
 import { dumpInTab } from "./documents";
+import { ValueFinder } from "./findValue";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
+import { isSourceLine } from "./sources";
 import type { Tree } from "./tree";
 import { Node } from "./treeNodes";
 
@@ -62,6 +64,18 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     if (step) await server.execute("xla-lens.showLiveSet", { uri: uri.toString(), step: Number(step) });
   },
 
+  async openSummary({ server }, uri) {
+    await server.execute("xla-lens.showSummary", { uri: uri.toString() });
+  },
+
+  async openReport({ server }, uri) {
+    await server.execute("xla-lens.showReport", { uri: uri.toString() });
+  },
+
+  async openAdvice({ server }, uri) {
+    await server.execute("xla-lens.showAdvice", { uri: uri.toString() });
+  },
+
   async showMemoryMap({ maps }, uri) {
     await maps.show(uri);
   },
@@ -105,6 +119,7 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
 
 /** Registers all commands. */
 export function registerCommands(parts: Parts): vscode.Disposable {
+  const finder = new ValueFinder(parts.server);
   const register = (name: string, run: (...given: never[]) => unknown) =>
     vscode.commands.registerCommand(`${SECTION}.${name}`, run);
   return vscode.Disposable.from(
@@ -112,6 +127,8 @@ export function registerCommands(parts: Parts): vscode.Disposable {
       register(name, (argument?: unknown) => runSetCommand(parts, command, argument)),
     ),
     register("goToLocation", (location: Location) => goTo(location)),
+    register("findValue", () => finder.show()),
+    register("goToSource", () => goToSourceAtCursor()),
     register("refreshTree", () => parts.tree.refresh()),
     register("restartServer", () => parts.server.restart()),
     register("showLog", () => parts.log.show()),
@@ -150,6 +167,30 @@ async function overviewOf(sets: Sets, uri: vscode.Uri): Promise<Overview> {
 async function goToOrExplain(location: Location | null | undefined, problem: string): Promise<void> {
   if (location) await goTo(location);
   else void vscode.window.showInformationMessage(problem);
+}
+
+/** Goes to the line of the program that what is at the cursor comes from; asks which, if several calls made it. */
+async function goToSourceAtCursor(): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const actions = editor
+    ? await vscode.commands.executeCommand<(vscode.CodeAction | vscode.Command)[]>(
+        "vscode.executeCodeActionProvider",
+        editor.document.uri,
+        editor.selection,
+      )
+    : [];
+  const items = actions.flatMap((action) => {
+    const command = typeof action.command === "string" ? (action as vscode.Command) : action.command;
+    const [source]: unknown[] = command?.arguments ?? [];
+    if (command?.command !== `${SECTION}.goTo` || !isSourceLine(source)) return [];
+    return [{ label: action.title.replace(/^[^:]*: /, ""), description: source.path, command }];
+  });
+  const [first, ...others] = items;
+  const placeHolder = "Select a call, the innermost first";
+  const chosen = others.length ? await vscode.window.showQuickPick(items, { placeHolder }) : first;
+  if (chosen) await vscode.commands.executeCommand(chosen.command.command, ...(chosen.command.arguments ?? []));
+  else if (!first)
+    void vscode.window.showInformationMessage("The dump names no source line for what is at the cursor.");
 }
 
 async function openSample({ extensionUri }: vscode.ExtensionContext): Promise<void> {

@@ -15,6 +15,7 @@ import {
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
 import { Activity } from "./activity";
 import { PAGE_SCHEME } from "./documents";
+import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
 import { findPython } from "./python";
 import { LANGUAGES } from "./recognition";
@@ -138,6 +139,9 @@ export class Server implements vscode.Disposable {
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
           if (command === `${SECTION}.goTo` && isSourceLine(args[0])) return this.goToSource(args[0]);
           return next(command, args);
+        },
+        async provideWorkspaceSymbols(query, token, next) {
+          return (await next(query, token))?.map((symbol) => withFilter(symbol, query));
         },
         async resolveDocumentLink(link, token, next) {
           const resolved = (await next(link, token)) ?? link;

@@ -47,7 +47,8 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class WorkspaceSymbol:
     """A match. Its name is in the file `label`, at `row` from `start_column` to `end_column`, in the encoding of its
-    summary; a module is the whole file. Facts that are unknown or do not apply are None.
+    summary; a module is the whole file. `peak_bytes` is the peak of the memory space if the match is live there. Facts
+    that are unknown or do not apply are None.
     """
 
     name: str
@@ -64,6 +65,7 @@ class WorkspaceSymbol:
     is_at_peak: bool
     live_range: tuple[int, int] | None
     most_live_bytes: int | None
+    peak_bytes: int | None = None
     warrants: Warrants = COMPLETE
 
 
@@ -190,6 +192,8 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         int(entries.allocation_kind[row]),
         int(entries.start_step[row]),
     )
+    is_at_peak = bool(entries.is_at_peak[row])
+    peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and is_at_peak)
     return WorkspaceSymbol(
         name=entries.label(row),
         kind=EntryKind(int(entries.kind[row])),
@@ -202,9 +206,10 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         size_bytes=_known(entries.size_bytes[row]),
         space=SpaceId(color, summary.backend) if color != NONE else None,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else None,
-        is_at_peak=bool(entries.is_at_peak[row]),
+        is_at_peak=is_at_peak,
         live_range=(start_step, int(entries.end_step[row])) if start_step != NONE else None,
         most_live_bytes=_known(entries.most_live_bytes[row]),
+        peak_bytes=next(peaks, None),
         warrants=summary.warrants,
     )
 

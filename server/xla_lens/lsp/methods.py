@@ -29,6 +29,7 @@ class Command(StrEnum):
     SHOW_REPORT = "xla-lens.showReport"
     SHOW_ADVICE = "xla-lens.showAdvice"
     SHOW_REFERENCES = "xla-lens.showReferences"
+    FIND_VALUES = "xla-lens.findValues"
     GO_TO = "xla-lens.goTo"
     MEMORY_MAP = "xla-lens.memoryMap"
     OVERVIEW = "xla-lens.overview"

@@ -236,6 +236,35 @@ class Overview(TypedDict):
     """How many allocations the set has, including those that `allocations` leaves out."""
 
 
+class FoundValue(TypedDict):
+    """A module, an allocation or a value that a query found. Unknown texts are empty."""
+
+    kind: Literal["module", "allocation", "value"]
+    name: str
+    module: str
+    allocationKind: str
+    """`temp`, `parameter`; empty for a module."""
+    space: str
+    """The name of the memory space, as in `SpaceSummary`; empty for a module."""
+    sizeBytes: int
+    """For a module, the greatest peak of its memory spaces; -1: unknown."""
+    peakBytes: int
+    """The peak of the memory space if the value is live there; -1: it is not, or the peak is not exact."""
+    source: str
+    """The line of the program that a value comes from, if its set is open: `train.py:31 in step`."""
+    location: Location
+
+
+class FoundValues(TypedDict):
+    """What a query found in the dump sets of the workspace that have been read so far, the best match first."""
+
+    isReading: bool
+    """More sets are being read: ask again later."""
+    isTruncated: bool
+    """There are more matches."""
+    found: list[FoundValue]
+
+
 class WhatIsAt(TypedDict):
     """What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to."""
 
@@ -360,6 +389,14 @@ class DescribeArguments(UriArguments):
     step: NotRequired[int]
 
 
+class FindArguments(TypedDict):
+    """The arguments of `xla-lens.findValues`: a query as of workspace symbols."""
+
+    query: str
+    limit: NotRequired[int]
+    """The maximum number of matches; 100 by default."""
+
+
 class LiveSetArguments(UriArguments):
     """The arguments of `xla-lens.showLiveSet`: a step, or a position that refers to one."""
 
@@ -392,6 +429,7 @@ COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
     "xla-lens.memoryMap": (UriArguments, MemoryMap),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": (DescribeArguments, Description),
+    "xla-lens.findValues": (FindArguments, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
     "xla-lens.showSummary": (UriArguments, None),
     "xla-lens.showReport": (UriArguments, None),

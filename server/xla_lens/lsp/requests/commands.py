@@ -20,7 +20,7 @@ from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
-from xla_lens.lsp.requests import views
+from xla_lens.lsp.requests import views, workspace
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.sources import source_uri
@@ -281,6 +281,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
+    Command.FIND_VALUES: workspace.find_values,
     Command.MEMORY_MAP: views.memory_map,
     Command.OVERVIEW: views.overview,
     Command.MODULES: views.modules,

@@ -1,22 +1,40 @@
-"""`workspace/symbol`."""
+"""`workspace/symbol`, and the same search as a command."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
+from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.model.summary import EntryKind
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Quantity
+from xla_lens.records import dataclass
+from xla_lens.render import contract
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.sources import call_text
 from xla_lens.render.workspace_symbols import container_text, parse_query
+from xla_lens.syntax.columns import NONE
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import to_offset
 
 SYMBOL_LIMIT: Final = 500
 """Maximum number of symbols. Users look at the first few and continue to type."""
+
+_FIND_LIMIT: Final = 100
+"""Maximum number of matches of the command, unless the client asks for another."""
 
 _PERIOD: Final = 0.3
 """Seconds between two partial results."""
@@ -64,11 +82,88 @@ async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: i
 
 
 def _symbol(symbol: WorkspaceSymbol, uris: Mapping[Path, str]) -> lsp.WorkspaceSymbol:
-    path = Path(symbol.label)
-    start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
     return lsp.WorkspaceSymbol(
-        location=lsp.Location(uris.get(path) or uri_of(path), lsp.Range(start, end)),
+        location=_location(symbol, uris),
         name=symbol.name,
         kind=_KINDS[symbol.kind],
         container_name=container_text(symbol),
     )
+
+
+def _location(symbol: WorkspaceSymbol, uris: Mapping[Path, str]) -> lsp.Location:
+    path = Path(symbol.label)
+    start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
+    return lsp.Location(uris.get(path) or uri_of(path), lsp.Range(start, end))
+
+
+# ---------------------------------------------------------------- the command
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFile:
+    """A file of a set in memory, which has the sources of its values."""
+
+    dump: DumpSet
+    module: HloModule | None
+    file: DumpFile
+
+
+async def find_values(arguments: Arguments) -> contract.FoundValues:
+    """Return what a query finds in the sets that have been read so far, and start reading the others."""
+    state, query, limit = arguments.state, parse_query(arguments.get("query", str, "")), arguments.number("limit")
+    is_reading = state.index.start_reading()
+    summaries = [one.summary for one in (await state.index.sets_now()).values()]
+    found = await in_thread(search, summaries, query, _FIND_LIMIT if limit is None else limit)
+    files = [_open_file(state, symbol) for symbol in found.symbols]
+    sources = await in_thread(_sources, found.symbols, files, state.client.capabilities.encoding)
+    uris = state.sets.uris
+    return {
+        "isReading": is_reading,
+        "isTruncated": found.is_truncated,
+        "found": [_found(symbol, source, uris) for symbol, source in zip(found.symbols, sources, strict=True)],
+    }
+
+
+def _open_file(state: State, symbol: WorkspaceSymbol) -> _OpenFile | None:
+    path = Path(symbol.label)
+    dump_set = state.sets.find_set(path) if symbol.kind is EntryKind.VALUE else None
+    file = dump_set.file(path) if dump_set else None
+    if dump_set is None or dump_set.analysis is None or file is None:
+        return None
+    return _OpenFile(dump_set.analysis.dump, dump_set.module, file)
+
+
+def _sources(symbols: Sequence[WorkspaceSymbol], files: Sequence[_OpenFile | None], encoding: Encoding) -> list[str]:
+    """The source line of each symbol, empty if it is unknown. Runs in a worker thread."""
+    found: list[str] = []
+    for symbol, one in zip(symbols, files, strict=True):
+        offset = to_offset(one.file.document, symbol.row, symbol.start_column, encoding) if one else 0
+        mention = mention_at(one.dump, one.file, offset) if one else None
+        line = None
+        if one and mention and isinstance(mention.target, Value):
+            name = int(one.dump.values.name[mention.target.row])
+            line = origins(one.dump, one.module, (name,))[name].line
+        found.append(call_text(line) if line else "")
+    return found
+
+
+def _found(symbol: WorkspaceSymbol, source: str, uris: Mapping[Path, str]) -> contract.FoundValue:
+    is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
+    return {
+        "kind": _KIND_NAMES[symbol.kind],
+        "name": symbol.name,
+        "module": symbol.module,
+        "allocationKind": symbol.allocation_kind or "",
+        "space": space_name(symbol.space) if symbol.space else "",
+        "sizeBytes": NONE if symbol.size_bytes is None else symbol.size_bytes,
+        "peakBytes": symbol.peak_bytes if is_exact and symbol.peak_bytes is not None else NONE,
+        "source": source,
+        "location": to_json(_location(symbol, uris)),
+    }
+
+
+_KIND_NAMES: Final[Mapping[EntryKind, Literal["module", "allocation", "value"]]] = {
+    EntryKind.MODULE: "module",
+    EntryKind.ALLOCATION: "allocation",
+    EntryKind.VALUE: "value",
+}
