@@ -29,6 +29,8 @@ from xla_lens.text.document import Document
 REQUESTS = (*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND)
 
 _WRONG_ARGUMENTS = -32602
+_SOURCE_NOT_FOUND = -32803
+_REFUSALS = {_WRONG_ARGUMENTS, _SOURCE_NOT_FOUND}
 _CANCELLED = -32800
 
 
@@ -161,7 +163,7 @@ class Player:
         try:
             result = await self.editor.request(method, params)
         except RequestFailed as refused:
-            if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code != _WRONG_ARGUMENTS:
+            if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code not in _REFUSALS:
                 failure = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
                 raise AssertionError(failure) from None
             return
@@ -325,7 +327,7 @@ async def play_chaos(player: Player, steps: int) -> int:
         try:
             await editor.answer(number)
         except RequestFailed as refused:
-            if refused.code != _WRONG_ARGUMENTS and (refused.code != _CANCELLED or number not in cancelled):
+            if refused.code not in _REFUSALS and (refused.code != _CANCELLED or number not in cancelled):
                 raise
     for _ in range(2):
         # A change on disk is loaded at the second poll.
