@@ -1,5 +1,7 @@
 """The capacity of the device: where it comes from, and whether a program fits."""
 
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, facts, needs_shared_dumps
+from xla_lens.cli.main import main
 from xla_lens.files import find_sets, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import (
@@ -20,6 +23,7 @@ from xla_lens.model.capacity import (
 from xla_lens.model.warrants import Bound
 from xla_lens.render.capacity import source_text
 from xla_lens.render.memory_map.data import space_data
+from xla_lens.syntax.file_names import FileKind
 
 GPU = DUMPS / "gpu-h100-jaxlib0.4.38" / "matmul"
 HBM_LINE = (
@@ -156,8 +160,66 @@ def test_program_of_the_collection_does_not_fit() -> None:
     assert analysis.capacity
     assert analysis.capacity.size_bytes == 63 << 28
     data = space_data(analysis.memory.spaces[0], analysis.capacity)
+    text = files.paths[FileKind.BUFFER_ASSIGNMENT].read_text()
+    headers = re.findall(r"^allocation \d+: .*?size (\d+)(.*)$", text, re.MULTILINE)
+    thread_local = sum(int(size) for size, rest in headers if "thread-local" in rest and "color" not in rest)
+    assert thread_local
     assert data["capacity"] == {
         "sizeBytes": 63 << 28,
         "source": "the out-of-memory message in error_llama3_8b_scan_L32_0.txt",
-        "overBytes": 47633524736 - (63 << 28),
+        "overBytes": 47633524736 - thread_local - (63 << 28),
     }
+
+
+def _report(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    main(["report", *map(str, arguments)])
+    return capsys.readouterr().out
+
+
+def test_report_says_whether_the_program_fits(
+    folder: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = folder(TPU.parent)
+    log = here / "error.txt"
+    log.write_text(HBM_LINE.format("15.75M", "jit_roundtrip"))
+    text = _report(capsys, here)
+    # 12,632,064 of 16,515,072 bytes are reserved, and 12,582,912 are live at the peak.
+    assert "HBM peaks at 12.00 MiB of 15.75 MiB (76.2 %) at step 8" in text
+    assert "It fits the device: 3.70 MiB stay free." in text
+    assert (
+        "  device     15.75 MiB (the out-of-memory message in error.txt); arguments 4.00 MiB (25.4 %), temporaries "
+        "4.05 MiB (25.7 %), outputs 4.00 MiB (25.4 %)\n"
+    ) in text
+    log.write_text(HBM_LINE.format("10.00M", "jit_roundtrip"))
+    text = _report(capsys, here)
+    assert "It does not fit the device: it needs 12.05 MiB, 2.05 MiB more than there is." in text
+    assert "10.00 MiB" in text.partition("What would lower the HBM peak")[2]
+    (data,) = json.loads(_report(capsys, here, "--output-format", "json"))
+    assert data["device"] == {
+        "size_bytes": 10 << 20,
+        "source": "oom-message",
+        "file": str(log),
+        "over_bytes": 12632064 - (10 << 20),
+        "reserved": [
+            {"kind": "parameter", "size_bytes": 4194304},
+            {"kind": "temp", "size_bytes": 4243456},
+            {"kind": "output", "size_bytes": 4194304},
+        ],
+        "bounds": {},
+    }
+
+
+def test_ranking_has_the_share_of_the_device(
+    folder: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = folder(TPU.parent)
+    (here / "error.txt").write_text(HBM_LINE.format("10.00M", "jit_roundtrip"))
+    shutil.copytree(SPLIT.parent, here.parent / "cpu")
+    lines = _report(capsys, here.parent).splitlines()
+    assert lines[1] == "  1 does not fit its device."
+    header, first, second = (line.split("  ") for line in lines[4:7])
+    assert "of device" in " ".join(header)
+    assert "120.0 %" in " ".join(first)
+    assert "%" not in " ".join(second)
+    lines = _report(capsys, here.parent, "--budget", "1GiB").splitlines()
+    assert "of budget" in lines[4]

@@ -18,6 +18,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.report.data import report_data
+from xla_lens.syntax.file_names import FileKind
 
 SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 
@@ -82,6 +83,12 @@ def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) ->
 
     arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
     collect(printed(capsys, "report", DUMPS, *arguments))
+    on_device = analysis_of(SEED).on_device(1 << 30)
+    found = json.loads(
+        json.dumps(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))
+    )
+    validator("report").validate(found)
+    collect(found)
     for _, broken in damaged(SEED.read_bytes()):
         collect([finding_data(finding) for finding in analyse([dump_file(broken)]).findings])
     assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen

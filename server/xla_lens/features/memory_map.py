@@ -75,10 +75,8 @@ class MemoryMap:
     capacity: Capacity | None
 
 
-def memory_map(analysis: Analysis, module: HloModule | None, given: Capacity | None = None) -> MemoryMap:
-    """Return the map of a dump set. Without the HLO module fewer values have a source line. A `given` capacity counts
-    more than that of the analysis.
-    """
+def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
+    """Return the map of a dump set. Without the HLO module fewer values have a source line."""
     dump = analysis.dump
     values, table = dump.values, dump.allocations
     kinds = allocation_kinds(dump)
@@ -102,7 +100,7 @@ def memory_map(analysis: Analysis, module: HloModule | None, given: Capacity | N
         spaces=analysis.memory.spaces,
         printed_peak=first_printed_peak(dump),
         warrants=analysis.warrants,
-        capacity=given or analysis.capacity,
+        capacity=analysis.capacity,
         allocations=MappedAllocations(table.index, table.color, table.size_bytes, kinds),
         values=MappedValues(
             label=tuple(map(dump.value_label, range(len(values)))),

@@ -77,10 +77,8 @@ class Overview:
     capacity: Capacity | None
 
 
-def overview(analysis: Analysis, module: HloModule | None, top: int, given: Capacity | None = None) -> Overview:
-    """Return the overview of a dump set, with lists of at most `top` entries. A `given` capacity counts more than that
-    of the analysis.
-    """
+def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview:
+    """Return the overview of a dump set, with lists of at most `top` entries."""
     dump = analysis.dump
     return Overview(
         module=module_of(dump.files),
@@ -90,7 +88,7 @@ def overview(analysis: Analysis, module: HloModule | None, top: int, given: Capa
         allocations=tuple(_allocations(analysis, top)),
         allocation_count=len(dump.allocations),
         warrants=analysis.warrants,
-        capacity=given or analysis.capacity,
+        capacity=analysis.capacity,
     )
 
 

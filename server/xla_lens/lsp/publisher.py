@@ -100,7 +100,17 @@ class Publisher:
             self._publish_open(dump_set)
         changed = {name for name in _AFFECTED_REQUESTS if getattr(before, name) != getattr(self.state.settings, name)}
         self._refresh(self.state.requested & {_AFFECTED_REQUESTS[name] for name in changed})
+        if before.device_memory != self.state.settings.device_memory:
+            self._device_changed()
         self.state.tasks.start(self.update_workspace())
+
+    def _device_changed(self) -> None:
+        """Make the editor's views and pages show the capacity that the user now states."""
+        for uris, _, _ in self.state.published.loads.values():
+            self._client.notify_did_load(uris, is_loaded=True)
+        for uri in list(self.state.pages.pages):
+            self.state.pages.pages.pop(uri)
+            self.state.tasks.start(self._client.refresh_page(uri))
 
     async def update_workspace(self) -> None:
         """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""

@@ -188,7 +188,7 @@ class State:
         if known and known.is_current:
             return known
         module = await state.module_for(state.path) if not isinstance(page, HistoryPage) else None
-        text = await in_thread(render_page, analysis, module, page)
+        text = await in_thread(render_page, analysis.on_device(self.settings.device_memory), module, page)
         rendered = RenderedPage(((state, generation),), Document(encode(text.text)), text.links)
         self.pages.add(uri, rendered)
         return rendered

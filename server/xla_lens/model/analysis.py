@@ -1,10 +1,11 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.capacity import Capacity
+from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
@@ -29,6 +30,13 @@ class Analysis:
     findings: tuple[Finding, ...]
     warrants: Warrants
     capacity: Capacity | None = None
+
+    def on_device(self, size_bytes: int | None) -> "Analysis":
+        """Return this analysis with the capacity that the user states, which counts more than that of any file. None
+        leaves it as it is.
+        """
+        capacity = given_capacity(size_bytes)
+        return replace(self, capacity=capacity) if capacity else self
 
     @property
     def is_sound(self) -> bool:

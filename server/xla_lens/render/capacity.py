@@ -3,8 +3,13 @@
 import re
 from typing import Final
 
-from xla_lens.model.capacity import Capacity, CapacitySource, Space, over_bytes
+from xla_lens.model.capacity import Capacity, CapacitySource, Space, over_bytes, reserved_parts
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
+from xla_lens.render.numbers import human, percent
+from xla_lens.render.warrants import bounded_size
 from xla_lens.syntax.columns import NONE
 
 SETTING: Final = "xla-lens.device.memory"
@@ -32,3 +37,22 @@ def source_text(capacity: Capacity) -> str:
             return f"the out-of-memory message in {file}"
         case CapacitySource.TARGET_CONFIG:
             return f"{file}: all memory of the GPU, of which the runtime keeps some"
+
+
+def device_text(dump: DumpSet, space: MemorySpace, capacity: Capacity) -> str:
+    """Return a capacity, what states it, and what takes it: ``15.75 GiB, of which arguments need 18.70 GiB (118.7 %)``.
+    Thread-local buffers, which the device need not hold, are left out.
+    """
+    parts = [
+        f"{_WORDS[kind]} {bounded_size(size_bytes, space.reserved_bound)} ({percent(size_bytes, capacity.size_bytes)})"
+        for kind, size_bytes in reserved_parts(dump, space.color)
+        if kind in _WORDS and size_bytes * _SMALLEST_PART >= capacity.size_bytes
+    ]
+    needs = f"; {', '.join(parts)}" if parts and space.reserved_bound is not Bound.UNKNOWN else ""
+    return f"{human(capacity.size_bytes)} ({source_text(capacity)}){needs}"
+
+
+_WORDS: Final = {"parameter": "arguments", "temp": "temporaries", "output": "outputs", "constant": "constants"}
+
+_SMALLEST_PART: Final = 1000
+"""Parts of less than one part of the capacity in so many are left out."""

@@ -54,6 +54,8 @@ def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
     if budget_bytes is not None:
         over = sum((module.peak_bytes or 0) > budget_bytes for module in modules)
         words.append(f"{over:,} {'does' if over == 1 else 'do'} not fit into {as_given(budget_bytes)}")
+    elif over := sum(bool(module.over_bytes) for module in modules):
+        words.append(f"{over:,} {'does not fit its' if over == 1 else 'do not fit their'} device")
     incomplete = sum(not module.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact for module in modules)
     if incomplete:
         words.append(f"{incomplete:,} {'is' if incomplete == 1 else 'are'} incomplete")
@@ -71,7 +73,11 @@ def _table(one: Ranking, budget_bytes: int | None) -> tuple[Section, ...]:
     title = f"{spaces.pop()} peak" if len(spaces) == 1 else "peak"
     columns: list[tuple[str, bool, list[Text]]] = [
         (title, False, [_peak(module) for module, _ in shown]),
-        ("of budget", False, [_share(module, budget_bytes) for module, _ in shown]),
+        (
+            "of device" if budget_bytes is None else "of budget",
+            False,
+            [_share(module, _limit(module) if budget_bytes is None else budget_bytes) for module, _ in shown],
+        ),
         ("no.", False, [f"{module.number:04}" if module.number is not None else "" for module, _ in shown]),
         ("module", True, [Name(module.name, widest=WIDEST_NAME) for module, _ in shown]),
         ("reserved", False, [_reserved(module, module.reserved_bytes) for module, _ in shown]),
@@ -96,6 +102,10 @@ def _peak(module: RankedModule) -> str:
     if module.peak_bytes is None:
         return "unknown"
     return bounded_size(module.peak_bytes, module.warrants.of(Quantity.LIVE).bound)
+
+
+def _limit(module: RankedModule) -> int | None:
+    return module.capacity.size_bytes if module.capacity else None
 
 
 def _share(module: RankedModule, budget_bytes: int | None) -> str:

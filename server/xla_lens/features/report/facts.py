@@ -15,6 +15,7 @@ import numpy as np
 
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
@@ -158,6 +159,16 @@ class Report:
         return self.analysis.dump
 
     @property
+    def hbm(self) -> SpaceReport | None:
+        """The default memory space, None if nothing is in it."""
+        return next((one for one in self.spaces if one.space.color == DEFAULT_COLOR), None)
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """The capacity of the device for the default memory space, None if it is unknown."""
+        return capacity_of(self.hbm.space, self.analysis.capacity) if self.hbm else None
+
+    @property
     def module(self) -> str | None:
         """The name of the HLO module from the names of the files, None if they do not contain it."""
         return next((name for label in self.files.values() if (name := module_name(label))), None)
@@ -258,7 +269,7 @@ def report(
         warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
         printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
         donation=_donation(analysis.dump) if Part.DONATION in parts else None,
-        advice=_advice(analysis, module, options.budget_bytes) if Part.ADVICE in parts else None,
+        advice=_advice(analysis, module, options.budget_bytes or _exceeded(analysis)) if Part.ADVICE in parts else None,
         spaces=spaces,
     )
 
@@ -426,6 +437,13 @@ def _donation(dump: DumpSet) -> "Donation | None":
 
     donation = find_donation(dump)
     return donation if donation.is_known else None
+
+
+def _exceeded(analysis: Analysis) -> int | None:
+    """The capacity of a device that the program does not fit, None if it fits or either is unknown."""
+    space = analysis.memory.space(DEFAULT_COLOR)
+    capacity = capacity_of(space, analysis.capacity) if space else None
+    return capacity.size_bytes if space and capacity and over_bytes(space, capacity) else None
 
 
 def _advice(analysis: Analysis, module: "HloModule | None", budget_bytes: int | None) -> "Advice | None":

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
@@ -24,7 +25,8 @@ class RankedModule:
 
     `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
     `printed_bytes` is the printed peak if it is at a step with fewer live bytes, `printed_live_bytes` those bytes.
-    `files` are the paths of the files.
+    `files` are the paths of the files. `over_bytes` are those by which the program exceeds the `capacity` of the
+    device, 0 if it fits, None if unknown.
     """
 
     number: int | None
@@ -41,6 +43,8 @@ class RankedModule:
     error_count: int
     warning_count: int
     warrants: Warrants
+    capacity: Capacity | None
+    over_bytes: int | None
 
     @property
     def is_suspect(self) -> bool:
@@ -76,6 +80,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     printed = first_printed_peak(dump)
     live_bytes = space.live.at(printed[0]) if space and printed and is_known else None
     is_off = space is not None and live_bytes is not None and live_bytes != space.peak_live_bytes
+    capacity = capacity_of(space, analysis.capacity) if space else None
     severities = Counter(finding.severity for finding in analysis.findings)
     return RankedModule(
         number=next((number for file in files if (number := module_number(file)) is not None), None),
@@ -92,6 +97,8 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         error_count=severities[Severity.ERROR],
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
+        capacity=capacity,
+        over_bytes=over_bytes(space, capacity) if space and capacity else None,
     )
 
 

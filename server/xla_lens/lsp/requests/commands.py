@@ -140,12 +140,13 @@ async def _refresh_lenses(state: State) -> None:
 
 async def _report(arguments: Arguments) -> Any:
     dump_set, analysis = await arguments.analysed()
+    known = analysis.on_device(arguments.state.settings.device_memory)
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
         module = await dump_set.module_for(dump_set.path)
-        return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
+        return await in_thread(lambda: "\n".join(memory_map_page(known, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise InvalidParams('budget: expected a size such as "16GiB"')
@@ -157,7 +158,7 @@ async def _report(arguments: Arguments) -> Any:
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
     module = await dump_set.module_for(dump_set.path) if {Part.LINE, Part.ADVICE} & options.parts else None
-    made = await in_thread(lambda: report(analysis, _files(dump_set, analysis), options, module))
+    made = await in_thread(lambda: report(known, _files(dump_set, analysis), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)

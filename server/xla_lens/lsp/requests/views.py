@@ -61,8 +61,9 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     dump_set, analysis = await arguments.analysed()
-    module, given = await dump_set.module_for(dump_set.path), given_capacity(arguments.state.settings.device_memory)
-    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(analysis, module, given))))
+    module = await dump_set.module_for(dump_set.path)
+    known = analysis.on_device(arguments.state.settings.device_memory)
+    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(known, module))))
 
 
 # ---------------------------------------------------------------- an overview
@@ -75,10 +76,10 @@ async def overview(arguments: Arguments) -> RawJson:
     module = await dump_set.module_for(dump_set.path)
     opened = dict(dump_set.open)
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
-    given = given_capacity(arguments.state.settings.device_memory)
+    known = analysis.on_device(arguments.state.settings.device_memory)
 
     def made() -> RawJson:
-        found = overview_facts(analysis, module, _TOP if top is None else top, given)
+        found = overview_facts(known, module, _TOP if top is None else top)
         files = _files(dump_set.path, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)

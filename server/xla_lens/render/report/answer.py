@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.donation import Fit
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
@@ -16,7 +16,7 @@ from xla_lens.render.warrants import bounded_size, reasons
 
 def answer(report: Report) -> tuple[Text, ...]:
     """Return the answer: the peak, where most of it comes from, how far off XLA's own number is, and what could go."""
-    one = next((one for one in report.spaces if one.space.color == DEFAULT_COLOR), None)
+    one = report.hbm
     if one is None and not report.warrants.of(Quantity.LIVE).is_exact:
         return (f"The peak is unknown: {'; '.join(reasons(report.warrants.of(Quantity.LIVE).gaps))}.",)
     return tuple(_sentences(report, one)) if one else ()
@@ -42,7 +42,9 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
         size = bounded_size(space.peak_live_bytes, space.live_bound)
         yield f"The peak of {space_of(report, one)} is {size}: {why}."
         yield ("In what is left, most bytes are live at ", *_where(report, one))
+        yield from _fit(report, one)
         return
+    yield from _fit(report, one)
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(one)
     yield from _printed(report, one)
@@ -51,9 +53,23 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
 
 def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
     budget_bytes = report.options.budget_bytes
+    if budget_bytes is None and report.capacity:
+        budget_bytes = report.capacity.size_bytes
     if budget_bytes is None:
         return ()
     return (f" of {as_given(budget_bytes)} ({percent(one.space.peak_live_bytes, budget_bytes)})",)
+
+
+def _fit(report: Report, one: SpaceReport) -> Iterator[Text]:
+    """Whether the program fits the device."""
+    if report.capacity is None:
+        return
+    over = over_bytes(one.space, report.capacity)
+    if over:
+        held = bounded_size(one.space.held_bytes, one.space.reserved_bound)
+        yield f"It does not fit the device: it needs {held}, {human(over)} more than there is."
+    elif over == 0:
+        yield f"It fits the device: {human(report.capacity.size_bytes - one.space.held_bytes)} stay free."
 
 
 def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:

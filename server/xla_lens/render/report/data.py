@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
+from xla_lens.model.capacity import over_bytes, reserved_parts
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
@@ -58,12 +59,29 @@ def report_data(report: Report) -> dict[str, Any]:
             reserved_bytes=warrants.of(Quantity.RESERVED).bound,
         ),
         "printed": printed,
+        "device": _device(report),
     }
     if Part.DONATION in parts:
         known["donation"] = report.donation and _donation(report, report.donation)
     if Part.ADVICE in parts:
         known["advice"] = report.advice and _advice(report, report.advice)
     return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
+
+
+def _device(report: Report) -> dict[str, Any] | None:
+    """The capacity of the device, and what takes it."""
+    if report.hbm is None or report.capacity is None:
+        return None
+    space, capacity = report.hbm.space, report.capacity
+    parts = reserved_parts(report.dump, space.color) if space.reserved_bound is not Bound.UNKNOWN else ()
+    return {
+        "size_bytes": capacity.size_bytes,
+        "source": capacity.source.value,
+        "file": capacity.file,
+        "over_bytes": over_bytes(space, capacity),
+        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in parts],
+        "bounds": _bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
+    }
 
 
 def _space(report: Report, one: SpaceReport) -> dict[str, Any]:

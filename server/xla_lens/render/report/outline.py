@@ -6,6 +6,7 @@ from typing import Final
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
+from xla_lens.render.capacity import device_text
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
@@ -104,6 +105,8 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         bound = warrants.of(Quantity.RESERVED).bound
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)
         yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}"
+    if report.capacity and report.hbm:
+        yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (
         (report.value_count, "value", Quantity.VALUES),
         (report.instruction_count, "scheduled instruction", Quantity.SCHEDULE),
