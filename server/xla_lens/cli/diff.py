@@ -4,6 +4,7 @@ import argparse
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -135,11 +136,15 @@ def _diff(
     if isinstance(first, Baseline):
         return diff_with_baseline(first, _side(new, second), options)
     assert isinstance(old, DumpSets)
-    return diff(_side(old, first), _side(new, second), options)
+    # Most of loading is C code that runs beside that of another thread.
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(_side, old, first, is_shown=False)
+        side = _side(new, second)
+        return diff(loading.result(), side, options)
 
 
-def _side(sets: DumpSets, files: SetFiles) -> DiffSide:
-    (loaded,) = replace(sets, files=(files,)).load()
+def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool = True) -> DiffSide:
+    (loaded,) = replace(sets, files=(files,)).load(is_shown=is_shown)
     text = read_flags(loaded.files)
     flags = parse_flags(text) if text is not None else None
     return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files), flags)

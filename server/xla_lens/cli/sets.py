@@ -44,9 +44,9 @@ class DumpSets:
     files: tuple[SetFiles, ...]
     opened: Mapping[Path, Document]
 
-    def load(self) -> Iterator[LoadedSet]:
-        """Load one set after another."""
-        bar = ProgressBar(sys.stderr)
+    def load(self, *, is_shown: bool = True) -> Iterator[LoadedSet]:
+        """Load one set after another, with a progress bar if `is_shown`."""
+        bar = ProgressBar(sys.stderr if is_shown else None)
         ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
         for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
             draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))

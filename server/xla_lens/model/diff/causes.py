@@ -219,16 +219,14 @@ def _asynchronous(dump: DumpSet) -> int:
     return sum(_COLLECTIVE.match(dump.names[name]) is not None for name in np.unique(dump.schedule.name).tolist())
 
 
-_RECOMPUTED: Final = b"rematted_computation"
+_RECOMPUTED: Final = re.compile(b"rematted_computation")
 
 
 def _checkpointed(dump: DumpSet) -> int:
     """The number of values whose op_name says that `jax.checkpoint` computes them again."""
     if dump.used is None:
         return 0
-    data = dump.used.document.data
-    if _RECOMPUTED not in data:
-        return 0
-    starts, ends = (column.tolist() for column in dump.quote_spans)
-    spans = zip(starts, ends, strict=True)
-    return sum(start != NONE and data.find(_RECOMPUTED, start, end) != NONE for start, end in spans)
+    mentions = np.array([match.start() for match in _RECOMPUTED.finditer(dump.used.document.data)], np.int64)
+    starts, ends = dump.quote_spans
+    is_mentioned = mentions.searchsorted(starts) < mentions.searchsorted(ends)
+    return int((is_mentioned & (starts != NONE)).sum())
