@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from tree_sitter import Node, Parser, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section, Texts
 from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.tree import XLA_DUMP
 
@@ -47,7 +47,7 @@ class Walk:
         """Return the tables collected so far."""
         tables = FileColumns.tables()
         columns = [table.of(self._tables[name].cells) for name, table in tables.items()]
-        return FileColumns(tuple(self._names), tuple(self._indices), *columns)  # type: ignore[arg-type]
+        return FileColumns(Texts.of(self._names), Texts.of(self._indices), *columns)  # type: ignore[arg-type]
 
     def visit_children(self, cursor: TreeCursor) -> None:
         """Call the visitors of the children of the node at the cursor."""

@@ -60,7 +60,7 @@ _PIECES = [
 def _differences(data: bytes) -> Iterator[str]:
     """Yield the names of the tables and columns that differ between the reader and the tree."""
     read, expected = read_columns(data, never), tree_columns(data)
-    if (read.names, read.indices) != (expected.names, expected.indices):
+    if [*read.names, *read.indices] != [*expected.names, *expected.indices] or len(read.names) != len(expected.names):
         yield "names"
     for name, table in FileColumns.tables().items():
         for column in fields(table):

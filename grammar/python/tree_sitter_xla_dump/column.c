@@ -1,6 +1,7 @@
 #include "column.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   PyObject_HEAD
@@ -56,3 +57,24 @@ PyObject *column_of(void *cells, size_t count, size_t cell_size) {
   column->cell_size = (Py_ssize_t)cell_size;
   return (PyObject *)column;
 }
+
+int cells_of(PyObject *object, void *address) {
+  Cells *cells = address;
+  if (!object) {
+    // A later argument is wrong.
+    release_cells(cells);
+    return 1;
+  }
+  if (PyObject_GetBuffer(object, &cells->view, PyBUF_ND | PyBUF_FORMAT) < 0) return 0;
+  const char *format = cells->view.format;
+  if (cells->view.ndim != 1 || !format || strlen(format) != 1 || !strchr("ilq", *format)) {
+    release_cells(cells);
+    PyErr_SetString(PyExc_TypeError, "no column of integers");
+    return 0;
+  }
+  cells->count = cells->view.shape[0];
+  cells->is_wide = cells->view.itemsize == sizeof(int64_t);
+  return Py_CLEANUP_SUPPORTED;
+}
+
+void release_cells(Cells *cells) { PyBuffer_Release(&cells->view); }

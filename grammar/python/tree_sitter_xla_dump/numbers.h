@@ -37,6 +37,16 @@ static bool rehash(Numbers *numbers, size_t slot_count) {
   return true;
 }
 
+// Makes room for `count` distinct texts.
+static inline bool reserve_numbers(Numbers *numbers, size_t count) {
+  size_t slot_count = 64;
+  while (slot_count / 2 < count) slot_count *= 2;
+  if (slot_count <= numbers->slot_count) return true;
+  if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count / 2 * sizeof *numbers->hashes)) return false;
+  array_reserve(&numbers->texts, (uint32_t)count);
+  return true;
+}
+
 static uint64_t hash_of(Text text) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   const uint8_t *at = text.at;

@@ -22,32 +22,41 @@ enum { LINES_BETWEEN_CHECKS = 1 << 14 };
 
 #define BIT(number) (UINT64_C(1) << (number))
 
-// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py): the number of columns of each, and which of them
-// hold numbers that the dump prints, which may have 64 bits. All others hold offsets, rows and counts of rows.
+// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py): the number of columns of each, which of them hold
+// numbers that the dump prints, and which of those are numbers of bytes. All others hold offsets, rows and counts of rows.
 #define TABLES(X) \
-  X(ALLOCATIONS, 14, BIT(4) | BIT(5) | BIT(6) | BIT(8)) X(SLICES, 12, BIT(3) | BIT(6) | BIT(9) | BIT(10)) \
-  X(USED_VALUE_ROWS, 12, BIT(6) | BIT(9)) X(POSITION_ROWS, 5, 0) X(USE_ROWS, 6, BIT(4)) X(SCHEDULE, 5, BIT(2)) \
-  X(LIVE_RANGE_ROWS, 7, BIT(5) | BIT(6)) X(PEAKS, 5, BIT(4)) X(PEAK_BUFFERS, 7, BIT(5) | BIT(6)) \
-  X(STACK_TRACE_HEADERS, 3, BIT(2)) X(STACK_TRACE_ROWS, 8, BIT(5) | BIT(6) | BIT(7)) X(TOTALS, 5, BIT(2)) \
-  X(OTHER_COLOR_VALUES, 3, BIT(2)) X(LIVE_RANGE_HEADERS, 3, BIT(2)) X(REPORT_ALLOCATIONS, 9, BIT(2)) \
-  X(REPORT_SPACES, 8, BIT(4) | BIT(5)) X(REPORT_ROWS, 12, BIT(2) | BIT(3) | BIT(4) | BIT(10)) \
-  X(REPORT_TABLES, 8, BIT(2) | BIT(3) | BIT(7)) X(SECTION_ROWS, 3, 0) X(UNKNOWN_LINES, 2, 0) X(OTHER_MODULES, 4, 0)
+  X(ALLOCATIONS, 14, BIT(4) | BIT(5) | BIT(6) | BIT(8), BIT(5)) \
+  X(SLICES, 12, BIT(3) | BIT(6) | BIT(9) | BIT(10), BIT(9) | BIT(10)) X(USED_VALUE_ROWS, 12, BIT(6) | BIT(9), 0) \
+  X(POSITION_ROWS, 5, 0, 0) X(USE_ROWS, 6, BIT(4), 0) X(SCHEDULE, 5, BIT(2), 0) \
+  X(LIVE_RANGE_ROWS, 7, BIT(5) | BIT(6), 0) X(PEAKS, 5, BIT(4), 0) X(PEAK_BUFFERS, 7, BIT(5) | BIT(6), BIT(5) | BIT(6)) \
+  X(STACK_TRACE_HEADERS, 3, BIT(2), BIT(2)) \
+  X(STACK_TRACE_ROWS, 8, BIT(5) | BIT(6) | BIT(7), BIT(5) | BIT(6) | BIT(7)) X(TOTALS, 5, BIT(2), BIT(2)) \
+  X(OTHER_COLOR_VALUES, 3, BIT(2), 0) X(LIVE_RANGE_HEADERS, 3, BIT(2), 0) X(REPORT_ALLOCATIONS, 9, BIT(2), 0) \
+  X(REPORT_SPACES, 8, BIT(4) | BIT(5), BIT(5)) X(REPORT_ROWS, 12, BIT(2) | BIT(3) | BIT(4) | BIT(10), BIT(2)) \
+  X(REPORT_TABLES, 8, BIT(2) | BIT(3) | BIT(7), 0) X(SECTION_ROWS, 3, 0, 0) X(UNKNOWN_LINES, 2, 0, 0) \
+  X(OTHER_MODULES, 4, 0, 0)
 
 enum Table {
-#define X(name, width, printed) name,
+#define X(name, width, printed, bytes) name,
   TABLES(X)
 #undef X
   TABLE_COUNT
 };
 
 static const int WIDTHS[TABLE_COUNT] = {
-#define X(name, width, printed) width,
+#define X(name, width, printed, bytes) width,
   TABLES(X)
 #undef X
 };
 
 static const uint64_t PRINTED[TABLE_COUNT] = {
-#define X(name, width, printed) printed,
+#define X(name, width, printed, bytes) printed,
+  TABLES(X)
+#undef X
+};
+
+static const uint64_t BYTES[TABLE_COUNT] = {
+#define X(name, width, printed, bytes) bytes,
   TABLES(X)
 #undef X
 };
@@ -57,6 +66,7 @@ enum { MAX_WIDTH = 14 };
 typedef struct {
   void *columns[MAX_WIDTH];
   size_t count, capacity;
+  uint64_t narrowed; // the columns that `narrow_columns` has narrowed
 } Rows;
 
 // ---------------------------------------------------------------- sections
@@ -146,13 +156,8 @@ static int64_t offset_of(const Reader *reader, const uint8_t *at) { return at - 
 // Offsets, rows and counts take 32 bits, unless the file is too long for that.
 static size_t cell_size(const Reader *reader, enum Table table, int column) {
   bool is_long = reader->lexer.end - reader->lexer.start > INT32_MAX;
-  return is_long || PRINTED[table] & BIT(column) ? sizeof(int64_t) : sizeof(int32_t);
-}
-
-static void set_cell(const Reader *reader, enum Table table, int column, size_t row, int64_t cell) {
-  void *cells = reader->rows[table].columns[column];
-  if (cell_size(reader, table, column) == sizeof(int64_t)) ((int64_t *)cells)[row] = cell;
-  else ((int32_t *)cells)[row] = (int32_t)cell;
+  bool is_wide = (is_long || PRINTED[table] & BIT(column)) && !(reader->rows[table].narrowed & BIT(column));
+  return is_wide ? sizeof(int64_t) : sizeof(int32_t);
 }
 
 static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
@@ -168,8 +173,30 @@ static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
     }
     rows->capacity = capacity;
   }
-  for (int i = 0; i < width; i++) set_cell(reader, table, i, rows->count, cells[i]);
+  for (int i = 0; i < width; i++) set_cell(rows->columns[i], cell_size(reader, table, i), (Py_ssize_t)rows->count, cells[i]);
   rows->count++;
+}
+
+// Halves the columns of printed ids, steps and the like whose numbers have less than 31 bits, so that adding or subtracting two of
+// them fits as well. Numbers of bytes keep 64 bits, because code adds up any of them.
+static void narrow_columns(Reader *reader) {
+  enum { LIMIT = 1 << 30 };
+  for (int table = 0; table < TABLE_COUNT; table++) {
+    Rows *rows = &reader->rows[table];
+    for (int column = 0; column < WIDTHS[table]; column++) {
+      if (!(PRINTED[table] & ~BYTES[table] & BIT(column))) continue;
+      int64_t *wide = rows->columns[column];
+      int32_t *narrow = rows->columns[column];
+      bool fits = true;
+      for (size_t row = 0; fits && row < rows->count; row++) fits = -LIMIT < wide[row] && wide[row] < LIMIT;
+      if (!fits) continue;
+      for (size_t row = 0; row < rows->count; row++) {
+        int64_t cell = wide[row];
+        memcpy(&narrow[row], &(int32_t){(int32_t)cell}, sizeof *narrow);
+      }
+      rows->narrowed |= BIT(column);
+    }
+  }
 }
 
 #define ADD(reader, table, ...) add_row(reader, table, (const int64_t[]){__VA_ARGS__})
@@ -358,7 +385,10 @@ static int64_t row_count(const Reader *reader, enum Table table) { return (int64
 static void close_part(Reader *reader) {
   Frame frame = array_pop(&reader->stack);
   int64_t *cells = frame.cells;
-  if (frame.section != NONE) set_cell(reader, SECTION_ROWS, 1, (size_t)frame.section, reader->end);
+  if (frame.section != NONE) {
+    size_t size = cell_size(reader, SECTION_ROWS, 1);
+    set_cell(reader->rows[SECTION_ROWS].columns[1], size, (Py_ssize_t)frame.section, reader->end);
+  }
   if (reader->is_elsewhere) return;
   switch (frame.part) {
     case ALLOCATION_PART:
@@ -825,14 +855,31 @@ static bool read_next(Reader *reader) {
 
 // ---------------------------------------------------------------- Python
 
+// The texts one after another in one bytes object, and where each starts, followed by the end of the last.
 static PyObject *texts_of(const Numbers *numbers) {
-  PyObject *list = PyList_New(numbers->texts.size);
-  for (uint32_t i = 0; list && i < numbers->texts.size; i++) {
-    Text text = numbers->texts.contents[i];
-    PyObject *item = PyBytes_FromStringAndSize((const char *)text.at, text.end - text.at);
-    if (!item || PyList_SetItem(list, i, item) < 0) Py_CLEAR(list);
+  uint32_t count = numbers->texts.size;
+  size_t size = 0;
+  for (uint32_t i = 0; i < count; i++) size += (size_t)(numbers->texts.contents[i].end - numbers->texts.contents[i].at);
+  size_t cell_size = size > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t);
+  void *offsets = malloc(((size_t)count + 1) * cell_size);
+  PyObject *block = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+  if (!block || !offsets) {
+    Py_XDECREF(block);
+    free(offsets);
+    return PyErr_NoMemory();
   }
-  return list;
+  char *start = PyBytes_AsString(block);
+  Py_BEGIN_ALLOW_THREADS
+  size_t offset = 0;
+  for (uint32_t i = 0; i <= count; i++) {
+    set_cell(offsets, cell_size, i, (int64_t)offset);
+    if (i == count) break;
+    Text text = numbers->texts.contents[i];
+    memcpy(start + offset, text.at, (size_t)(text.end - text.at));
+    offset += (size_t)(text.end - text.at);
+  }
+  Py_END_ALLOW_THREADS
+  return Py_BuildValue("(NN)", block, column_of(offsets, (size_t)count + 1, cell_size));
 }
 
 static PyObject *tables_of(Reader *reader) {
@@ -860,7 +907,8 @@ static void free_reader(Reader *reader) {
   array_delete(&reader->scanner.line);
 }
 
-// read_rows(data, is_cancelled): the names, the indices and the columns of the tables of a file; None if it was cancelled.
+// read_rows(data, is_cancelled): the names, the indices (each as `texts_of`) and the columns of the tables of a file; None if it was
+// cancelled.
 // `is_cancelled` is called every few milliseconds with the number of bytes read so far.
 PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   Py_buffer data;
@@ -903,6 +951,9 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
     if (failed || stopped) break;
   }
   while (reader.stack.size > 1) close_part(&reader);
+  Py_BEGIN_ALLOW_THREADS
+  narrow_columns(&reader);
+  Py_END_ALLOW_THREADS
   if (reader.is_out_of_memory) {
     PyErr_NoMemory();
   } else if (stopped) {

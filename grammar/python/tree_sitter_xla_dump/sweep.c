@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "column.h"
 
@@ -43,19 +42,22 @@ static void cover(Tree *tree, size_t low, size_t high, int32_t count) {
 // including, `high`. An event is a slot that starts, or its complement `~slot` for one that ends. Returns for each event how many
 // more bytes are covered after it.
 PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
-  Py_buffer lengths, low, high, events;
-  if (!PyArg_ParseTuple(args, "y*y*y*y*:covered_changes", &lengths, &low, &high, &events)) return NULL;
-  const int64_t *lows = low.buf, *highs = high.buf, *slots = events.buf;
-  Py_ssize_t leaf_count = lengths.len / (Py_ssize_t)sizeof(int64_t), slot_count = low.len / (Py_ssize_t)sizeof(int64_t);
-  Py_ssize_t event_count = events.len / (Py_ssize_t)sizeof(int64_t);
-  bool fits = low.len == high.len;
+  Cells lengths, low, high, events;
+  if (!PyArg_ParseTuple(args, "O&O&O&O&:covered_changes", cells_of, &lengths, cells_of, &low, cells_of, &high, cells_of, &events)) {
+    return NULL;
+  }
+  Py_ssize_t leaf_count = lengths.count, slot_count = low.count, event_count = events.count;
+  bool fits = low.count == high.count;
+  Py_BEGIN_ALLOW_THREADS
   for (Py_ssize_t i = 0; fits && i < slot_count; i++) {
-    fits = 0 <= lows[i] && lows[i] <= leaf_count && 0 <= highs[i] && highs[i] <= leaf_count;
+    int64_t first = cell_at(&low, i), last = cell_at(&high, i);
+    fits = 0 <= first && first <= leaf_count && 0 <= last && last <= leaf_count;
   }
   for (Py_ssize_t i = 0; fits && i < event_count; i++) {
-    int64_t slot = slots[i] < 0 ? ~slots[i] : slots[i];
-    fits = slot < slot_count;
+    int64_t event = cell_at(&events, i);
+    fits = (event < 0 ? ~event : event) < slot_count;
   }
+  Py_END_ALLOW_THREADS
   PyObject *result = NULL;
   if (!fits) {
     PyErr_SetString(PyExc_ValueError, "slots outside of the leaves");
@@ -68,16 +70,16 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
     bool is_complete = tree.lengths && tree.covered && tree.covers && changes;
     if (is_complete) {
       Py_BEGIN_ALLOW_THREADS
-      if (leaf_count) memcpy(tree.lengths + tree.leaf_count, lengths.buf, (size_t)lengths.len);
+      for (Py_ssize_t leaf = 0; leaf < leaf_count; leaf++) tree.lengths[(Py_ssize_t)tree.leaf_count + leaf] = cell_at(&lengths, leaf);
       for (size_t node = tree.leaf_count - 1; node; node--) {
         tree.lengths[node] = tree.lengths[2 * node] + tree.lengths[2 * node + 1];
       }
       for (Py_ssize_t i = 0; i < event_count; i++) {
-        bool is_end = slots[i] < 0;
-        int64_t slot = is_end ? ~slots[i] : slots[i], before = tree.covered[1];
+        int64_t event = cell_at(&events, i), before = tree.covered[1];
+        Py_ssize_t slot = (Py_ssize_t)(event < 0 ? ~event : event);
+        int64_t first = cell_at(&low, slot), last = cell_at(&high, slot);
         // The end of a slot lies before its start if the sum of offset and size has more than 64 bits.
-        bool is_sound = lows[slot] < highs[slot];
-        if (is_sound) cover(&tree, (size_t)lows[slot], (size_t)highs[slot], is_end ? -1 : 1);
+        if (first < last) cover(&tree, (size_t)first, (size_t)last, event < 0 ? -1 : 1);
         changes[i] = tree.covered[1] - before;
       }
       Py_END_ALLOW_THREADS
@@ -90,9 +92,9 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
     free(tree.covered);
     free(tree.covers);
   }
-  PyBuffer_Release(&lengths);
-  PyBuffer_Release(&low);
-  PyBuffer_Release(&high);
-  PyBuffer_Release(&events);
+  release_cells(&lengths);
+  release_cells(&low);
+  release_cells(&high);
+  release_cells(&events);
   return result;
 }

@@ -18,36 +18,40 @@ enum { MAX_DEPTH = 4, MAX_DIGITS = 17 };
 // ---------------------------------------------------------------- arguments
 
 typedef struct {
-  Py_buffer data, start, end;
+  Py_buffer data;
+  Cells start, end;
   const uint8_t *text;
-  const int64_t *starts, *ends;
   Py_ssize_t size, count;
 } Spans;
 
 static void release_spans(Spans *spans) {
   PyBuffer_Release(&spans->data);
-  PyBuffer_Release(&spans->start);
-  PyBuffer_Release(&spans->end);
+  release_cells(&spans->start);
+  release_cells(&spans->end);
 }
 
 // Takes over the three buffers. If they do not fit together, sets an exception and returns false.
 static bool check_spans(Spans *spans) {
   spans->text = spans->data.buf;
-  spans->starts = spans->start.buf;
-  spans->ends = spans->end.buf;
   spans->size = spans->data.len;
-  spans->count = spans->start.len / (Py_ssize_t)sizeof(int64_t);
-  bool fits = spans->start.len == spans->end.len;
+  spans->count = spans->start.count;
+  bool fits = spans->start.count == spans->end.count;
+  Py_BEGIN_ALLOW_THREADS
   for (Py_ssize_t i = 0; fits && i < spans->count; i++) {
-    fits = 0 <= spans->starts[i] && spans->starts[i] <= spans->ends[i] && spans->ends[i] <= spans->size;
+    int64_t start = cell_at(&spans->start, i), end = cell_at(&spans->end, i);
+    fits = 0 <= start && start <= end && end <= spans->size;
   }
+  Py_END_ALLOW_THREADS
   if (!fits) PyErr_SetString(PyExc_ValueError, "spans outside of the text");
   return fits;
 }
 
 static Text span_of(const Spans *spans, Py_ssize_t row) {
-  return (Text){spans->text + spans->starts[row], spans->text + spans->ends[row]};
+  return (Text){spans->text + cell_at(&spans->start, row), spans->text + cell_at(&spans->end, row)};
 }
+
+// The size of the cells of a column of numbers up to `largest`.
+static size_t size_for(Py_ssize_t largest) { return largest > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t); }
 
 // ---------------------------------------------------------------- distinct texts
 
@@ -56,20 +60,22 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans spans;
   Numbers distinct = {0};
   PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*y*y*:number_texts", &spans.data, &spans.start, &spans.end)) return NULL;
+  if (!PyArg_ParseTuple(args, "y*O&O&:number_texts", &spans.data, cells_of, &spans.start, cells_of, &spans.end)) {
+    return NULL;
+  }
   if (check_spans(&spans)) {
-    int64_t *numbers = malloc(((size_t)spans.count + 1) * sizeof *numbers);
-    int64_t *rows = malloc(((size_t)spans.count + 1) * sizeof *rows);
+    size_t cell_size = size_for(spans.count);
+    void *numbers = malloc(((size_t)spans.count + 1) * cell_size), *rows = malloc(((size_t)spans.count + 1) * cell_size);
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 0; numbers && rows && i < spans.count; i++) {
       uint32_t count = distinct.texts.size;
-      numbers[i] = number_of(&distinct, span_of(&spans, i));
-      if (distinct.texts.size > count) rows[count] = i;
+      set_cell(numbers, cell_size, i, number_of(&distinct, span_of(&spans, i)));
+      if (distinct.texts.size > count) set_cell(rows, cell_size, count, i);
     }
     Py_END_ALLOW_THREADS
     if (numbers && rows && !distinct.is_out_of_memory) {
-      PyObject *number = column_of(numbers, (size_t)spans.count, sizeof(int64_t));
-      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size, sizeof(int64_t)));
+      PyObject *number = column_of(numbers, (size_t)spans.count, cell_size);
+      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size, cell_size));
     } else {
       free(numbers);
       free(rows);
@@ -85,14 +91,15 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
 PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans one, two;
   PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*:same_texts", &one.data, &one.start, &one.end, &two.data, &two.start, &two.end)) {
+  if (!PyArg_ParseTuple(args, "y*O&O&y*O&O&:same_texts", &one.data, cells_of, &one.start, cells_of, &one.end, &two.data,
+                        cells_of, &two.start, cells_of, &two.end)) {
     return NULL;
   }
   if (check_spans(&one) && check_spans(&two)) {
     if (one.count != two.count) {
       PyErr_SetString(PyExc_ValueError, "columns of different lengths");
     } else {
-      int64_t *same = malloc(((size_t)one.count + 1) * sizeof *same);
+      int32_t *same = malloc(((size_t)one.count + 1) * sizeof *same);
       Py_BEGIN_ALLOW_THREADS
       for (Py_ssize_t i = 0; same && i < one.count; i++) {
         Text left = span_of(&one, i), right = span_of(&two, i);
@@ -100,7 +107,7 @@ PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
         same[i] = (size_t)(right.end - right.at) == length && memcmp(left.at, right.at, length) == 0;
       }
       Py_END_ALLOW_THREADS
-      result = same ? column_of(same, (size_t)one.count, sizeof(int64_t)) : PyErr_NoMemory();
+      result = same ? column_of(same, (size_t)one.count, sizeof *same) : PyErr_NoMemory();
     }
   }
   release_spans(&one);
@@ -158,31 +165,35 @@ static void read_elements(Text shape, Texts *elements) {
 // of arrays or has fewer elements. Equal shapes should follow each other, because each is then read once.
 PyObject *tuple_elements(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans spans;
-  Py_buffer number;
+  Cells number;
   PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*y*y*y*:tuple_elements", &spans.data, &spans.start, &spans.end, &number)) return NULL;
+  if (!PyArg_ParseTuple(args, "y*O&O&O&:tuple_elements", &spans.data, cells_of, &spans.start, cells_of, &spans.end, cells_of,
+                        &number)) {
+    return NULL;
+  }
   if (check_spans(&spans)) {
-    if (number.len != spans.start.len) {
+    if (number.count != spans.count) {
       PyErr_SetString(PyExc_ValueError, "columns of different lengths");
     } else {
-      const int64_t *numbers = number.buf;
+      size_t cell_size = size_for(spans.size);
       Texts elements = array_new();
-      int64_t *start = malloc(((size_t)spans.count + 1) * sizeof *start);
-      int64_t *end = malloc(((size_t)spans.count + 1) * sizeof *end);
+      void *start = malloc(((size_t)spans.count + 1) * cell_size), *end = malloc(((size_t)spans.count + 1) * cell_size);
       Py_BEGIN_ALLOW_THREADS
+      Text before = {NULL, NULL};
       for (Py_ssize_t i = 0; start && end && i < spans.count; i++) {
-        if (!i || spans.starts[i] != spans.starts[i - 1] || spans.ends[i] != spans.ends[i - 1]) {
-          read_elements(span_of(&spans, i), &elements);
-        }
-        bool is_there = 0 <= numbers[i] && numbers[i] < (int64_t)elements.size;
-        start[i] = is_there ? elements.contents[numbers[i]].at - spans.text : NONE;
-        end[i] = is_there ? elements.contents[numbers[i]].end - spans.text : NONE;
+        Text shape = span_of(&spans, i);
+        if (!i || shape.at != before.at || shape.end != before.end) read_elements(shape, &elements);
+        before = shape;
+        int64_t wanted = cell_at(&number, i);
+        bool is_there = 0 <= wanted && wanted < (int64_t)elements.size;
+        set_cell(start, cell_size, i, is_there ? elements.contents[wanted].at - spans.text : NONE);
+        set_cell(end, cell_size, i, is_there ? elements.contents[wanted].end - spans.text : NONE);
       }
       Py_END_ALLOW_THREADS
       array_delete(&elements);
       if (start && end) {
-        PyObject *starts = column_of(start, (size_t)spans.count, sizeof *start);
-        result = Py_BuildValue("(NN)", starts, column_of(end, (size_t)spans.count, sizeof *end));
+        PyObject *starts = column_of(start, (size_t)spans.count, cell_size);
+        result = Py_BuildValue("(NN)", starts, column_of(end, (size_t)spans.count, cell_size));
       } else {
         free(start);
         free(end);
@@ -190,7 +201,7 @@ PyObject *tuple_elements(PyObject *Py_UNUSED(self), PyObject *args) {
       }
     }
   }
-  PyBuffer_Release(&number);
+  release_cells(&number);
   release_spans(&spans);
   return result;
 }
@@ -274,15 +285,15 @@ static int64_t parameter_number(const Head *head, const uint8_t *end) {
 }
 
 typedef struct {
-  int64_t *numbers;
-  size_t count, capacity;
+  void *numbers;
+  size_t cell_size, count, capacity;
   bool is_out_of_memory;
 } Operands;
 
 static void add_operand(Operands *operands, int64_t number) {
   if (operands->count == operands->capacity) {
     size_t capacity = operands->capacity * 2 + 64;
-    int64_t *grown = realloc(operands->numbers, capacity * sizeof *grown);
+    void *grown = realloc(operands->numbers, capacity * operands->cell_size);
     if (!grown) {
       operands->is_out_of_memory = true;
       return;
@@ -290,7 +301,7 @@ static void add_operand(Operands *operands, int64_t number) {
     operands->numbers = grown;
     operands->capacity = capacity;
   }
-  operands->numbers[operands->count++] = number;
+  set_cell(operands->numbers, operands->cell_size, (Py_ssize_t)operands->count++, number);
 }
 
 static int64_t known_number(const Numbers *names, Text name) {
@@ -329,18 +340,25 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
   return NONE;
 }
 
-// Numbers the bytes objects of a tuple, which must outlive the numbers. On failure, sets an exception and returns false.
-static bool number_names(PyObject *names, Numbers *known) {
-  Py_ssize_t count = PyTuple_Size(names);
-  for (Py_ssize_t i = 0; i < count; i++) {
-    char *text;
-    Py_ssize_t length;
-    PyObject *name = PyTuple_GetItem(names, i);
-    if (!name || PyBytes_AsStringAndSize(name, &text, &length) < 0) return false;
-    number_of(known, (Text){(uint8_t *)text, (uint8_t *)text + length});
-  }
-  if (known->is_out_of_memory) PyErr_NoMemory();
-  return !known->is_out_of_memory;
+// Texts one after another: text `i` spans cell `i` to cell `i + 1` of `offsets` in a block.
+typedef struct {
+  Py_buffer block;
+  Cells offsets;
+} Block;
+
+static Text text_of(const Block *texts, Py_ssize_t row) {
+  const uint8_t *block = texts->block.buf;
+  return (Text){block + cell_at(&texts->offsets, row), block + cell_at(&texts->offsets, row + 1)};
+}
+
+// Numbers the texts of a block, which must be distinct and outlive the numbers. Returns whether they lie in the block.
+static bool number_block(const Block *texts, Numbers *known) {
+  Py_ssize_t count = texts->offsets.count - 1;
+  bool fits = count >= 0 && cell_at(&texts->offsets, 0) >= 0 && cell_at(&texts->offsets, count) <= texts->block.len;
+  for (Py_ssize_t i = 0; fits && i < count; i++) fits = cell_at(&texts->offsets, i) <= cell_at(&texts->offsets, i + 1);
+  if (fits && !reserve_numbers(known, (size_t)count)) known->is_out_of_memory = true;
+  for (Py_ssize_t i = 0; fits && !known->is_out_of_memory && i < count; i++) number_of(known, text_of(texts, i));
+  return fits;
 }
 
 enum { NAME, SHAPE_START, SHAPE_END, OPCODE_START, OPCODE_END, PARAMETER, OPERAND_COUNT, QUOTE_COLUMNS };
@@ -348,55 +366,70 @@ enum { NAME, SHAPE_START, SHAPE_END, OPCODE_START, OPCODE_END, PARAMETER, OPERAN
 // How much of an instruction is read. The shape of a tuple can have 100,000 bytes, and each value of the tuple quotes it.
 enum { NAMES = 0, HEADS = 1, OPERANDS = 2 };
 
-// read_quotes(data, start, end, names, parts): for each quoted instruction its name, the start and the end of its shape and of its
-// opcode, the number of the parameter and the number of its operands; and all operands, one after another. Names are numbers in
-// `names`, a tuple. The name is NONE if it is unknown, the shape and the opcode if the text is not of the usual form, the parameter if it is none, the number of
-// operands if their list is not of the usual form; and all of them if `parts` does not include them.
+// read_quotes(data, start, end, names, offsets, parts): for each quoted instruction its name, the start and the end of its shape and of
+// its opcode, the number of the parameter and the number of its operands; and all operands, one after another. Names are numbers in
+// `names`, a block of texts that start at `offsets`. The name is NONE if it is unknown, the shape and the opcode if the text is not of
+// the usual form, the parameter if it is none, the number of operands if their list is not of the usual form; and all of them if `parts`
+// does not include them. The columns have 32 bits, except in texts of 2 GiB or more; parameters always have 64.
 PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans spans;
+  Block names;
   Numbers known = {0};
-  PyObject *names, *result = NULL;
+  PyObject *result = NULL;
   int parts;
   if (!PyArg_ParseTuple(
-        args, "y*y*y*O!i:read_quotes", &spans.data, &spans.start, &spans.end, &PyTuple_Type, &names, &parts)) {
+        args, "y*O&O&y*O&i:read_quotes", &spans.data, cells_of, &spans.start, cells_of, &spans.end, &names.block, cells_of,
+        &names.offsets, &parts)) {
     return NULL;
   }
-  if (check_spans(&spans) && number_names(names, &known)) {
-    int64_t *columns[QUOTE_COLUMNS];
-    Operands operands = {.numbers = malloc(sizeof *operands.numbers), .capacity = 1};
+  if (check_spans(&spans)) {
+    size_t wide = size_for(spans.size), sizes[QUOTE_COLUMNS];
+    bool fits;
+    void *columns[QUOTE_COLUMNS];
+    Operands operands = {.cell_size = wide, .numbers = malloc(wide), .capacity = 1};
     bool is_complete = operands.numbers != NULL;
     for (int column = 0; column < QUOTE_COLUMNS; column++) {
-      columns[column] = malloc(((size_t)spans.count + 1) * sizeof **columns);
+      sizes[column] = column == PARAMETER ? sizeof(int64_t) : wide;
+      columns[column] = malloc(((size_t)spans.count + 1) * sizes[column]);
       is_complete = is_complete && columns[column];
     }
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; is_complete && i < spans.count; i++) {
+    fits = number_block(&names, &known);
+    is_complete = is_complete && !known.is_out_of_memory;
+    for (Py_ssize_t i = 0; is_complete && fits && i < spans.count; i++) {
       Text text = span_of(&spans, i), name = definition(text);
       Head head;
       bool has_head = parts >= HEADS && read_head(text, name, &head);
-      columns[NAME][i] = name.at < name.end ? known_number(&known, name) : NONE;
-      columns[SHAPE_START][i] = has_head ? head.shape.at - spans.text : NONE;
-      columns[SHAPE_END][i] = has_head ? head.shape.end - spans.text : NONE;
-      columns[OPCODE_START][i] = has_head ? head.opcode.at - spans.text : NONE;
-      columns[OPCODE_END][i] = has_head ? head.opcode.end - spans.text : NONE;
-      columns[PARAMETER][i] = has_head ? parameter_number(&head, text.end) : NONE;
-      columns[OPERAND_COUNT][i] =
-        has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE;
+      int64_t cells[QUOTE_COLUMNS] = {
+        [NAME] = name.at < name.end ? known_number(&known, name) : NONE,
+        [SHAPE_START] = has_head ? head.shape.at - spans.text : NONE,
+        [SHAPE_END] = has_head ? head.shape.end - spans.text : NONE,
+        [OPCODE_START] = has_head ? head.opcode.at - spans.text : NONE,
+        [OPCODE_END] = has_head ? head.opcode.end - spans.text : NONE,
+        [PARAMETER] = has_head ? parameter_number(&head, text.end) : NONE,
+        [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE,
+      };
+      for (int column = 0; column < QUOTE_COLUMNS; column++) set_cell(columns[column], sizes[column], i, cells[column]);
     }
     Py_END_ALLOW_THREADS
-    if (is_complete && !operands.is_out_of_memory) {
+    if (is_complete && fits && !operands.is_out_of_memory) {
       PyObject *found[QUOTE_COLUMNS];
-      for (int column = 0; column < QUOTE_COLUMNS; column++) found[column] = column_of(columns[column], (size_t)spans.count, sizeof(int64_t));
+      for (int column = 0; column < QUOTE_COLUMNS; column++) {
+        found[column] = column_of(columns[column], (size_t)spans.count, sizes[column]);
+      }
       result = Py_BuildValue("(NNNNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[OPCODE_START],
                              found[OPCODE_END], found[PARAMETER], found[OPERAND_COUNT],
-                             column_of(operands.numbers, operands.count, sizeof(int64_t)));
+                             column_of(operands.numbers, operands.count, operands.cell_size));
     } else {
       for (int column = 0; column < QUOTE_COLUMNS; column++) free(columns[column]);
       free(operands.numbers);
-      PyErr_NoMemory();
+      if (fits) PyErr_NoMemory();
+      else PyErr_SetString(PyExc_ValueError, "names outside of their block");
     }
   }
   free_numbers(&known);
+  PyBuffer_Release(&names.block);
+  release_cells(&names.offsets);
   release_spans(&spans);
   return result;
 }

@@ -1,13 +1,16 @@
 """The contents of one dump file as columns of integers: one table for each kind of line, one row for each line.
 
-Offsets, rows and counts of rows have 32 bits, except in files of 2 GiB or more; numbers that the dump prints have 64.
-Every table has `start` and `end`, the bytes of the row in the file without indentation and line end; rows are in the
-order of the file. Names and shape indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
+Offsets, rows and counts of rows have 32 bits, except in files of 2 GiB or more. Numbers that the dump prints have 64,
+except columns of ids, steps and the like in which all have less than 31 bits. Every table has `start` and `end`, the
+bytes of the row in the file without indentation and line end; rows are in the order of the file. Names and shape
+indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
 
+from collections.abc import Iterable, Iterator
 from enum import IntEnum, IntFlag
+from itertools import accumulate
 from struct import Struct
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +42,11 @@ class Table:
     end: Column
 
     @classmethod
-    def of(cls, rows: bytes | bytearray) -> Self:
-        """Build the table from packed rows, eight bytes a cell. Columns get 32 bits if their numbers fit."""
-        return cls(*map(_narrow, np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T))
+    def of(cls, rows: bytes | bytearray, cell_format: str = "q") -> Self:
+        """Build the table from packed rows, whose cells have a format of `struct`. Columns get 32 bits if their numbers
+        fit.
+        """
+        return cls(*map(_narrow, np.frombuffer(rows, cell_format).reshape(-1, cls.width()).T))
 
     @classmethod
     def width(cls) -> int:
@@ -65,25 +70,65 @@ def _narrow(column: Column) -> Column:
     return np.ascontiguousarray(column, np.int32 if fits else np.int64)
 
 
-def place_in(column: Column, number: int, side: Literal["left", "right"] = "left") -> int:
-    """Return where a number belongs in an ascending column, like `searchsorted`. For a number of another type, numpy
-    would convert the whole column.
+def place_in(column: Column, number: int, side: Literal["left", "right"] = "left", order: Column | None = None) -> int:
+    """Return where a number belongs in an ascending column, or in one that `order` sorts, like `searchsorted`. For a
+    number of another type, numpy would convert the whole column.
     """
     limits = np.iinfo(column.dtype)
     if not limits.min <= number <= limits.max:
         return len(column) if number > 0 else 0
-    return int(column.searchsorted(column.dtype.type(number), side))
+    return int(column.searchsorted(column.dtype.type(number), side, order))
+
+
+class Texts:
+    """Many texts in one block of bytes, which takes a fraction of the memory of as many bytes objects. Text `number`
+    spans `offsets[number]` to `offsets[number + 1]`.
+    """
+
+    __slots__ = ("_view", "block", "offsets")
+
+    def __init__(self, block: bytes, offsets: Column) -> None:
+        self.block, self.offsets = block, offsets
+        # Reading one number from a memory view is several times as fast as from an array.
+        self._view = offsets.data
+
+    @classmethod
+    def of(cls, texts: Iterable[bytes]) -> Self:
+        """Return some texts."""
+        known = tuple(texts)
+        return cls(b"".join(known), np.array([*accumulate(map(len, known), initial=0)], np.int64))
+
+    def __len__(self) -> int:
+        return len(self._view) - 1
+
+    def __getitem__(self, number: SupportsIndex) -> bytes:
+        row = int(number)
+        if row < 0:
+            raise IndexError(row)
+        return self.block[self._view[row] : self._view[row + 1]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        ends = self.offsets.tolist()
+        return map(self.block.__getitem__, map(slice, ends, ends[1:]))
+
+    def starts_with(self, other: "Texts") -> bool:
+        """Whether the first texts are those of `other`."""
+        offsets = other.offsets
+        return np.array_equal(self.offsets[: len(offsets)], offsets) and self.block.startswith(other.block)
+
+
+NO_TEXTS: Final = Texts.of(())
 
 
 class Rows:
     """The packed rows of a table while it is filled."""
 
-    __slots__ = ("_pack", "cells")
+    __slots__ = ("_pack", "cell_format", "cells")
 
-    def __init__(self, table: type[Table]) -> None:
+    def __init__(self, table: type[Table], cell_format: Literal["i", "q"] = "q") -> None:
         # Packing is four times as fast as extending an array.
-        self.cells = bytearray()
-        self._pack = Struct(f"{table.width()}q")
+        self.cells, self.cell_format = bytearray(), cell_format
+        self._pack = Struct(f"={table.width()}{cell_format}")
 
     def add(self, *cells: int) -> None:
         """Append a row; `cells` are in the order of the columns."""
@@ -352,8 +397,8 @@ class OtherModules(Table):
 class FileColumns:
     """All tables of one dump file."""
 
-    names: tuple[bytes, ...]
-    indices: tuple[bytes, ...]
+    names: Texts
+    indices: Texts
     allocations: Allocations
     slices: Slices
     used_values: UsedValues
@@ -379,7 +424,7 @@ class FileColumns:
     @classmethod
     def empty(cls) -> Self:
         """Return tables without rows."""
-        return cls((), (), **{name: table.of(b"") for name, table in cls.tables().items()})  # type: ignore[arg-type]
+        return cls(NO_TEXTS, NO_TEXTS, **{name: table.of(b"") for name, table in cls.tables().items()})  # type: ignore[arg-type]
 
     def has_rows(self) -> bool:
         """Whether the file has any line of a dump."""
@@ -388,4 +433,4 @@ class FileColumns:
     @classmethod
     def tables(cls) -> dict[str, type[Table]]:
         """Return the types of the tables by name."""
-        return {name: kind for name, kind in cls.__annotations__.items() if isinstance(kind, type)}
+        return {name: kind for name, kind in cls.__annotations__.items() if issubclass(kind, Table)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tree_sitter_xla_dump import read_rows
-from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.columns import FileColumns, Texts
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import Cancelled
 
@@ -30,4 +30,5 @@ def read_columns(
         name: table(*map(column, table_columns))
         for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)
     }
-    return FileColumns(tuple(names), tuple(indices), **columns)  # type: ignore[arg-type]
+    texts = (Texts(block, column(offsets)) for block, offsets in (names, indices))
+    return FileColumns(*texts, **columns)  # type: ignore[arg-type]

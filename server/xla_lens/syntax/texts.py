@@ -31,6 +31,6 @@ def column(cells: tree_sitter_xla_dump.Column) -> Column:
     return np.asarray(memoryview(cells))
 
 
-def cells(column: Column) -> NDArray[np.int64]:
+def cells(column: Column) -> Column:
     """Return a column in the form that C code reads."""
-    return np.ascontiguousarray(column, np.int64)
+    return np.ascontiguousarray(column)

@@ -25,8 +25,8 @@ class Document:
     data: bytes
 
     @cached_property
-    def line_starts(self) -> NDArray[np.int64]:
-        """The byte offset at which each line starts. There is always a first line."""
+    def line_starts(self) -> NDArray[np.signedinteger]:
+        """The byte offset at which each line starts, in 32 bits if they fit. There is always a first line."""
         starts = _offsets_after(self.data, b"\n", zeros=1)
         if b"\r" in self.data:
             returns = _offsets_after(self.data, b"\r")
@@ -60,7 +60,9 @@ class Document:
 
     def row(self, offset: int) -> int:
         """Return the line of a byte offset, from 0. Clamps offsets outside of the text."""
-        return max(0, int(self.line_starts.searchsorted(offset, "right")) - 1)
+        offset = min(max(offset, 0), len(self.data))
+        # For a number of another type, numpy would convert the whole table.
+        return int(self.line_starts.searchsorted(self.line_starts.dtype.type(offset), "right")) - 1
 
     def line_span(self, row: int) -> tuple[int, int]:
         """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
@@ -77,11 +79,11 @@ class Document:
         document = Document(b"".join((memoryview(self.data)[:start], text, memoryview(self.data)[end:])))
         if b"\r" not in text and b"\r" not in self.data[max(0, start - 1) : end + 1]:
             starts = self.line_starts
-            first, last = starts.searchsorted((start, end), "right")
-            moved = starts[last:] + (len(text) - (end - start))
-            document.__dict__["line_starts"] = np.concatenate(
-                (starts[:first], start + _offsets_after(text, b"\n"), moved)
-            )
+            first, last = starts.searchsorted(np.array((start, end), starts.dtype), "right")
+            cells = _cells(len(document.data))
+            moved = np.add(starts[last:], len(text) - (end - start), dtype=cells)
+            added = np.add(_offsets_after(text, b"\n"), start, dtype=cells)
+            document.__dict__["line_starts"] = np.concatenate((starts[:first], added, moved))
         return document
 
 
@@ -103,11 +105,16 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> NDArray[np.int64]:
+def _cells(size_bytes: int) -> type[np.signedinteger]:
+    """The type of the offsets in a text of some size."""
+    return np.int32 if size_bytes <= np.iinfo(np.int32).max else np.int64
+
+
+def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> NDArray[np.signedinteger]:
     """The offset behind each occurrence of a byte, after some zeros."""
     # Counting first takes less memory than joining the parts.
     starts = range(0, len(data), _CHUNK)
-    found = np.zeros(zeros + sum(data.count(byte, start, start + _CHUNK) for start in starts), np.int64)
+    found = np.zeros(zeros + sum(data.count(byte, start, start + _CHUNK) for start in starts), _cells(len(data)))
     array, end = np.frombuffer(data, np.uint8), zeros
     for start in starts:
         here = np.flatnonzero(array[start : start + _CHUNK] == ord(byte))

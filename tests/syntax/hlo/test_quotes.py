@@ -10,20 +10,20 @@ import pytest
 from samples import analysis_of, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Texts
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes, tuple_elements
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import number_texts, same_texts
 
 
-def _quotes_of(texts: list[bytes], names: tuple[bytes, ...], parts: QuoteParts = QuoteParts.OPERANDS) -> Quotes:
+def _quotes_of(texts: list[bytes], names: Texts, parts: QuoteParts = QuoteParts.OPERANDS) -> Quotes:
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     starts = ends - np.array([len(text) for text in texts], np.int64)
     return read_quotes(b"".join(texts), starts, ends, parts, names)
 
 
-def _differences(texts: list[bytes], names: tuple[bytes, ...]) -> Iterator[str]:
+def _differences(texts: list[bytes], names: Texts) -> Iterator[str]:
     """Compare all texts with the reader of one. Everything that is read must be right."""
     quotes = _quotes_of(texts, names)
     number = {name: row for row, name in enumerate(names)}
@@ -114,7 +114,10 @@ def test_damaged_quotes_are_read_alike_or_not_at_all() -> None:
 
 
 def test_parts_that_are_not_asked_for_are_not_read() -> None:
-    texts, names = [b"%a = f32[2]{0} add(f32[] %b, %c)", b"%b = (s32[], (f32[1], u8[])) parameter(3)"], (b"a", b"c")
+    texts, names = (
+        [b"%a = f32[2]{0} add(f32[] %b, %c)", b"%b = (s32[], (f32[1], u8[])) parameter(3)"],
+        Texts.of((b"a", b"c")),
+    )
     quotes = _quotes_of(texts, names)
     assert quotes.name.tolist() == [0, NONE]
     assert quotes.parameter.tolist() == [NONE, 3]

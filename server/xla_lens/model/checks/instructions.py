@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import (
@@ -39,8 +40,11 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     uses, file = dump.uses, dump.used
     if file is None or not len(uses):
         return
-    value = taken(dump.value_of_used_value, uses.value)
+    # What takes most memory comes first, while few other columns exist, and leaves as much for the columns below.
+    _ = dump.position_map
     operands, first, count = quoted_operands(dump, distinct(uses.name))
+    release_memory()
+    value = taken(dump.value_of_used_value, uses.value)
     is_quoted = first[uses.name] != NONE
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))

@@ -105,13 +105,11 @@ def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Colum
     set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted, and the
     number of its operands.
     """
-    first, count = np.full(len(dump.names), NONE), np.zeros(len(dump.names), np.int64)
     names = names[taken(dump.first_quote, names) != NONE]
-    if dump.used is None:
-        return np.zeros(0, np.int64), first, count
-    rows, used = dump.first_quote[names], dump.used_values
+    data, rows, used = dump.used.document.data if dump.used else b"", dump.first_quote[names], dump.used_values
     spans = used.instruction_start[rows], used.instruction_end[rows]
-    quotes = read_quotes(dump.used.document.data, *spans, QuoteParts.OPERANDS, dump.names)
+    quotes = read_quotes(data, *spans, QuoteParts.OPERANDS, dump.names)
+    first, count = np.full(len(dump.names), NONE, np.int32), np.zeros(len(dump.names), np.int32)
     is_usual = quotes.operand_count != NONE
     counts = quotes.operand_count[is_usual]
     count[names[is_usual]], first[names[is_usual]] = counts, counts.cumsum() - counts
@@ -122,7 +120,7 @@ def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Colum
             read = instruction.operand_names()
             first[name], count[name] = len(quotes.operands) + len(operands), len(read)
             operands.extend(map(dump.name_number, read))
-    return np.append(quotes.operands, np.array(operands, np.int64)), first, count
+    return np.append(quotes.operands, np.array(operands, quotes.operands.dtype)), first, count
 
 
 def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:

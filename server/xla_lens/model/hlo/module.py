@@ -40,9 +40,13 @@ class HloModule:
 
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
-        # Reading leaves freed memory between the tables, as in `analyse`.
+        # Each step leaves freed memory between the tables, as in `analyse`.
         release_memory()
-        self.references.prepare()
+        _ = self.instruction_rows, self.computation_rows
+        release_memory()
+        references = self.references
+        release_memory()
+        references.prepare()
         release_memory()
 
     # ------------------------------------------------------------ names

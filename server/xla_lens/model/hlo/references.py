@@ -74,9 +74,11 @@ def read_references(
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
     pattern = REFERENCE if is_signed else _BARE
-    definitions = np.sort(np.concatenate((name_start, columns.computations.name_start, (len(data),))))
     # 32 bits where offsets fit, because there are hundreds of thousands of rows.
     number_type = np.int32 if len(data) < _MAX_32_BIT else np.int64
+    definitions = np.sort(
+        np.concatenate((name_start, columns.computations.name_start, (len(data),)), dtype=number_type)
+    )
     parts = [np.zeros((3, 0), number_type)]
     for first, last in _chunks(data):
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]

@@ -10,9 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
+from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
+from xla_lens.model.tables.lookup import as_rows, distinct, first_rows, found, taken
 from xla_lens.model.tables.values import Values
 from xla_lens.syntax.columns import (
     NONE,
@@ -26,6 +27,7 @@ from xla_lens.syntax.columns import (
     Schedule,
     Slices,
     StackTraces,
+    Texts,
     Totals,
     UsedValues,
     Uses,
@@ -53,8 +55,8 @@ class DumpSet:
     assignment: DumpFile | None
     used: DumpFile | None
     live: DumpFile | None
-    names: tuple[bytes, ...]
-    indices: tuple[bytes, ...]
+    names: Texts
+    indices: Texts
     allocations: Allocations
     slices: Slices
     totals: Totals
@@ -164,7 +166,7 @@ class DumpSet:
 
     def value_of_id(self, number: int) -> int:
         """Return the value with an id, NONE if there is none."""
-        row = int(self.values.id.searchsorted(number))
+        row = place_in(self.values.id, number)
         return row if row < len(self.values) and self.values.id[row] == number else NONE
 
     def value_at(self, name: int, index: int) -> int:
@@ -187,7 +189,7 @@ class DumpSet:
         )
         values = np.concatenate((np.arange(len(self.values)), taken(self.value_of_used_value, positions.value)))
         keys, first = np.unique(keys[values != NONE], return_index=True)
-        return keys, values[values != NONE][first]
+        return keys, as_rows(values[values != NONE][first])
 
     def _keys(self, name: Column, index: Column) -> Column:
         """Return one number for a name and an index. A missing index counts as `{}`."""
@@ -231,8 +233,8 @@ class DumpSet:
     # ------------------------------------------------------------ names
 
     @cached_property
-    def _name_numbers(self) -> dict[bytes, int]:
-        return {name: number for number, name in enumerate(self.names)}
+    def _name_numbers(self) -> RowsByName:
+        return RowsByName(self.names.block, self.names.offsets[:-1], self.names.offsets[1:])
 
     @cached_property
     def _index_numbers(self) -> dict[bytes, int]:
@@ -264,7 +266,7 @@ class DumpSet:
 
     @cached_property
     def _schedule_order(self) -> Column:
-        return np.argsort(self.schedule.step, kind="stable")
+        return as_rows(np.argsort(self.schedule.step, kind="stable"))
 
     @cached_property
     def last_step(self) -> int | None:
@@ -274,7 +276,7 @@ class DumpSet:
     def schedule_row(self, step: int) -> int:
         """Return the schedule row of a step, NONE if there is none."""
         order = self._schedule_order
-        row = int(self.schedule.step.searchsorted(step, sorter=order))
+        row = place_in(self.schedule.step, step, order=order)
         is_there = row < len(order) and self.schedule.step[order[row]] == step
         return int(order[row]) if is_there else NONE
 
@@ -297,7 +299,7 @@ class DumpSet:
     def quoting_rows(self) -> tuple[Column, Column]:
         """The rows of `used_values` that quote an instruction, sorted by its name, and the names."""
         rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
-        rows = rows[np.argsort(self.used_values.name[rows], kind="stable")]
+        rows = as_rows(rows[np.argsort(self.used_values.name[rows], kind="stable")])
         return rows, self.used_values.name[rows]
 
     def quoting(self, name: int) -> list[int]:

@@ -7,8 +7,9 @@ import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import as_rows, taken
 from xla_lens.syntax.columns import (
+    NO_TEXTS,
     NONE,
     Column,
     FileColumns,
@@ -17,10 +18,12 @@ from xla_lens.syntax.columns import (
     Positions,
     Schedule,
     Slices,
+    Texts,
     UsedValues,
     Uses,
 )
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.texts import number_texts
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
 
@@ -31,7 +34,7 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
     assignment = _holder(ordered, "allocations", "slices")
     used = _holder(ordered, "used_values")
     live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
-    names, indices = _Numbering(()), _Numbering((b"{}",))
+    names, indices = _Numbering(NO_TEXTS), _Numbering(Texts.of([b"{}"]))
     numbered = {id(file): (names.add(file.columns.names), indices.add(file.columns.indices)) for file in ordered}
 
     def columns(file: DumpFile | None) -> FileColumns:
@@ -82,22 +85,26 @@ def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:
 class _Numbering:
     """Numbers for the names or the indices of all files, in the order in which the files are added."""
 
-    def __init__(self, texts: tuple[bytes, ...]) -> None:
+    def __init__(self, texts: Texts) -> None:
         self.texts = texts
 
-    def add(self, own: tuple[bytes, ...]) -> Column | None:
+    def add(self, own: Texts) -> Column | None:
         """Return the number in the set for each number of a file, None if they are the same. The last cell maps NONE to
         NONE.
         """
-        if own[: len(self.texts)] == self.texts:
+        if own.starts_with(self.texts):
             self.texts = own
             return None
-        if self.texts[: len(own)] == own:
+        if self.texts.starts_with(own):
             return None
-        known = {text: number for number, text in enumerate(self.texts)}
-        numbers = [known.setdefault(text, len(known)) for text in own]
-        self.texts = tuple(known)
-        return np.array([*numbers, NONE], np.int64)
+        known = len(self.texts)
+        block = self.texts.block + own.block
+        offsets = np.append(self.texts.offsets[:-1], own.offsets.astype(np.int64) + len(self.texts.block))
+        numbers, rows = number_texts(block, offsets[:-1], offsets[1:])
+        added = Texts.of(own[row - known] for row in rows[known:].tolist())
+        offsets = np.append(self.texts.offsets[:-1], added.offsets + len(self.texts.block))
+        self.texts = Texts(self.texts.block + added.block, as_rows(offsets))
+        return as_rows(np.append(numbers[known:], NONE))
 
 
 def _taken(numbers: Column | None, column: Column) -> Column:

@@ -129,7 +129,9 @@ class _Reader:
             b"FileLocations": Rows(FileLocations),
             b"StackFrames": Rows(StackFrames),
         }
-        self._computations, self._instructions = Rows(Computations), Rows(Instructions)
+        # All cells of an instruction are offsets and rows. There are hundreds of thousands.
+        is_long = len(document.data) > np.iinfo(np.int32).max
+        self._computations, self._instructions = Rows(Computations), Rows(Instructions, "q" if is_long else "i")
         self._table_spans: list[list[int]] = []
         self._open: tuple[int, ...] | None = None
         self._last: list[int] | None = None
@@ -161,7 +163,7 @@ class _Reader:
         self._close(len(data))
         return ModuleColumns(
             Computations.of(self._computations.cells),
-            Instructions.of(self._instructions.cells),
+            Instructions.of(self._instructions.cells, self._instructions.cell_format),
             StackTables.of(np.array(self._table_spans, np.int64).tobytes()),
             Strings.of(self._tables[b"FileNames"].cells),
             Strings.of(self._tables[b"FunctionNames"].cells),

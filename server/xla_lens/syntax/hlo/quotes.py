@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import tree_sitter_xla_dump
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import Column
+from xla_lens.syntax.columns import NO_TEXTS, Column, Texts
 from xla_lens.syntax.texts import cells, column
 
 
@@ -40,9 +40,11 @@ class Quotes:
     operands: Column
 
 
-def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: tuple[bytes, ...] = ()) -> Quotes:
+def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: Texts = NO_TEXTS) -> Quotes:
     """Read the instructions at some spans of a text."""
-    return Quotes(*map(column, tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names, int(parts))))
+    offsets = cells(names.offsets)
+    found = tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names.block, offsets, int(parts))
+    return Quotes(*map(column, found))
 
 
 def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> tuple[Column, Column]:
