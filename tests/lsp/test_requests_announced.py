@@ -86,6 +86,7 @@ _SETTING_TESTS: Mapping[str, Callable[..., Any]] = {
     "diagnostics.ignore": settings.test_ignored_codes_are_not_reported,
     "diagnostics.maxPeak": settings.test_memory_limits_are_reported,
     "diagnostics.maxReserved": settings.test_memory_limits_are_reported,
+    "device.memory": settings.test_capacity_of_the_device_can_be_stated,
     "sources.pathMapping": module_sources.test_path_mapping_finds_a_source,
     "diagnostics.workspace": diagnostics.test_diagnostics_of_closed_sets_are_published_on_request,
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lsp.reading import Reader, copied, sibling
+from lsp.reading import Reader, copied, read_page, show_page, sibling
 from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT
 
@@ -105,6 +105,33 @@ async def test_memory_limits_are_reported(reader: Reader, name: str, size: str, 
     assert code in [finding["code"] for finding in await reader.run("check", {"uri": uri})]
     await reader.set(diagnostics={name: "1GiB"})
     await reader.editor.until(lambda: code not in _codes(reader, uri))
+
+
+async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
+    await reader.start({**FULL, "experimental": {"xlaLens": {"didLoad": True}}})
+    uri = reader.open(SEED)
+    overview = await reader.run("overview", {"uri": uri})
+    assert overview["spaces"][0]["capacity"] is None
+    loads = len(reader.editor.received("xla-lens/didLoad"))
+    page = await show_page(reader, "showReport", uri=uri)
+    assert "device" not in await read_page(reader, page)
+    await reader.set(device={"memory": "500KiB"})
+    # Views request what they show again.
+    await reader.editor.until(lambda: len(reader.editor.received("xla-lens/didLoad")) > loads)
+    # 593,928 bytes are reserved.
+    expected = {"sizeBytes": 512_000, "source": "the setting xla-lens.device.memory", "overBytes": 81_928}
+    for answer in (await reader.run("overview", {"uri": uri}), await reader.run("memoryMap", {"uri": uri})):
+        assert answer["spaces"][0]["capacity"] == expected
+    (module,) = (await reader.run("modules", {}))["modules"]
+    assert module["spaces"][0]["capacity"] == expected
+    assert "It does not fit the device: it needs 580.0 KiB, 80.0 KiB more than there is." in await read_page(
+        reader, page
+    )
+    report = await reader.run("report", {"uri": uri, "format": "text"})
+    assert "500.0 KiB (the setting xla-lens.device.memory)" in report
+    await reader.set(device={"memory": ""})
+    await reader.editor.until(lambda: len(reader.editor.received("xla-lens/didLoad")) > loads + 1)
+    assert (await reader.run("overview", {"uri": uri}))["spaces"][0]["capacity"] is None
 
 
 async def test_settings_refresh_pulled_diagnostics(reader: Reader) -> None:

@@ -19,6 +19,23 @@ export function reservedText({ reservedBytes, reservedBound }: SpaceSummary): st
   return bounded(reservedBytes, reservedBound);
 }
 
+/** Return whether a program exceeds the device. */
+export function isOver({ capacity }: SpaceSummary): boolean {
+  return capacity !== null && capacity.overBytes > 0;
+}
+
+/**
+ * Return the peak of a space against the capacity of the device: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`, or without the
+ * name of the space. Without live ranges, the reserved bytes stand for the peak. Empty if the capacity is unknown.
+ */
+export function ofCapacity(space: SpaceSummary, hasName = true): string {
+  const { capacity, name, peakStep } = space;
+  if (!capacity) return "";
+  const used = peakStep < 0 ? reservedText(space) : peakText(space);
+  const over = isOver(space) ? `, over by ${human(capacity.overBytes)}` : "";
+  return `${used} of ${human(capacity.sizeBytes)}${hasName ? ` ${name}` : ""}${over}`;
+}
+
 /** Return a share of the peak of a space, empty if the peak is not exact. */
 export function shareOfPeak(sizeBytes: number, { peakLiveBytes, peakBound }: SpaceSummary): string {
   return peakBound === "exact" ? percent(sizeBytes, peakLiveBytes) : "";

@@ -3,13 +3,14 @@
 import * as vscode from "vscode";
 
 import { grouped, human, percent } from "../shared/numbers";
-import type { Overview } from "../shared/protocol";
-import { peakText, reservedText, worstSpace } from "../shared/spaces";
+import type { Overview, SpaceOverview } from "../shared/protocol";
+import { bounded, isOver, ofCapacity, peakText, reservedText, worstSpace } from "../shared/spaces";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
 /**
- * Shows the real peak and the reserved bytes of the worst memory space; a click goes to the peak. While the server starts or
+ * Shows the real peak of the worst memory space against the capacity of the device, or else against the reserved bytes. A click
+ * goes to the peak, or to the advice if the program does not fit, which is red. While the server starts or
  * reads, shows that instead.
  */
 export class StatusBar implements vscode.Disposable {
@@ -51,10 +52,14 @@ export class StatusBar implements vscode.Disposable {
     const reserved = reservedText(worst);
     const peak = worst.peakStep < 0 ? "" : `${peakText(worst)} peak of `;
     const incomplete = overview.incomplete && " · incomplete dump";
-    this.item.text = `$(pulse) ${peak}${reserved}${peak ? "" : " reserved"}${incomplete}`;
-    this.item.tooltip = tooltip(overview, worst.peakLocation !== null);
-    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved${incomplete}` };
-    this.item.command = `${SECTION}.goToTruePeak`;
+    const text = ofCapacity(worst) || `${peak}${reserved}${peak ? "" : " reserved"}`;
+    this.item.text = `$(pulse) ${text}${incomplete}`;
+    this.item.tooltip = tooltip(overview, worst);
+    this.item.accessibilityInformation = {
+      label: `XLA Lens: ${ofCapacity(worst) || `${peak}${reserved} reserved`}${incomplete}`,
+    };
+    this.item.backgroundColor = isOver(worst) ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    this.item.command = isOver(worst) ? ADVICE : `${SECTION}.goToTruePeak`;
     this.item.show();
   }
 
@@ -65,14 +70,20 @@ export class StatusBar implements vscode.Disposable {
     this.item.text = `$(loading~spin) XLA Lens: ${task.text}`;
     this.item.tooltip = task.title;
     this.item.accessibilityInformation = { label: `XLA Lens: ${task.text}` };
+    this.item.backgroundColor = undefined;
     this.item.command = undefined;
     this.item.show();
     return true;
   }
 }
 
-function tooltip({ module, spaces, printedPeak, incomplete }: Overview, isLink: boolean): vscode.MarkdownString {
+/** The command that shows what would lower the peak. */
+const ADVICE = `${SECTION}.openAdvice`;
+
+function tooltip(overview: Overview, worst: SpaceOverview): vscode.MarkdownString {
+  const { module, spaces, printedPeak, incomplete } = overview;
   const text = new vscode.MarkdownString();
+  text.isTrusted = { enabledCommands: [ADVICE] };
   text.appendMarkdown("**");
   text.appendText(module);
   text.appendMarkdown("**\n\n| Memory space | Real peak | Share of reserved | Step |\n|---|--:|--:|--:|\n");
@@ -93,6 +104,33 @@ function tooltip({ module, spaces, printedPeak, incomplete }: Overview, isLink: 
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
   }
-  if (isLink) text.appendMarkdown("\n\nClick to go to the real peak.");
+  appendCapacity(text, worst);
+  if (isOver(worst)) text.appendMarkdown("\n\nClick to see what would lower it.");
+  else if (worst.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
   return text;
 }
+
+/** Appends what the device has, where that is stated, and what each kind of allocation takes of it. */
+function appendCapacity(text: vscode.MarkdownString, space: SpaceOverview): void {
+  const { capacity, parts, name } = space;
+  if (!capacity) return;
+  text.appendText(`\n\nThe device has ${human(capacity.sizeBytes)} of ${name} (${capacity.source}).`);
+  text.appendMarkdown("\n\n| Kind | Reserved | Share of the device |\n|---|--:|--:|\n");
+  for (const { kind, sizeBytes } of parts) {
+    // Thread-local buffers take no memory of the device.
+    if (kind === "thread-local" || sizeBytes < capacity.sizeBytes * SMALLEST_SHARE) continue;
+    const size = bounded(sizeBytes, space.reservedBound);
+    text.appendMarkdown(`| ${KINDS[kind] ?? kind} | ${size} | ${percent(sizeBytes, capacity.sizeBytes)} |\n`);
+  }
+  text.appendMarkdown(`\n[What would lower the peak](command:${ADVICE})`);
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  parameter: "arguments",
+  temp: "temporaries",
+  output: "outputs",
+  constant: "constants",
+};
+
+/** Kinds with less of the device are left out. */
+const SMALLEST_SHARE = 0.001;

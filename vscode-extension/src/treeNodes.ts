@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { counted, grouped, human, percent } from "../shared/numbers";
 import type { AllocationEntry, Location, Overview, SetFile, SpaceOverview, ValueEntry } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import { peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { isOver, ofCapacity, peakText, reservedText, shareOfPeak } from "../shared/spaces";
 import { SECTION } from "./server";
 
 /** A node of the tree. Its children are created once, at first use: the editor reveals nodes by identity. */
@@ -51,7 +51,8 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
     item.description = `${reservedText(space)} reserved`;
     return new Node(item, parent);
   }
-  item.description = `${peakText(space)} at step ${grouped(space.peakStep)}`;
+  if (isOver(space)) item.iconPath = new vscode.ThemeIcon("error", new vscode.ThemeColor("errorForeground"));
+  item.description = `${ofCapacity(space, false) || peakText(space)} at step ${grouped(space.peakStep)}`;
   const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
   const part = isExact ? percent(space.peakLiveBytes, space.reservedBytes) : peakText(space);
   const share = `${part} of the ${reservedText(space)} reserved`;

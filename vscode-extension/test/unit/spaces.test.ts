@@ -1,0 +1,38 @@
+/** The capacity of the device in rows and in the status bar. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import type { SpaceSummary } from "../../shared/protocol";
+import { isOver, ofCapacity } from "../../shared/spaces";
+
+const GIB = 2 ** 30;
+
+function space(overBytes: number | null, given: Partial<SpaceSummary> = {}): SpaceSummary {
+  return {
+    color: 0,
+    name: "HBM",
+    reservedBytes: 44.5 * GIB,
+    reservedBound: "exact",
+    peakLiveBytes: 44 * GIB,
+    peakBound: "exact",
+    peakStep: 7,
+    capacity: overBytes === null ? null : { sizeBytes: 16 * GIB, source: "error.txt", overBytes },
+    ...given,
+  };
+}
+
+test("the peak is shown against the capacity", () => {
+  assert.equal(ofCapacity(space(28.5 * GIB)), "44.00 GiB of 16.00 GiB HBM, over by 28.50 GiB");
+  assert.equal(ofCapacity(space(0), false), "44.00 GiB of 16.00 GiB");
+  assert.equal(ofCapacity(space(-1, { peakBound: "at_least" })), "≥ 44.00 GiB of 16.00 GiB HBM");
+  assert.equal(ofCapacity(space(0, { peakStep: -1 })), "44.50 GiB of 16.00 GiB HBM");
+  assert.equal(ofCapacity(space(null)), "");
+});
+
+test("a program exceeds the device only if the dump proves it", () => {
+  assert.deepEqual(
+    [1, 0, -1, null].map((overBytes) => isOver(space(overBytes))),
+    [true, false, false, false],
+  );
+});
