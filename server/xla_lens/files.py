@@ -166,19 +166,24 @@ def load_set(
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool] = lambda: False,
     report_progress: Callable[[float], None] = lambda _: None,
+    *,
+    before: Analysis | None = None,
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Load and analyse the files of a set like `load_files`. `report_progress` is called with the fraction that is
-    done.
+    done. The analysis is `before` if that is of the same files and none of them has changed.
 
     Raises `Cancelled`.
     """
     loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done))
+    capacity = _capacity_beside(files)
+    if before and before.capacity == capacity and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
+        return loaded, before
     analysis = analyse(
         (file.dump_file for file in loaded.values()),
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
     )
-    return loaded, replace(analysis, capacity=_capacity_beside(files))
+    return loaded, replace(analysis, capacity=capacity)
 
 
 # ---------------------------------------------------------------- the device

@@ -59,9 +59,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that the test can hold. Requests do not wait for reloads, however short."""
     found, load = Loads(), vars(dump_set_state)["load_set_of"]
 
-    def held(*arguments: Any) -> Any:
+    def held(*arguments: Any, **options: Any) -> Any:
         found.wait(arguments[-1])
-        return load(*arguments)
+        return load(*arguments, **options)
 
     monkeypatch.setattr(dump_set_state, "load_set_of", held)
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)

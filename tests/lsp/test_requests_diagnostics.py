@@ -254,7 +254,7 @@ async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Read
     path = copied(SPLIT, tmp_path)
     copied(SEED, tmp_path / "other")
     uri, live = reader.open(path), sibling(path, "live-range").as_uri()
-    values = sibling(path, "buffer-assignment-values").as_uri()
+    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
     reports = await _pull_all(reader)
     assert {uri: _codes(report["items"]) for uri, report in reports.items()} == {uri: [], live: ["peak-understated"]}
     assert (reports[uri]["version"], reports[live].get("version")) == (1, None)
@@ -271,7 +271,10 @@ async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Read
     reports = await _pull_all(reader, known)
     assert reports.keys() == known.keys()
     assert not any(report["items"] for report in reports.values())
-    assert await _pull_all(reader) == {}
+    # VS Code forgets the result of a document that it closes, and may ignore the first report after that.
+    for _ in range(2):
+        reports = await _pull_all(reader)
+        assert {uri: report["items"] for uri, report in reports.items()} == {live: [], values: [], usage: []}
 
 
 async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Reader, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Commands for views that draw and list dumps, and the `didLoad` notification."""
 
+import asyncio
 import gc
 import json
 import os
@@ -283,7 +284,9 @@ async def test_modules_and_overviews_say_what_is_wrong_with_a_set(reader: Reader
         assert bool(one["gap"]) == bool(one["incomplete"])
 
 
-async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_modules_lists_what_has_been_read_so_far(
+    reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command waits neither for the workspace nor for open sets."""
     copied(SPLIT, tmp_path / "one")
     await reader.start(FULL, tmp_path / "one")
@@ -294,7 +297,10 @@ async def test_modules_lists_what_has_been_read_so_far(reader: Reader, loads: Lo
     assert uri not in [one["uri"] for one in found["modules"]]
     loads.resume()
     assert [one["module"] for one in await _modules(reader)] == ["jit_roundtrip", "jit_train_step"]
+    # A set outside of the workspace is listed until it is evicted from memory.
     reader.close(uri)
+    assert [one["module"] for one in await _modules(reader)] == ["jit_roundtrip", "jit_train_step"]
+    await _evict_all(reader, monkeypatch)
     assert [one["module"] for one in await _modules(reader)] == ["jit_train_step"]
 
 
@@ -508,10 +514,17 @@ async def test_did_load_is_sent_after_loads(reader: Reader, tmp_path: Path) -> N
     other = reader.open(sibling(path, "live-range"))
     assert await reader.ask("hover", other, position={"line": 5, "character": 5})
     reader.close(other)
-    await reader.editor.until(lambda: len(_load_events(reader)) == 4)
+    # The set stays in memory, without the unsaved change.
     reader.close(uri)
-    await reader.editor.until(lambda: not _load_events(reader)[-1][1])
-    assert _load_events(reader)[2:] == [(names, True), (names, True), (names, False)]
+    await reader.editor.until(lambda: len(_load_events(reader)) == 4)
+    assert _load_events(reader)[2:] == [(names, True), (names, True)]
+    # One without files does not.
+    seed = copied(SEED, tmp_path / "other")
+    uri = reader.open(seed)
+    seed.unlink()
+    await reader.editor.until(lambda: _load_events(reader)[-1] == ({SEED.name}, True))
+    reader.close(uri)
+    await reader.editor.until(lambda: _load_events(reader)[-1] == (set(), False))
 
 
 async def test_did_load_is_sent_after_changes_on_disk(reader: Reader, tmp_path: Path) -> None:
@@ -543,25 +556,125 @@ async def test_did_load_is_sent_only_to_editors_that_announce_it(reader: Reader)
 async def test_old_sets_are_evicted_from_the_cache(
     reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dump_sets, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(dump_sets, "_GRACE_SECONDS", 0.0)
     paths = [copied(SPLIT, tmp_path / str(number)) for number in range(4)]
     await reader.start()
+    state = reader.editor.server.state
     for path in (*paths, paths[-1], paths[-2]):
         await reader.run("overview", {"uri": path.as_uri()})
+        await reader.editor.until(lambda: not any(one.is_loading for one in state.sets.recent))
     assert loads.count == 4, "the last two sets stay in the cache"
-    state = reader.editor.server.state
+    await state.sets.poll()
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
     assert state.pages.pages.keys() == {page}
     kept = [weakref.ref(one) for one in state.sets.recent]
-    await reader.editor.until(lambda: not any(one.is_loading for one in state.sets.recent))
-    monkeypatch.setattr(dump_sets, "_CACHE_SECONDS", -1.0)
-    await state.sets.poll()
-    assert state.sets.recent == []
+    await _evict_all(reader, monkeypatch)
     gc.collect()
     assert [one() for one in kept] == [None, None], "no reference to the evicted sets remains"
     assert not state.pages.pages
     monkeypatch.undo()
     assert (await read_page(reader, page)).startswith("jit_train_step\n"), "evicted sets can be read again"
+
+
+async def _evict_all(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = reader.editor.server.state
+    while any(one.is_loading for one in state.sets.recent):
+        await asyncio.sleep(0.01)
+    monkeypatch.setattr(dump_sets, "_CACHE_SECONDS", -1.0)
+    await state.sets.poll()
+    assert state.sets.recent == []
+
+
+async def test_biggest_and_oldest_sets_are_evicted_first(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big, small, other = (copied(path, tmp_path / path.parent.name) for path in (SPLIT, SEED, TPU))
+    await reader.start()
+    sets = reader.editor.server.state.sets
+    for path in (small, big, other):
+        reader.close(reader.open(path))
+        await reader.run("overview", {"uri": path.as_uri()})
+        while any(one.is_loading for one in sets.recent):
+            await asyncio.sleep(0.01)
+    sizes = {one.path: one.size_bytes for one in sets.recent}
+    assert sizes[big] > sizes[other] > sizes[small]
+    monkeypatch.setattr(dump_sets, "_CACHE_BYTES", sum(sizes.values()) - 1)
+    await sets.poll()
+    assert len(sets.recent) == 3, "the sets may be opened again at once"
+    monkeypatch.setattr(dump_sets, "_GRACE_SECONDS", 0.0)
+    await sets.poll()
+    assert {one.path for one in sets.recent} == {small, other}
+    monkeypatch.setattr(dump_sets, "_CACHE_BYTES", 0)
+    sets.kept = frozenset(one.key for one in sets.recent if one.path == small)
+    await sets.poll()
+    assert {one.path for one in sets.recent} == {small}
+
+
+async def test_closed_set_stays_in_memory(reader: Reader, tmp_path: Path) -> None:
+    """Also if another file of the set is opened in its place."""
+    path = copied(SPLIT, tmp_path)
+    other = sibling(path, "live-range")
+    await reader.start(FULL, tmp_path)
+    uri = reader.open(path)
+    assert await reader.ask("hover", uri, position={"line": 1, "character": 3})
+    state = reader.editor.server.state
+    (dump_set,) = state.sets.open
+    await reader.editor.until(lambda: len(_load_events(reader)) == 2)
+    analysis, module = dump_set.analysis, dump_set.module
+    assert module is not None
+    refreshes = len(reader.editor.received("workspace/inlayHint/refresh"))
+    for one in (other, path, other):
+        reader.close(uri)
+        modules = (await reader.run("modules", {}))["modules"]
+        (reserved,) = (space["reservedBytes"] for entry in modules for space in entry["spaces"])
+        uri = reader.open(one)
+        assert await reader.ask("hover", uri, position={"line": 5, "character": 5})
+    while dump_set.is_loading:
+        await asyncio.sleep(0.01)
+    assert state.sets.open == [dump_set]
+    assert (dump_set.analysis, dump_set.module) == (analysis, module)
+    assert len(_load_events(reader)) == 2
+    assert len(reader.editor.received("workspace/inlayHint/refresh")) == refreshes
+    # A change on disk is noticed without an open document.
+    reader.close(uri)
+    path.write_text(path.read_text().replace("allocation 0: size 1605632", "allocation 0: size 1605634"))
+    os.utime(path, (1, 1))
+    await reader.editor.until(lambda: len(_load_events(reader)) > 2)
+    (space,) = (await reader.run("modules", {}))["modules"][0]["spaces"]
+    assert space["reservedBytes"] == reserved + 2
+
+
+async def test_evicted_set_is_listed_without_being_read_again(
+    reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copied(SPLIT, tmp_path)
+    await reader.start(FULL, tmp_path)
+    uri = reader.open(path)
+    before = await _modules(reader)
+    reader.close(uri)
+    await _evict_all(reader, monkeypatch)
+    count = loads.count
+    monkeypatch.setattr("xla_lens.workspace.load_set", lambda *_: pytest.fail("the set is read again"))
+    assert (await reader.run("modules", {}))["modules"] == before
+    assert await _modules(reader) == before
+    assert loads.count == count
+
+
+async def test_load_of_a_set_that_is_closed_at_once_is_cancelled(
+    reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_sets, "_ABANDONED_SECONDS", 0.0)
+    await reader.start()
+    loads.hold()
+    reader.close(reader.open(copied(SPLIT, tmp_path)))
+    sets = reader.editor.server.state.sets
+    while not sets.recent:
+        await asyncio.sleep(0.01)
+    await sets.poll()
+    assert sets.recent == []
+    loads.resume()
 
 
 async def test_opening_a_cached_set_does_not_load_it_again(reader: Reader, loads: Loads, tmp_path: Path) -> None:
@@ -574,8 +687,12 @@ async def test_opening_a_cached_set_does_not_load_it_again(reader: Reader, loads
     assert loads.count == 1
 
 
-async def test_sets_are_not_evicted_while_requests_wait_for_them(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+async def test_sets_are_not_evicted_while_requests_wait_for_them(
+    reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many sets are requested at once."""
+    monkeypatch.setattr(dump_sets, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(dump_sets, "_GRACE_SECONDS", -1.0)
     paths = [copied(SPLIT, tmp_path / str(number)) for number in range(5)]
     await reader.start()
     loads.hold()
@@ -589,5 +706,5 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(reader: Reader,
     loads.resume()
     for path, number in zip(paths, numbers, strict=True):
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
-    await reader.editor.server.state.sets.poll()
-    assert len(reader.editor.server.state.sets.recent) == 2
+    assert len(reader.editor.server.state.sets.recent) == 5
+    await _evict_all(reader, monkeypatch)

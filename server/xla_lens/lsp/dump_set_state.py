@@ -51,9 +51,9 @@ class Events:
     module_loaded: Callable[["DumpSetState"], None] = _ignore
     """The HLO module of a set was loaded."""
     closed: Callable[["DumpSetState"], None] = _ignore
-    """The last open document of a set was closed."""
+    """The last open document of a set was closed. The set stays in memory."""
     evicted: Callable[["DumpSetState"], None] = _ignore
-    """A set without open documents was removed from the cache."""
+    """A set without open documents was removed from memory."""
     files_deleted: Callable[[list[Path]], None] = _ignore
     """Files of a set are no longer on disk."""
     loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
@@ -109,11 +109,21 @@ class DumpSetState:
             self.open[opened.path] = opened
             self.reload()
 
+    def remove(self, path: Path) -> None:
+        """Remove a document that the editor has closed: from now on the file on disk counts. Compares the two after the
+        load in progress.
+        """
+        del self.open[path]
+        self._load_again()
+
     def reload(self) -> None:
         """Load the set again, after a change. Cancels a load in progress."""
-        self._is_stale = True
         if self._load:
             self._load.is_cancelled = True
+        self._load_again()
+
+    def _load_again(self) -> None:
+        self._is_stale = True
         if not self._is_loading_files:
             self._task = asyncio.get_running_loop().create_task(self._load_until_fresh())
 
@@ -138,8 +148,7 @@ class DumpSetState:
         if self._seconds < _SHORT_LOAD or not is_known:
             await self.settled()
             opened = self.open.get(path)
-        has_files = self.analysis is not None and self.analysis.dump.files
-        return self.analysis if has_files and (not opened or opened.analysed) else None
+        return self.analysis if self.has_files and (not opened or opened.analysed) else None
 
     @property
     def module(self) -> HloModule | None:
@@ -172,8 +181,19 @@ class DumpSetState:
 
     @property
     def has_files(self) -> bool:
-        """Whether the set was read and has files."""
+        """Whether the set is loaded and has files."""
         return self.analysis is not None and len(self.analysis.dump.files) > 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the files that are loaded, HLO module included."""
+        files = [loaded.dump_file for loaded in self._files.values()] + ([self.module.file] if self.module else [])
+        return sum(len(file.document.data) for file in files)
+
+    @property
+    def stamps(self) -> dict[Path, Stamp]:
+        """The stamps of the files that were read from disk, HLO module excluded."""
+        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
 
     @property
     def percentage(self) -> int:
@@ -218,7 +238,7 @@ class DumpSetState:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
         found = await in_thread(lambda: stamps(set_files(self.path, texts), self._module.stamps))
-        known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
+        known = self.stamps | self._module.stamps
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
         if self._is_loading_files:
@@ -248,14 +268,21 @@ class DumpSetState:
         started = time.monotonic()
         async with self._events.loading(self):
             files, analysis = await in_thread(
-                load_set_of, self.path, texts, self._files, lambda: load.is_cancelled, partial(setattr, load, "done")
+                load_set_of,
+                self.path,
+                texts,
+                self._files,
+                lambda: load.is_cancelled,
+                partial(setattr, load, "done"),
+                before=self.analysis,
             )
-        self._seconds = time.monotonic() - started
-        self._files, self.analysis = files, analysis
-        self.generation = next(_GENERATIONS)
-        changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
-        self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
-        self._answered.clear()
+        self._files = files
+        if analysis is not self.analysis:
+            self._seconds = time.monotonic() - started
+            self.analysis, self.generation = analysis, next(_GENERATIONS)
+            changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
+            self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
+            self._answered.clear()
         for path in texts.keys() & files.keys():
             self._set_analysed(load, path, texts[path])
         for path in self.open.keys() - texts.keys():

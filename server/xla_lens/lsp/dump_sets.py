@@ -1,8 +1,12 @@
-"""The open documents, the dump sets that they belong to, and recently used sets without open documents."""
+"""The open documents, the dump sets that they belong to, and recently used sets without open documents.
+
+A set stays in memory when its last document is closed: editors close a document to show another one in its place, and
+users come back.
+"""
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +16,29 @@ from xla_lens.lsp.loading import set_key
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
-_CACHE_SIZE: Final = 2
-"""Number of sets without open documents that are kept for the next command or page."""
+_CACHE_SIZE: Final = 8
+"""Maximum number of sets without open documents that are kept. The disk is polled for each of them."""
+
+_CACHE_BYTES: Final = 512 << 20
+"""Maximum size of their files. A set takes about twice the size of its files in memory."""
 
 _CACHE_SECONDS: Final = 600.0
 """How long such a set is kept after its last use."""
+
+_GRACE_SECONDS: Final = 5.0
+"""How long such a set is kept in any case, because another of its files may be opened next."""
+
+_ABANDONED_SECONDS: Final = 1.0
+"""How long the first load of a set continues after its last document was closed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Recent:
+    """A set without open documents, and when it was used last. `is_awaited` is whether a request may wait for it."""
+
+    state: DumpSetState
+    used: float
+    is_awaited: bool
 
 
 class DumpSets:
@@ -28,7 +50,7 @@ class DumpSets:
         """The keys of sets that stay in memory although they have no open documents: those that are compared."""
         self._sets: dict[Path, DumpSetState] = {}
         self._opened: dict[str, tuple[DumpSetState, Path]] = {}
-        self._recent: dict[Path, tuple[DumpSetState, float]] = {}
+        self._recent: dict[Path, _Recent] = {}
 
     @property
     def open(self) -> list[DumpSetState]:
@@ -37,8 +59,8 @@ class DumpSets:
 
     @property
     def recent(self) -> list[DumpSetState]:
-        """The sets in the cache of recently used sets, which have no open documents."""
-        return [state for state, _ in self._recent.values()]
+        """The sets in memory that have no open documents."""
+        return [recent.state for recent in self._recent.values()]
 
     @property
     def uris(self) -> dict[Path, str]:
@@ -58,7 +80,7 @@ class DumpSets:
                 self.change_document(uri, version, document, [Edit(0, len(before), len(document.data))])
             return
         key = set_key(path, document)
-        state = self._sets.get(key) or self._recent.pop(key, (None,))[0] or DumpSetState(key, path, self.events)
+        state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, path, self.events)
         self._sets[key] = state
         self._opened[uri] = state, path
         state.add(OpenDocument(uri, path, version, document, object()))
@@ -77,17 +99,11 @@ class DumpSets:
         state, path = self._opened.pop(uri)
         if (state, path) in self._opened.values():
             return
-        state.open.pop(path)
-        if state.open:
-            state.reload()
-        else:
+        state.remove(path)
+        if not state.open:
             del self._sets[state.key]
+            self._recent[state.key] = _Recent(state, time.monotonic(), is_awaited=False)
             self.events.closed(state)
-            if state.key in self.kept:
-                self._recent[state.key] = state, time.monotonic()
-                state.reload()
-            else:
-                state.close()
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
         """Return the set of an open document and the document's path, None if it is not open."""
@@ -103,26 +119,48 @@ class DumpSets:
         """Return the set of a file that need not be open, and load it from disk unless it is in memory."""
         if key in self._sets:
             return self._sets[key]
-        state = self._recent.pop(key, (None,))[0]
+        state = self._take_recent(key)
         if state is None:
             state = DumpSetState(key, path, self.events)
             state.reload()
-        self._recent[key] = state, time.monotonic()
+        self._recent[key] = _Recent(state, time.monotonic(), is_awaited=True)
         self._evict()
         return state
 
+    def _take_recent(self, key: Path) -> DumpSetState | None:
+        recent = self._recent.pop(key, None)
+        return recent.state if recent else None
+
     def _evict(self) -> None:
-        """Remove old sets from the cache. A set that is being loaded stays, because a request waits for it."""
-        oldest = time.monotonic() - _CACHE_SECONDS
-        is_kept = self.kept.__contains__
-        idle = [(state, used) for state, used in self._recent.values() if not (state.is_loading or is_kept(state.key))]
-        count = len(self._recent)
-        for state, used in idle:
-            if count > _CACHE_SIZE or used < oldest:
-                count -= 1
-                del self._recent[state.key]
-                state.close()
-                self.events.evicted(state)
+        """Remove sets from the cache until it is within its limits: the biggest and oldest first."""
+        now = time.monotonic()
+        kept = [recent for recent in list(self._recent.values()) if not self._evict_one(recent, now)]
+        idle = [recent for recent in kept if self._is_idle(recent) and now - recent.used > _GRACE_SECONDS]
+        idle.sort(key=lambda recent: recent.state.size_bytes * (now - recent.used))
+        count, size_bytes = len(kept), sum(recent.state.size_bytes for recent in kept)
+        while idle and (count > _CACHE_SIZE or size_bytes > _CACHE_BYTES):
+            worst = idle.pop()
+            count, size_bytes = count - 1, size_bytes - worst.state.size_bytes
+            self._remove(worst.state)
+
+    def _evict_one(self, recent: _Recent, now: float) -> bool:
+        """Remove a set from the cache if it is of no use. Return whether it was removed."""
+        state, idle_seconds = recent.state, now - recent.used
+        if self._is_idle(recent):
+            is_useless = idle_seconds > _CACHE_SECONDS or not state.has_files
+        else:
+            is_useless = not (recent.is_awaited or state.has_files) and idle_seconds > _ABANDONED_SECONDS
+        if is_useless:
+            self._remove(state)
+        return is_useless
+
+    def _is_idle(self, recent: _Recent) -> bool:
+        return not recent.state.is_loading and recent.state.key not in self.kept
+
+    def _remove(self, state: DumpSetState) -> None:
+        del self._recent[state.key]
+        state.close()
+        self.events.evicted(state)
 
     # ---------------------------------------------------------------- all sets
 
@@ -130,7 +168,7 @@ class DumpSets:
         return iter((*self.open, *self.recent))
 
     async def poll(self) -> None:
-        """Load sets again that have changed on disk, and remove old ones from the cache."""
+        """Load sets again that have changed on disk, and evict sets from the cache."""
         self._evict()
         for state in self:
             await state.poll()

@@ -1,13 +1,13 @@
 """The index of the workspace: for each dump set, a summary to search and the findings to report.
 
 The sets on disk are read in a worker thread, which posts each finished set to the event loop; the event loop alone
-touches the index. Sets with open documents are taken from memory, so that unsaved changes count.
+touches the index. Sets in memory are taken from there, so that unsaved changes count.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -34,8 +34,8 @@ IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
 
 @dataclass(slots=True, eq=False)
 class _Read:
-    """One pass over the folders. `excluded` are the sets that were open at its start; `found` are the sets read so far,
-    by their keys.
+    """One pass over the folders. `excluded` are the sets that were in memory at its start; `found` are the sets read so
+    far, by their keys.
     """
 
     folders: tuple[Path, ...]
@@ -48,7 +48,7 @@ class _Read:
 
 
 class WorkspaceIndex:
-    """The dump sets in the folders of the workspace, and those with open documents."""
+    """The dump sets in the folders of the workspace, and those in memory."""
 
     def __init__(
         self, sets: DumpSets, client: Client, tasks: BackgroundTasks, on_truncated: Callable[[str], None]
@@ -58,7 +58,7 @@ class WorkspaceIndex:
         """Whether the workspace has more sets than are indexed."""
         self._sets, self._client, self._tasks, self._on_truncated = sets, client, tasks, on_truncated
         self._known: Mapping[Path, IndexedSet] = {}
-        self._open: dict[Path, tuple[int, IndexedSet]] = {}
+        self._in_memory: dict[Path, tuple[int, IndexedSet]] = {}
         self._answered: Mapping[Path, IndexedSet] | None = None
         self._read: _Read | None = None
         self._read_at = float("-inf")
@@ -105,22 +105,22 @@ class WorkspaceIndex:
         return not self.is_reading and time.monotonic() - self._read_at < max(_FRESH_SECONDS, seconds)
 
     def _is_current(self) -> bool:
-        """Whether the last pass covers the folders of the workspace, no file has changed since it began, and no set has
-        been closed that it excluded.
+        """Whether the last pass covers the folders of the workspace, no file has changed since it began, and the sets
+        that it excluded are still in memory or known.
         """
         read = self._read
         return (
             read is not None
             and not read.is_outdated
             and read.folders == self.folders
-            and read.excluded <= self._open_keys()
+            and read.excluded <= self._keys_in_memory() | self._known.keys()
         )
 
-    def _open_keys(self) -> frozenset[Path]:
-        return frozenset(state.key for state in self._sets.open)
+    def _keys_in_memory(self) -> frozenset[Path]:
+        return frozenset(state.key for state in self._sets)
 
     async def _read_folders(self) -> None:
-        self._read = read = _Read(self.folders, self._open_keys())
+        self._read = read = _Read(self.folders, self._keys_in_memory())
         try:
             async with self._client.progress("Reading dump sets", measure=lambda: _measured(read.progress)):
                 await in_thread(self._read_in_thread, read, self._known, asyncio.get_running_loop())
@@ -129,7 +129,9 @@ class WorkspaceIndex:
         self.is_truncated = read.progress is not None and read.progress.is_truncated
         if self.is_truncated:
             self._on_truncated(f"only the first {SET_LIMIT:,} dump sets of the workspace are indexed")
-        self._known = read.found
+        # Sets in memory are listed as they were before while they are loaded.
+        kept = {key: self._known[key] for key in read.excluded & self._known.keys()}
+        self._known = kept | read.found
         self._check_seconds = read.check_seconds
         self._read_at = time.monotonic()
 
@@ -156,31 +158,39 @@ class WorkspaceIndex:
 
     # ---------------------------------------------------------------- the sets
 
+    def keep(self, state: DumpSetState) -> None:
+        """Keep the entry of a set that is evicted from memory, so that it is listed without being read again."""
+        generation, indexed = self._in_memory.pop(state.key, (0, None))
+        if indexed and generation == state.generation and state.has_files and self._is_in_folders(state.key):
+            self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps)}
+
+    def _is_in_folders(self, key: Path) -> bool:
+        return any(key.is_relative_to(folder) for folder in self.folders)
+
     async def sets(self) -> Mapping[Path, IndexedSet]:
-        """Return the sets indexed so far, by their keys. Waits for the sets with open documents to be loaded."""
-        for state in self._sets.open:
+        """Return the sets indexed so far, by their keys. Waits for the sets in memory to be loaded."""
+        for state in self._sets:
             await state.analysis_for(state.path)
         return await self.sets_now()
 
     async def sets_now(self) -> Mapping[Path, IndexedSet]:
         """Return the sets indexed so far, by their keys."""
         found = {**self._known, **(self._read.found if self._read and self.is_reading else {})}
-        states = self._sets.open
+        states = list(self._sets)
         for state in states:
-            if state.analysis and state.analysis.dump.files:
-                found[state.key] = await self._index_open(state, state.analysis)
-        self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
+            if state.analysis and state.has_files:
+                found[state.key] = await self._index_loaded(state, state.analysis)
         return found
 
-    async def _index_open(self, state: DumpSetState, analysis: Analysis) -> IndexedSet:
-        known = self._open.get(state.key)
+    async def _index_loaded(self, state: DumpSetState, analysis: Analysis) -> IndexedSet:
+        known = self._in_memory.get(state.key)
         if known and known[0] == state.generation:
             return known[1]
         files = SetFiles(state.key, {file.kind: Path(file.label) for file in analysis.dump.files})
         encoding = self._client.capabilities.encoding
         generation, convert = state.generation, Converter(state.open, encoding)
         indexed = await in_thread(index_set, files, {}, analysis, encoding, convert.diagnostic)
-        self._open[state.key] = generation, indexed
+        self._in_memory[state.key] = generation, indexed
         return indexed
 
     # ---------------------------------------------------------------- stale answers
@@ -193,7 +203,7 @@ class WorkspaceIndex:
         """Return whether the last answer is stale. Returns True once for each answer."""
         if self._answered is None:
             return False
-        keys = (self._answered.keys() | self._known.keys()) - self._open_keys()
+        keys = (self._answered.keys() | self._known.keys()) - self._keys_in_memory()
         is_outdated = any(self._answered.get(key) is not self._known.get(key) for key in keys)
         self._answered = None if is_outdated else self._answered
         return is_outdated

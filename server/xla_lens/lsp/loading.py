@@ -42,12 +42,15 @@ def load_set_of(
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[float], None],
+    *,
+    before: Analysis | None,
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
-    """Load and analyse the set of a file. Files in `known` that have not changed are not read again. `report_progress`
-    is called with the fraction that is done. Raises `Cancelled`.
+    """Load and analyse the set of a file. Files in `known` that have not changed are not read again. If none has
+    changed, the analysis is `before`. `report_progress` is called with the fraction that is done. Raises `Cancelled`.
     """
-    loaded, analysis = load_set(set_files(path, texts), texts, known, is_cancelled, report_progress)
-    analysis.prepare()
+    loaded, analysis = load_set(set_files(path, texts), texts, known, is_cancelled, report_progress, before=before)
+    if analysis is not before:
+        analysis.prepare()
     return loaded, analysis
 
 

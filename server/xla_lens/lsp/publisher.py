@@ -74,15 +74,13 @@ class Publisher:
     def _set_closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
         self._publish_open(dump_set)
-        self._refresh(dump_set.take_outdated())
-        if published := self.state.published.loads.get(dump_set.key):
-            self._client.notify_did_load(published[0], is_loaded=False)
-        self._set_evicted(dump_set)
+        self._refresh(dump_set.take_outdated() | (self.state.requested & {lsp.WORKSPACE_DIAGNOSTIC}))
 
     def _set_evicted(self, dump_set: DumpSetState) -> None:
         """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
         is evicted would make the server load sets in turns forever.
         """
+        self.state.index.keep(dump_set)
         self.state.published.loads.pop(dump_set.key, None)
         self.state.pages.drop(dump_set)
 
@@ -170,8 +168,7 @@ class Publisher:
         load = _uris(dump_set), dump_set.generation, dump_set.module
         if self.state.published.loads.get(dump_set.key) != load:
             self.state.published.loads[dump_set.key] = load
-            has_files = dump_set.analysis is not None and len(dump_set.analysis.dump.files) > 0
-            self._client.notify_did_load(load[0], is_loaded=has_files)
+            self._client.notify_did_load(load[0], is_loaded=dump_set.has_files)
 
     def _refresh(self, methods: Iterable[str]) -> None:
         self.state.tasks.start(self._client.refresh(set(methods)))

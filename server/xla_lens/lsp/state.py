@@ -60,6 +60,8 @@ class Published:
     """By the key of a set without open documents: what its published diagnostics were made from."""
     loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
     """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
+    pulled: set[str] = field(default_factory=set)
+    """The URIs of files that had diagnostics when the editor last pulled them."""
     truncations: set[tuple[str, str]] = field(default_factory=set)
     """The methods and URIs of the truncated answers that were logged."""
     is_updating: bool = False

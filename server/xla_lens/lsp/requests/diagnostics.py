@@ -34,7 +34,9 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     result_id = _result_id(state.settings, dump_set, uri)
     if result_id == params.previous_result_id:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id)
-    return lsp.RelatedFullDocumentDiagnosticReport(state.diagnostics(dump_set).get(uri, []), result_id=result_id)
+    diagnostics = state.diagnostics(dump_set).get(uri, [])
+    _record_pulled(state, uri, diagnostics)
+    return lsp.RelatedFullDocumentDiagnosticReport(diagnostics, result_id=result_id)
 
 
 async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
@@ -56,8 +58,8 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
             reports.update((report.uri, report) for report in _reports_of_indexed(state, indexed, previous))
     for dump_set in state.sets.open:
         reports.update((report.uri, report) for report in _reports(state, dump_set, previous))
-    # Withdraw the diagnostics of documents that were closed since.
-    for uri in previous.keys() - reports.keys():
+    # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
+    for uri in (previous.keys() | state.published.pulled) - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
     found = list(reports.values())
     if params.partial_result_token is None or len(found) <= _PART:
@@ -75,6 +77,7 @@ def _reports(state: State, dump_set: DumpSetState, previous: Mapping[str, str]) 
         if previous.get(uri) == result_id:
             yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
         else:
+            _record_pulled(state, uri, diagnostics)
             yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id)
 
 
@@ -84,7 +87,18 @@ def _reports_of_indexed(state: State, indexed: IndexedSet, previous: Mapping[str
         if previous.get(uri) == result_id:
             yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id)
         else:
+            _record_pulled(state, uri, diagnostics)
             yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result_id)
+
+
+def _record_pulled(state: State, uri: str, diagnostics: list[lsp.Diagnostic]) -> None:
+    """Record whether the editor shows diagnostics of a file. Files that are closed stay recorded, because VS Code may
+    ignore the first report after that.
+    """
+    if diagnostics:
+        state.published.pulled.add(uri)
+    else:
+        state.published.pulled.discard(uri)
 
 
 def _result_id(settings: Settings, dump_set: DumpSetState, uri: str) -> str:
