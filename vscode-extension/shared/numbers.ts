@@ -33,6 +33,11 @@ export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** A text with a capital first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** A whole number: `2,170`. */
 export function grouped(number: number): string {
   return GROUPED.format(number);

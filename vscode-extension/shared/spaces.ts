@@ -25,15 +25,23 @@ export function isOver({ capacity }: SpaceSummary): boolean {
 }
 
 /**
- * Return the peak of a space against the capacity of the device: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`, or without the
- * name of the space. Without live ranges, the reserved bytes stand for the peak. Empty if the capacity is unknown.
+ * Return the capacity of the device, to follow a number of bytes: `of 15.75 GiB, over by 28.61 GiB`, or with the name of the
+ * space: `of 95.74 GiB HBM`. Empty if it is unknown.
  */
-export function ofCapacity(space: SpaceSummary, hasName = true): string {
-  const { capacity, name, peakStep } = space;
+export function limitText(space: SpaceSummary, hasName = false): string {
+  const { capacity, name } = space;
   if (!capacity) return "";
-  const used = peakStep < 0 ? reservedText(space) : peakText(space);
   const over = isOver(space) ? `, over by ${human(capacity.overBytes)}` : "";
-  return `${used} of ${human(capacity.sizeBytes)}${hasName ? ` ${name}` : ""}${over}`;
+  return `of ${human(capacity.sizeBytes)}${hasName ? ` ${name}` : ""}${over}`;
+}
+
+/**
+ * Return the peak of a space against the capacity of the device: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`. Without live
+ * ranges, the reserved bytes stand for the peak. Empty if the capacity is unknown.
+ */
+export function ofCapacity(space: SpaceSummary): string {
+  const limit = limitText(space, true);
+  return limit && `${space.peakStep < 0 ? reservedText(space) : peakText(space)} ${limit}`;
 }
 
 /** Return a share of the peak of a space, empty if the peak is not exact. */

@@ -14,6 +14,7 @@ import { SECTION, Server } from "./server";
 import { Sets } from "./sets";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
+import { registerTreeCommands } from "./treeCommands";
 
 /** The parts of the extension, for its tests. */
 export interface Api {
@@ -46,6 +47,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     recognizeDumps(log),
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
+    registerTreeCommands(maps),
     registerCommands({ context, server, sets, tree, maps, log }),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import { grouped, human, percent } from "../shared/numbers";
+import { capitalized, grouped, human, percent } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
 import { bounded, isOver, ofCapacity, peakText, reservedText, worstSpace } from "../shared/spaces";
 import { SECTION, type Server } from "./server";
@@ -51,7 +51,7 @@ export class StatusBar implements vscode.Disposable {
     }
     const reserved = reservedText(worst);
     const peak = worst.peakStep < 0 ? "" : `${peakText(worst)} peak of `;
-    const incomplete = overview.incomplete && " · incomplete dump";
+    const incomplete = overview.gap && ` · ${overview.gap} dump`;
     const text = ofCapacity(worst) || `${peak}${reserved}${peak ? "" : " reserved"}`;
     this.item.text = `$(pulse) ${text}${incomplete}`;
     this.item.tooltip = tooltip(overview, worst);
@@ -81,7 +81,7 @@ export class StatusBar implements vscode.Disposable {
 const ADVICE = `${SECTION}.openAdvice`;
 
 function tooltip(overview: Overview, worst: SpaceOverview): vscode.MarkdownString {
-  const { module, spaces, printedPeak, incomplete } = overview;
+  const { module, spaces, printedPeak, incomplete, gap } = overview;
   const text = new vscode.MarkdownString();
   text.isTrusted = { enabledCommands: [ADVICE] };
   text.appendMarkdown("**");
@@ -99,7 +99,7 @@ function tooltip(overview: Overview, worst: SpaceOverview): vscode.MarkdownStrin
           ];
     text.appendMarkdown(`| ${space.name} | ${peak} | ${share} of ${reservedText(space)} | ${step} |\n`);
   }
-  if (incomplete) text.appendText(`\nIncomplete dump: ${incomplete}.`);
+  if (gap) text.appendText(`\n${capitalized(gap)} dump: ${incomplete}.`);
   if (printedPeak) {
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);

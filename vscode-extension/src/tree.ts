@@ -5,13 +5,14 @@
 
 import * as vscode from "vscode";
 
-import { counted } from "../shared/numbers";
-import type { ModuleSummary, WhatIsAt } from "../shared/protocol";
-import { peakText, reservedText, worstSpace } from "../shared/spaces";
+import { tellingFolders } from "../shared/folders";
+import { capitalized, counted } from "../shared/numbers";
+import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
+import { isOver, limitText, peakText, reservedText, worstSpace } from "../shared/spaces";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
-import { Node, partsOf } from "./treeNodes";
+import { Node, OVER_COLOR, row, SetNodes } from "./treeNodes";
 
 /** The delay between requests for the modules while the server still reads sets. */
 const POLL_MS = 1000;
@@ -75,9 +76,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     clearTimeout(this.poll);
     if (isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
     this.view.message = isTruncated ? `Shows the first ${counted(modules.length, "dump set")} of the workspace.` : "";
-    const counts = new Map<string, number>();
-    for (const { module } of modules) counts.set(module, (counts.get(module) ?? 0) + 1);
-    const nodes = modules.map((module) => this.module(module, counts.get(module.module) !== 1));
+    const folders = foldersOfTwins(modules);
+    const nodes = modules.map((module) => this.module(module, folders.get(module) ?? ""));
     if (!isReading) this.expandOnly(nodes);
     return nodes;
   }
@@ -90,27 +90,22 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
   }
 
-  /** The node of a module, with its file if several modules have the same name. */
-  private module(module: ModuleSummary, isAmbiguous: boolean): Node {
-    const item = new vscode.TreeItem(module.module || "module");
+  /** The node of a module. `folder` tells it apart from the others of the same name. */
+  private module(module: ModuleSummary, folder: string): Node {
     const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module.spaces)];
+    const hasPeak = worst && worst.peakStep >= 0;
+    const name = module.module || "module";
+    const sign = module.spaces.length ? module.gap : "empty";
+    const facts = [folder, sign, worst && !hasPeak && "reserved", worst && limitText(worst, true)];
+    const size = worst ? (hasPeak ? peakText(worst) : reservedText(worst)) : "";
+    const item = row(size, name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, worst));
     item.id = module.uri;
-    const size = worst && (worst.peakStep < 0 ? `${reservedText(worst)} reserved` : peakText(worst));
-    item.description = [
-      size,
-      module.incomplete && "incomplete dump",
-      isAmbiguous && vscode.workspace.asRelativePath(uri),
-    ]
-      .filter(Boolean)
-      .join(" · ");
     item.tooltip = moduleTooltip(module);
-    item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
-    const createChildren = async (self: Node) => {
+    return new Node(item, undefined, { uri, name, holds: () => true }, async (self) => {
       const overview = await this.sets.overview(uri);
-      return overview ? partsOf(overview, self) : [];
-    };
-    return new Node(item, undefined, createChildren, uri);
+      return overview ? new SetNodes(this.server, overview).below(self) : [];
+    });
   }
 
   /** Reveals the node of the value or allocation at the cursor, if the tree has one. */
@@ -119,15 +114,21 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     if (found && this.view.visible) await this.view.reveal(found, { select: true, focus: false });
   }
 
-  /** The node of the value at the cursor, or else of the allocation there. */
+  /**
+   * The node of the value at the cursor, or else of the allocation there. Prefers the one that is selected, since a click on
+   * it moved the cursor, and then one in the same list.
+   */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
     const overview = await this.sets.overview(uri);
     const roots = await this.getChildren();
     const module = roots.find(({ item }) => item.id === overview?.uri);
     if (!module) return undefined;
-    for (const wanted of [at.value >= 0 && `value ${at.value}`, at.allocation >= 0 && `allocation ${at.allocation}`]) {
-      for (const part of wanted ? await module.children() : []) {
-        const found = (await part.children()).find(({ item }) => item.contextValue === wanted);
+    const near: Node[] = [];
+    for (let node = this.view.selection[0]; node; node = node.parent) near.push(node);
+    const places = near.at(-1) === module ? near : [module];
+    for (const key of [at.value >= 0 && `value ${at.value}`, at.allocation >= 0 && `allocation ${at.allocation}`]) {
+      for (const place of key ? places : []) {
+        const found = await place.find(`${key}`);
         if (found) return found;
       }
     }
@@ -135,11 +136,33 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 }
 
-function moduleTooltip({ spaces, files, incomplete }: ModuleSummary): string {
+function moduleIcon(sign: string, worst: SpaceSummary | undefined): [icon: string, color?: string] {
+  if (worst && isOver(worst)) return ["error", OVER_COLOR];
+  return sign ? ["warning", "list.warningForeground"] : ["file-binary"];
+}
+
+function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
   const sizes = spaces.map((space) => {
     const peak = space.peakStep < 0 ? "" : `${peakText(space)} peak of `;
     return `${space.name}: ${peak}${reservedText(space)} reserved`;
   });
-  const gaps = incomplete ? ["", `Incomplete: ${incomplete}`] : [];
+  const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
   return [...sizes, ...gaps, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
+}
+
+/** The folders that tell modules of the same name apart. */
+function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, string> {
+  const byName = new Map<string, ModuleSummary[]>();
+  for (const one of modules) byName.set(one.module, [...(byName.get(one.module) ?? []), one]);
+  const found = new Map<ModuleSummary, string>();
+  for (const twins of byName.values()) {
+    if (twins.length < 2) continue;
+    const folders = tellingFolders(
+      twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true)),
+    );
+    twins.forEach((one, index) => {
+      found.set(one, folders[index] ?? "");
+    });
+  }
+  return found;
 }

@@ -1,12 +1,40 @@
-/** The nodes below a module of the tree: memory spaces with what is live at their peaks, advice, allocations and files. */
+/**
+ * The nodes of the tree. A memory space has what is live at its peak by source line, by the path of the parameter and by
+ * size. Only values, allocations, files and the advice lead somewhere on a click; a click on any other node expands it.
+ */
 
+import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import { counted, grouped, human, percent } from "../shared/numbers";
-import type { AllocationEntry, Location, Overview, SetFile, SpaceOverview, ValueEntry } from "../shared/protocol";
+import type {
+  AllocationEntry,
+  Location,
+  Overview,
+  SetFile,
+  SourceLine,
+  SpaceOverview,
+  ValueEntry,
+  ValueGroup,
+} from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import { isOver, ofCapacity, peakText, reservedText, shareOfPeak } from "../shared/spaces";
-import { SECTION } from "./server";
+import { bounded, isOver, limitText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { SECTION, type Server } from "./server";
+
+/** What the commands of a node's menu need. */
+interface NodeParts {
+  /** A file: that of the node, or one of the set of a module. */
+  uri?: vscode.Uri;
+  location?: Location | null;
+  sourceLine?: SourceLine | null;
+  /** The name that can be copied. */
+  name?: string;
+  /** What the node shows: `value 12`, `allocation 3`. */
+  key?: string;
+  /** Whether a node below this one shows a thing. */
+  holds?: (key: string) => boolean;
+  isExpanded?: boolean;
+}
 
 /** A node of the tree. Its children are created once, at first use: the editor reveals nodes by identity. */
 export class Node {
@@ -15,107 +43,311 @@ export class Node {
   constructor(
     readonly item: vscode.TreeItem,
     readonly parent: Node | undefined,
+    readonly parts: NodeParts = {},
     private readonly createChildren?: (self: Node) => Promise<Node[]> | Node[],
-    /** For a module: a file of its set. */
-    readonly uri?: vscode.Uri,
   ) {
-    item.collapsibleState = vscode.TreeItemCollapsibleState[createChildren ? "Collapsed" : "None"];
+    const state = createChildren ? (parts.isExpanded ? "Expanded" : "Collapsed") : "None";
+    item.collapsibleState = vscode.TreeItemCollapsibleState[state];
+  }
+
+  /** For a module: a file of its set. */
+  get uri(): vscode.Uri | undefined {
+    return this.parts.uri;
   }
 
   children(): Promise<Node[]> {
-    this.created ??= Promise.resolve(this.createChildren?.(this) ?? []);
+    this.created ??= this.create();
     return this.created;
   }
+
+  /** The node that shows a thing: this one, or the first one below it. Does not load more of a list. */
+  async find(key: string): Promise<Node | undefined> {
+    if (this.parts.key === key) return this;
+    if (!this.parts.holds?.(key)) return undefined;
+    for (const child of await this.children()) {
+      const found = await child.find(key);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  private async create(): Promise<Node[]> {
+    try {
+      return (await this.createChildren?.(this)) ?? [];
+    } catch (error) {
+      return [new Node(row("", `${error instanceof Error ? error.message : error}`, "", "error"), this)];
+    }
+  }
 }
 
-/** The children of a module. */
-export function partsOf(overview: Overview, module: Node): Node[] {
-  return [
-    ...overview.spaces.map((space) => spaceNode(space, module)),
-    adviceNode(overview, module),
-    groupNode("Allocations", counted(overview.allocationCount, "allocation"), module, (self) => [
-      ...overview.allocations.map((allocation) => allocationNode(allocation, self)),
-      ...restNode(overview.allocationCount - overview.allocations.length, self),
-    ]),
-    groupNode("Files", `${overview.files.length}`, module, (self) =>
-      overview.files.map((file) => fileNode(file, self)),
-    ),
-  ];
+/** A row: its number first, then its name. */
+export function row(size: string, name: string, description: string, icon: string, color?: string): vscode.TreeItem {
+  const item = new vscode.TreeItem(size ? `${size}  ${name}` : name);
+  item.description = description;
+  item.iconPath = new vscode.ThemeIcon(icon, color ? new vscode.ThemeColor(color) : undefined);
+  return item;
 }
 
-function spaceNode(space: SpaceOverview, parent: Node): Node {
-  const item = new vscode.TreeItem(space.name);
-  item.iconPath = new vscode.ThemeIcon("pulse");
-  item.contextValue = "space";
-  if (space.peakStep < 0) {
-    item.description = `${reservedText(space)} reserved`;
+/** The color of the icon of what does not fit into the device. */
+export const OVER_COLOR = "errorForeground";
+
+const GROUP_ICONS = { line: "code", like: "layers", path: "symbol-namespace" };
+
+/** How many values a list shows at first. */
+const FIRST = 100;
+
+/** The nodes of one dump set. */
+export class SetNodes {
+  constructor(
+    private readonly server: Server,
+    private readonly overview: Overview,
+  ) {}
+
+  /** The children of its module. */
+  below(module: Node): Node[] {
+    const { spaces, allocations, allocationCount, files } = this.overview;
+    return [
+      ...spaces.map((space) => this.space(space, module)),
+      this.advice(module),
+      group("Allocations", grouped(allocationCount), "archive", module, {
+        holds: (key) => key.startsWith("allocation "),
+        children: (self) => [
+          ...allocations.map((allocation) => allocationNode(allocation, self)),
+          ...this.moreAllocations(allocations.length, self),
+        ],
+      }),
+      group("Files", grouped(files.length), "files", module, {
+        children: (self) => files.map((file) => fileNode(file, self)),
+      }),
+    ];
+  }
+
+  private space(space: SpaceOverview, parent: Node): Node {
+    const [icon, color] = isOver(space) ? ["error", OVER_COLOR] : ["pulse"];
+    if (space.peakStep < 0) {
+      const item = row(reservedText(space), space.name, `reserved ${limitText(space)}`.trim(), icon, color);
+      item.contextValue = "space";
+      return new Node(item, parent, { name: space.name });
+    }
+    const description = joined(limitText(space), `at step ${grouped(space.peakStep)}`);
+    const item = row(peakText(space), space.name, description, icon, color);
+    item.contextValue = "space";
+    item.tooltip = spaceTooltip(space);
+    const shown = new Set(space.live.map(({ value }) => `value ${value}`));
+    const parts = { name: space.name, location: space.peakLocation, holds: (key: string) => shown.has(key) };
+    return new Node(item, parent, parts, (self) => this.peak(space, self));
+  }
+
+  /** What is live at the peak of a space, in three orders. */
+  private async peak(space: SpaceOverview, parent: Node): Promise<Node[]> {
+    const { uri } = this.overview;
+    const found = await this.server.execute("xla-lens.peak", { uri, color: space.color });
+    if (!found) return [];
+    const { lines, parameters, values } = found;
+    const lineCount = lines.filter(({ sourceLine }) => sourceLine).length;
+    const branch = (label: string, count: string, icon: string, of: ValueGroup[], isExpanded = false) =>
+      of.length
+        ? [
+            group(label, count, icon, parent, {
+              isExpanded,
+              holds: holdsValues(of),
+              children: (self) => this.groups(of, space, self),
+            }),
+          ]
+        : [];
+    return [
+      ...branch("By source line", counted(lineCount, "line"), "code", lines, true),
+      ...branch("By parameter path", parametersText(parameters), "list-tree", parameters),
+      group("By value", counted(values.length, "value"), "list-ordered", parent, {
+        holds: holdsKeys(values),
+        children: (self) => this.values(values, space, self),
+      }),
+    ];
+  }
+
+  /** Groups, then the values of a group that are in none of them. A group of one value is that value. */
+  private async groups(groups: ValueGroup[], space: SpaceOverview, parent: Node, above?: ValueGroup): Promise<Node[]> {
+    const entries = await this.entries(groups.flatMap((one) => (isSingle(one) ? one.values : [])));
+    const byValue = new Map(entries.map((entry) => [entry.value, entry]));
+    const nodes = groups.map((one) => {
+      const entry = isSingle(one) ? byValue.get(one.values[0] ?? -1) : undefined;
+      return entry ? valueNode(entry, space, parent, one) : this.group(one, space, parent);
+    });
+    return above ? [...nodes, ...(await this.values(above.values, space, parent, above))] : nodes;
+  }
+
+  private group(one: ValueGroup, space: SpaceOverview, parent: Node): Node {
+    const { kind, label, detail, sourceLine } = one;
+    const count = `${one.bound === "at_least" ? "≥ " : ""}${counted(one.count, "value")}`;
+    const share = one.bound === "exact" ? shareOfPeak(one.sizeBytes, space) : "";
+    const name = sourceLine ? withoutFolders(label) : label;
+    const [title, ...facts] =
+      kind === "like" ? [`${grouped(one.count)} × ${label}`, detail] : [name, sourceLine ? detail : "", count];
+    const item = row(bounded(one.sizeBytes, one.bound), title, joined(share, ...facts), GROUP_ICONS[kind]);
+    item.tooltip = [sourceLine && detail ? `${label} in ${detail}` : label, sourceLine ? "" : detail, count]
+      .filter(Boolean)
+      .join("\n");
+    item.contextValue = sourceLine ? "line source" : kind;
+    const parts = { name: sourceLine ? label : name, sourceLine, holds: holdsValues([one]) };
+    return new Node(item, parent, parts, (self) => this.groups(one.groups, space, self, one));
+  }
+
+  /** The first values of a list, and a node that opens the rest. */
+  private async values(
+    values: number[],
+    space: SpaceOverview,
+    parent: Node,
+    group?: ValueGroup,
+    first = 0,
+    count = FIRST,
+  ): Promise<Node[]> {
+    const entries = await this.entries(values.slice(first, first + count));
+    const next = first + entries.length;
+    const nodes = entries.map((entry) => valueNode(entry, space, parent, group));
+    if (next >= values.length || !entries.length) return nodes;
+    const more = (self: Node) => this.values(values, space, self, group, next, 10 * count);
+    return [...nodes, rest(values.length - next, parent, more)];
+  }
+
+  private async entries(values: number[]): Promise<ValueEntry[]> {
+    if (!values.length) return [];
+    return (await this.server.execute("xla-lens.values", { uri: this.overview.uri, values })) ?? [];
+  }
+
+  private moreAllocations(first: number, parent: Node): Node[] {
+    const { allocationCount, uri } = this.overview;
+    if (first >= allocationCount) return [];
+    return [
+      rest(allocationCount - first, parent, async (self) => {
+        const all = await this.server.execute("xla-lens.overview", { uri, top: allocationCount });
+        return (all?.allocations ?? []).slice(first).map((allocation) => allocationNode(allocation, self));
+      }),
+    ];
+  }
+
+  /** The page about what would lower the peak. The server computes it when it is opened. */
+  private advice(parent: Node): Node {
+    const item = row("", "What would lower the peak", "", "lightbulb");
+    const { uri } = this.overview;
+    item.contextValue = "advice";
+    item.command = { command: `${SECTION}.showAdvice`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
     return new Node(item, parent);
   }
-  if (isOver(space)) item.iconPath = new vscode.ThemeIcon("error", new vscode.ThemeColor("errorForeground"));
-  item.description = `${ofCapacity(space, false) || peakText(space)} at step ${grouped(space.peakStep)}`;
+}
+
+function isSingle({ groups, values }: ValueGroup): boolean {
+  return !groups.length && values.length === 1;
+}
+
+function holdsKeys(values: readonly number[]): (key: string) => boolean {
+  const keys = new Set(values.map((value) => `value ${value}`));
+  return (key) => keys.has(key);
+}
+
+function holdsValues(groups: readonly ValueGroup[]): (key: string) => boolean {
+  const all: number[] = [];
+  const collect = (one: ValueGroup) => {
+    for (const value of one.values) all.push(value);
+    one.groups.forEach(collect);
+  };
+  groups.forEach(collect);
+  return holdsKeys(all);
+}
+
+function parametersText(groups: readonly ValueGroup[]): string {
+  const sizes = groups.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const count = groups.reduce((sum, one) => sum + one.count, 0);
+  const bound = groups[0]?.bound ?? "unknown";
+  return joined(counted(count, "parameter"), bounded(sizes, bound));
+}
+
+function spaceTooltip(space: SpaceOverview): string {
+  const { name, capacity, peakInstruction } = space;
   const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
   const part = isExact ? percent(space.peakLiveBytes, space.reservedBytes) : peakText(space);
   const share = `${part} of the ${reservedText(space)} reserved`;
-  item.tooltip = `Real peak of ${space.name}: ${share}${space.peakInstruction && `, while ${space.peakInstruction} runs`}`;
-  if (space.peakLocation) item.command = goToCommand(space.peakLocation);
-  return new Node(item, parent, (self) => [
-    ...space.live.map((value) => valueNode(value, space, self)),
-    ...restNode(space.liveCount - space.live.length, self),
-  ]);
+  const limit = capacity ? `\nCapacity: ${human(capacity.sizeBytes)}, from ${capacity.source}` : "";
+  return `Real peak of ${name}: ${share}${peakInstruction && `, while ${peakInstruction} runs`}${limit}`;
 }
 
-/** The page about what would lower the peak. The server computes it when it is opened. */
-function adviceNode({ uri }: Overview, parent: Node): Node {
-  const item = new vscode.TreeItem("What would lower the peak");
-  item.iconPath = new vscode.ThemeIcon("lightbulb");
-  item.contextValue = "advice";
-  item.command = { command: `${SECTION}.showAdvice`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
-  return new Node(item, parent);
+/** A value by its name, or by its path if it is a group of parameters by itself. */
+function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?: ValueGroup): Node {
+  const { label, sizeBytes, opName, source, sourceLine, location } = value;
+  const isWhole = group !== undefined && isSingle(group);
+  const isPath = isWhole && group.kind === "path";
+  const item = row(
+    human(sizeBytes),
+    isPath ? group.label : label,
+    joined(shareOfPeak(sizeBytes, space), isPath ? label : "", whatDiffers(value, group)),
+    isPath ? "symbol-parameter" : "symbol-variable",
+  );
+  const sharedBytes = isWhole ? sizeBytes - group.sizeBytes : 0;
+  const shared = sharedBytes > 0 ? `${human(sharedBytes)} of it count for values that share its bytes` : "";
+  item.tooltip = [`${label} · ${human(sizeBytes)}`, value.shape, opName, source, shared].filter(Boolean).join("\n");
+  item.contextValue = sourceLine ? "value source" : "value";
+  if (location) item.command = goToCommand(location);
+  return new Node(item, parent, { name: label, key: `value ${value.value}`, location, sourceLine });
 }
 
-function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {
-  const item = new vscode.TreeItem(value.label);
-  const parts = [human(value.sizeBytes), shareOfPeak(value.sizeBytes, space), withoutFolders(value.source)];
-  item.description = parts.filter(Boolean).join(" · ");
-  item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source]
-    .filter(Boolean)
-    .join("\n");
-  item.iconPath = new vscode.ThemeIcon("symbol-variable");
-  item.contextValue = `value ${value.value}`;
-  if (value.location) item.command = goToCommand(value.location);
-  return new Node(item, parent);
+/** What the rows above a value do not say: its source line, its shape or, among like values, its op_name. */
+function whatDiffers({ source, shape, opName }: ValueEntry, group?: ValueGroup): string {
+  if (!group) return withoutFolders(source);
+  return group.kind === "like" && !isSingle(group) ? opName : withoutLayout(shape);
+}
+
+/** The shape of an array without its layout. That of a tuple is as long as it is: a tooltip shows it. */
+function withoutLayout(shape: string): string {
+  return shape.startsWith("(") ? "" : shape.replace(/\{.*/, "");
 }
 
 function allocationNode(allocation: AllocationEntry, parent: Node): Node {
-  const item = new vscode.TreeItem(`allocation ${allocation.index}`);
-  const fill = allocation.mostLiveBytes < 0 ? "" : ` · ${percent(allocation.mostLiveBytes, allocation.sizeBytes)} used`;
-  item.description = `${human(allocation.sizeBytes)} · ${allocation.kind}${fill}`;
-  item.tooltip =
-    fill && `At most ${human(allocation.mostLiveBytes)} of ${human(allocation.sizeBytes)} are live at the same step.`;
-  item.iconPath = new vscode.ThemeIcon("archive");
-  item.contextValue = `allocation ${allocation.allocation}`;
-  item.command = goToCommand(allocation.location);
-  return new Node(item, parent);
+  const { index, kind, sizeBytes, mostLiveBytes, location } = allocation;
+  const name = `allocation ${index}`;
+  const used = mostLiveBytes < 0 ? "" : `${percent(mostLiveBytes, sizeBytes)} used`;
+  const item = row(human(sizeBytes), name, joined(kind, used), "archive");
+  item.tooltip = used && `At most ${human(mostLiveBytes)} of ${human(sizeBytes)} are live at the same step.`;
+  item.contextValue = "allocation";
+  item.command = goToCommand(location);
+  return new Node(item, parent, { name, key: `allocation ${allocation.allocation}`, location });
 }
 
 function fileNode(file: SetFile, parent: Node): Node {
   const uri = vscode.Uri.parse(file.uri);
-  const item = new vscode.TreeItem(uri);
-  item.description = `${human(file.sizeBytes)} · ${file.kind}`;
+  const name = basename(uri.path);
+  const item = row(human(file.sizeBytes), name, file.kind, "file");
+  item.resourceUri = uri;
+  item.iconPath = vscode.ThemeIcon.File;
+  item.tooltip = uri.fsPath;
   item.contextValue = "file";
   item.command = { command: "vscode.open", title: "Open", arguments: [uri] };
-  return new Node(item, parent);
+  return new Node(item, parent, { name, uri });
 }
 
-function groupNode(label: string, description: string, parent: Node, createChildren: (self: Node) => Node[]): Node {
-  const item = new vscode.TreeItem(label);
-  item.description = description;
+interface GroupParts {
+  children: (self: Node) => Promise<Node[]> | Node[];
+  holds?: (key: string) => boolean;
+  isExpanded?: boolean;
+}
+
+function group(
+  label: string,
+  description: string,
+  icon: string,
+  parent: Node,
+  { children, ...parts }: GroupParts,
+): Node {
+  const item = row("", label, description, icon);
   item.contextValue = "group";
-  return new Node(item, parent, createChildren);
+  return new Node(item, parent, parts, children);
 }
 
-function restNode(count: number, parent: Node): Node[] {
-  return count > 0 ? [new Node(new vscode.TreeItem(`${counted(count, "smaller one")} not shown`), parent)] : [];
+/** A node that opens what a list leaves out. */
+function rest(count: number, parent: Node, children: (self: Node) => Promise<Node[]>): Node {
+  return new Node(row("", `and ${grouped(count)} smaller`, "", "ellipsis"), parent, {}, children);
+}
+
+function joined(...facts: (string | undefined)[]): string {
+  return facts.filter(Boolean).join(" · ");
 }
 
 function goToCommand(location: Location): vscode.Command {

@@ -169,10 +169,12 @@ class SpaceOverview(SpaceSummary):
 
 
 class ValueGroup(TypedDict):
-    """Values that are live at a peak and belong together: those of a source line, like values of a line, or parameters
-    below one path.
-    """
+    """Values that are live at a peak and belong together."""
 
+    kind: Literal["line", "like", "path"]
+    """`line`: the values of a source line, or those without one. `like`: those of them that have the same shape and the
+    same op_name except for numbers of layers. `path`: parameters below a path.
+    """
     label: str
     """The source line, the shape of like values, or the next part of the path."""
     detail: str

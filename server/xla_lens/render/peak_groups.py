@@ -30,6 +30,7 @@ def _line(one: LineAtPeak, by_line: LineReport, bound: Bound) -> contract.ValueG
     bound = bound if frame or bound is Bound.EXACT else Bound.UNKNOWN
     lost = unresolved_text(by_line) if by_line.unresolved_bytes else ""
     return {
+        "kind": "line",
         "label": frame_text(frame) if frame else without_source(by_line, bound),
         "detail": (frame.function or "") if frame else lost,
         "sourceLine": source_line_data(frame),
@@ -43,6 +44,7 @@ def _line(one: LineAtPeak, by_line: LineReport, bound: Bound) -> contract.ValueG
 
 def _like(one: LikeValues, bound: Bound) -> contract.ValueGroup:
     return {
+        "kind": "like",
         "label": one.shape,
         "detail": one.op_name or "",
         "sourceLine": None,
@@ -59,6 +61,7 @@ def _path(one: BytesNode, bound: Bound) -> contract.ValueGroup:
     names = [*_chain(one)]
     last = names[-1]
     return {
+        "kind": "path",
         "label": "".join(node.name or "(no op_name)" for node in names),
         "detail": "",
         "sourceLine": None,

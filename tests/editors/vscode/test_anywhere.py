@@ -159,7 +159,9 @@ def test_set_of_a_file_over_50_mib_is_available(open_window: OpenWindow, workspa
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         window.open(values)
         window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
+        window.has_rows(
+            "XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step", "580.0 KiB 001_491faa5ce21a17c6"
+        )
         window.command("XLA Lens: Show Memory Map")
         assert Map(window.page).eval("map.liveBytes") == 4419632
 
@@ -180,4 +182,4 @@ def test_tree_lists_300_sets_greatest_peak_first(open_window: OpenWindow, tmp_pa
         rows = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row'
         count = f"document.querySelector('{rows}')?.ariaSetSize"
         wait_for(lambda: window.page.evaluate(count), lambda found: found == "300", 2 * SECONDS)
-        assert [row[:8] for row in window.rows("XLA Memory")[:2]] == ["jit_matm", "jit_trai"]
+        assert [row[:17] for row in window.rows("XLA Memory")[:2]] == ["5.00 MiB jit_matm", "4.21 MiB jit_trai"]

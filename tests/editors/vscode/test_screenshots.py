@@ -36,9 +36,13 @@ def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_
     with open_window(workspace, file, color_scheme=scheme) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
+        window.has_rows(
+            "XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step", "580.0 KiB 001_491faa5ce21a17c6"
+        )
         window.expand("XLA Memory", "jit_train_step")
         window.expand("XLA Memory", "host memory")
+        window.has_rows("XLA Memory", "By source line", "1.53 MiB programs.py:50")
+        window.command("XLA Lens: Go to Real Peak")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         keep(window, "text")
         window.go_to(67, 7)

@@ -42,32 +42,107 @@ def test_problem_leads_to_the_real_peak(open_window: OpenWindow, workspace: Path
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
 
 
-def test_tree_leads_from_modules_to_values(open_window: OpenWindow, workspace: Path) -> None:
+def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, workspace: Path) -> None:
+    cut = workspace / "cut" / "module_0007.jit_train_step.cpu_after_optimizations-buffer-assignment.txt"
+    cut.parent.mkdir()
+    cut.write_bytes(file_of(workspace, "single", "-buffer-assignment").read_bytes()[:1000])
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
+        place = window.cursor()
         window.command("XLA Lens: Focus on XLA Memory View")
-        # Greatest peak first.
-        modules = window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
-        assert [row[-8:] for row in modules] == ["5.00 MiB", "4.21 MiB", "80.0 KiB"]
-        window.expand("XLA Memory", "jit_train_step")
-        window.has_rows("XLA Memory", "host memory", "Allocations30 allocations", "Files5")
-        # Expanding a memory space goes to its peak and lists what is live there, largest first.
+        # Greatest peak first. Modules of the same name have a folder.
+        modules = wait_for(lambda: window.rows("XLA Memory"), lambda rows: len(rows) == 4, SECONDS)
+        assert modules[0] == "5.00 MiB jit_matmul_bias_relu"
+        assert "4.21 MiB jit_train_stepsplit" in modules
+        assert any(row.endswith("jit_train_stepcut · cut off · reserved") for row in modules), modules
+        assert window.row("XLA Memory", "cut · cut off").locator(".codicon-warning").count() == 1
+        window.expand("XLA Memory", "4.21 MiB jit_train_step")
+        window.has_rows("XLA Memory", "4.21 MiB host memoryat step 36", "What would lower", "Allocations30", "Files5")
+        # A click on a memory space shows what is live at its peak, and leaves the editor alone.
         window.expand("XLA Memory", "host memory")
-        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
-        window.has_rows("XLA Memory", "params_0__0_.11.53 MiB · 36.3 %", "dot1.53 MiB · 36.3 %")
-        window.row("XLA Memory", "dot1.53 MiB").click()
+        window.has_rows(
+            "XLA Memory",
+            "By source line4 lines",
+            "1.92 MiB (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)45.6 % · 5 values",
+            "1.53 MiB programs.py:5036.4 % · mlp_apply · 2 values",
+            "523.0 KiB programs.py:5912.1 % · mlp_train",
+            "By parameter path4 parameters · 1.92 MiB",
+            "By value13 values",
+        )
+        assert window.cursor() == place
+        window.expand("XLA Memory", "programs.py:50")
+        window.has_rows("XLA Memory", "1.53 MiB dot36.3 % · f32[784,512]", "2.0 KiB ynn_fusion.1")
+        assert window.cursor() == place
+        window.row("XLA Memory", "1.53 MiB dot").click()
         window.wait_for_line("<244 dot @0>")
+        # The tree follows the cursor only to values that are not selected already.
+        window.page.wait_for_timeout(1000)
+        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
+        window.expand("XLA Memory", "By parameter path")
+        window.has_rows("XLA Memory", "1.53 MiB params[0]36.4 % · 2 values", "392.0 KiB x9.1 % · x.1 · f32[128,784]")
+        window.row("XLA Memory", "programs.py:59").click(button="right")
+        window.menu("Copy Name")
+        window.row("XLA Memory", "programs.py:59").click(button="right")
+        window.menu("Go to Python Source")
+        notices = wait_for(window.notices, lambda notices: any("programs.py" in text for text in notices), SECONDS)
+        assert any("not in this workspace" in text for text in notices), notices
+
+
+def test_tree_with_the_keyboard_alone_in_a_narrow_high_contrast_window(
+    open_window: OpenWindow, workspace: Path
+) -> None:
+    looks = {"viewport": {"width": 800, "height": 600}, "color_scheme": "dark", "forced_colors": "active"}
+    with open_window(workspace, file_of(workspace, "split", "-live-range"), **looks) as window:
+        window.wait_for_text("MiB live")
+        place = window.cursor()
+        window.command("XLA Lens: Focus on XLA Memory View")
+        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
+        press = window.page.keyboard.press
+
+        def focused() -> str:
+            return "".join(window.texts('.monaco-list[aria-label="XLA Memory"] .monaco-list-row.focused')[:1])
+
+        def move(key: str, label: str) -> None:
+            press(key)
+            wait_for(focused, lambda text: label in " ".join(text.split()), SECONDS)
+
+        press("Home")
+        move("ArrowDown", "4.21 MiB jit_train_step")
+        press("ArrowRight")
+        window.has_rows("XLA Memory", "4.21 MiB host memory")
+        move("ArrowDown", "host memory")
+        # Enter expands a memory space; it leads nowhere.
+        press("Enter")
+        window.has_rows("XLA Memory", "By source line")
+        assert window.cursor() == place
+        move("ArrowDown", "By source line")
+        move("ArrowDown", "(no source")
+        move("ArrowDown", "programs.py:50")
+        press("ArrowRight")
+        window.has_rows("XLA Memory", "1.53 MiB dot")
+        move("ArrowDown", "1.53 MiB dot")
+        press("Shift+F10")
+        actions = wait_for(lambda: window.texts(".context-view .action-label"), seconds=SECONDS)
+        assert [text for text in actions if text] == ["Open", "Go to Python Source", "Show in Memory Map", "Copy Name"]
+        press("Escape")
+        press("Enter")
+        window.wait_for_line("<244 dot @0>")
+        # The name of a line is not cut off at 800 pixels.
+        row = window.row("XLA Memory", "programs.py:50").locator(".label-name")
+        assert row.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+
+
+_SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
 
 
 def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
+        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
         window.page.locator(".editor-group-container.active .view-lines").click()
         window.go_to(67, 7)
-        selected = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
-        wait_for(lambda: window.texts(selected), lambda rows: any("1.53 MiB" in row for row in rows), SECONDS)
+        wait_for(lambda: window.texts(_SELECTED), lambda rows: any("dot" in row for row in rows), SECONDS)
 
 
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:

@@ -222,6 +222,10 @@ class Window:
 
         wait_for(is_open, seconds=SECONDS)
 
+    def menu(self, label: str) -> None:
+        """Choose an entry of the open context menu."""
+        self.page.locator(".context-view .action-label", has_text=label).first.click()
+
     def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
         """Choose the first entry for a text in the list that a key opens, once it has the label."""
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import * as vscode from "vscode";
 
 import type { Api } from "../../src/extension";
+import type { Node } from "../../src/treeNodes";
 import { at, find, open, shortName } from "./places";
 import { eventually, test } from "./suite";
 
@@ -109,34 +110,68 @@ test("extension: the server can be restarted", async () => {
   await eventually(hover, (found) => found.length > 0);
 });
 
+function labels(nodes: readonly Node[]): string[] {
+  return nodes.map(({ item }) => `${item.label}`);
+}
+
+function commands(nodes: readonly Node[]): string[] {
+  return nodes.map(({ item }) => item.command?.command ?? "");
+}
+
 test("extension: the tree lists modules, largest peak first", async () => {
   const { tree } = await api();
   const roots = (): Thenable<string[]> =>
     tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
   const found = await eventually(roots, (names) => names.length === 3);
-  assert.deepEqual(
-    found.map((name) => name.split(" ")[0]),
-    ["jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6"],
-  );
+  assert.deepEqual(found, [
+    "5.00 MiB  jit_matmul_bias_relu ",
+    "4.21 MiB  jit_train_step ",
+    "580.0 KiB  001_491faa5ce21a17c6 ",
+  ]);
   const module = (await tree.getChildren())[1];
   assert.equal(module?.uri?.toString().endsWith(".txt"), true);
   const parts = await tree.getChildren(module);
-  assert.deepEqual(
-    parts.map(({ item }) => item.label),
-    ["host memory", "What would lower the peak", "Allocations", "Files"],
-  );
-  const live = parts[0] ? await tree.getChildren(parts[0]) : [];
+  assert.deepEqual(labels(parts), ["4.21 MiB  host memory", "What would lower the peak", "Allocations", "Files"]);
+  // Only values lead somewhere.
+  assert.deepEqual(commands(parts), ["", "xla-lens.showAdvice", "", ""]);
+  const branches = await tree.getChildren(parts[0]);
+  assert.deepEqual(labels(branches), ["By source line", "By parameter path", "By value"]);
+  assert.deepEqual(commands(branches), ["", "", ""]);
+  const lines = await tree.getChildren(branches[0]);
+  assert.deepEqual(labels(lines).slice(1), [
+    "1.53 MiB  programs.py:50",
+    "523.0 KiB  programs.py:59",
+    "256.0 KiB  programs.py:51",
+    "4 B  programs.py:57",
+  ]);
+  assert.deepEqual(lines[1]?.parts.sourceLine, { path: "/home/user/programs/programs.py", line: 50 });
+  assert.deepEqual(labels(await tree.getChildren(lines[1])), ["1.53 MiB  dot", "2.0 KiB  ynn_fusion.1"]);
+  const parameters = await tree.getChildren(branches[1]);
+  assert.deepEqual(labels(parameters), ["1.53 MiB  params[0]", "392.0 KiB  x", "5.0 KiB  y"]);
+  assert.deepEqual(labels(await tree.getChildren(parameters[0])), ["1.53 MiB  [0]", "2.0 KiB  [1]"]);
+  const live = await tree.getChildren(branches[2]);
   assert.equal(live.length, 13);
-  assert.deepEqual(
-    live.slice(0, 2).map(({ item }) => item.label),
-    ["params_0__0_.1", "dot"],
-  );
+  assert.deepEqual(labels(live).slice(0, 2), ["1.53 MiB  params_0__0_.1", "1.53 MiB  dot"]);
   const { command, arguments: args = [] } = live[1]?.item.command ?? { command: "" };
   await vscode.commands.executeCommand(command, ...args);
   await eventually(
     () => vscode.window.activeTextEditor?.document.lineAt(vscode.window.activeTextEditor.selection.active).text ?? "",
     (line) => line.includes("<244 dot @0>"),
   );
+});
+
+test("extension: the menus of the tree copy names and open values", async () => {
+  const { tree } = await api();
+  const module = (await tree.getChildren())[1];
+  const [space] = await tree.getChildren(module);
+  const [byLine, , byValue] = await tree.getChildren(space);
+  const line = byLine && (await tree.getChildren(byLine))[1];
+  await vscode.commands.executeCommand("xla-lens.copyName", line);
+  assert.equal(await vscode.env.clipboard.readText(), "/home/user/programs/programs.py:50");
+  await vscode.commands.executeCommand("xla-lens.goToPeakOfSpace", space);
+  await eventually(here, (place) => place === "live-range.txt:39");
+  await vscode.commands.executeCommand("xla-lens.openNode", byValue && (await tree.getChildren(byValue))[0]);
+  await eventually(here, (place) => place.startsWith("buffer-assignment-values.txt:"));
 });
 
 test("extension: the map of a set is opened once", async () => {

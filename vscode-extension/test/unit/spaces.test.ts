@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { SpaceSummary } from "../../shared/protocol";
-import { isOver, ofCapacity } from "../../shared/spaces";
+import { isOver, limitText, ofCapacity } from "../../shared/spaces";
 
 const GIB = 2 ** 30;
 
@@ -24,7 +24,7 @@ function space(overBytes: number | null, given: Partial<SpaceSummary> = {}): Spa
 
 test("the peak is shown against the capacity", () => {
   assert.equal(ofCapacity(space(28.5 * GIB)), "44.00 GiB of 16.00 GiB HBM, over by 28.50 GiB");
-  assert.equal(ofCapacity(space(0), false), "44.00 GiB of 16.00 GiB");
+  assert.equal(limitText(space(0)), "of 16.00 GiB");
   assert.equal(ofCapacity(space(-1, { peakBound: "at_least" })), "≥ 44.00 GiB of 16.00 GiB HBM");
   assert.equal(ofCapacity(space(0, { peakStep: -1 })), "44.50 GiB of 16.00 GiB HBM");
   assert.equal(ofCapacity(space(null)), "");
