@@ -1,5 +1,6 @@
 """`xla-lens diff`: what it prints in each format, how it pairs the modules of folders, and its exit status."""
 
+import gzip
 import json
 import re
 import shutil
@@ -322,6 +323,42 @@ def test_report_as_old_side_has_the_same_first_lines(tmp_path: Path, capsys: pyt
     assert "grew by +200 B" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("path", [OLD, SPLIT, TPU], ids=str)
+def test_report_whose_source_lines_an_edit_moved_has_no_other_lines(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All lines are seven further down, as after an import at the top."""
+    moved = tmp_path / "moved"
+    shutil.copytree(path.parent, moved)
+    for file in moved.iterdir():
+        text = re.sub(r"(?<=line=)(\d+)", lambda number: str(int(number[1]) + 7), file.read_text())
+        file.write_text(text)
+    baseline = _baseline(tmp_path, capsys, path)
+    (data,) = _data(capsys, baseline, moved / path.name)
+    lines = [row["key"] for space in data["memory_spaces"] for row in space["breakdowns"]["line"]]
+    before = [line["line"] for space in json.loads(baseline.read_text())[0]["memory_spaces"] for line in _lines(space)]
+    assert {f"{number + 7}" for number in before} == {line.rpartition(":")[2] for line in lines if line}
+    for space in data["memory_spaces"]:
+        for rows in space["breakdowns"].values():
+            assert all(row["old_bytes"] == row["new_bytes"] for row in rows)
+
+
+def _lines(space: dict[str, Any]) -> list[dict[str, Any]]:
+    return [line for line in space["lines"]["lines"] if line["file"]]
+
+
+def test_line_that_moved_and_grew_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line has three buffers more than before, so nothing shows by itself which line it was."""
+    (data,) = _data(capsys, _baseline(tmp_path, capsys, OLD), NEW)
+    (grown,) = (row for row in data["memory_spaces"][0]["breakdowns"]["line"] if row["key"])
+    text = NEW.read_text().replace("source_line=277", "source_line=281")
+    other = tmp_path / NEW.name
+    other.write_text(text)
+    (data,) = _data(capsys, _baseline(tmp_path, capsys, OLD), other)
+    (row,) = (row for row in data["memory_spaces"][0]["breakdowns"]["line"] if row["key"])
+    assert row == grown | {"key": grown["key"].replace(":277", ":281")}
+
+
 def test_limited_report_has_totals_and_the_breakdowns_that_add_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -367,3 +404,59 @@ def test_json_that_is_no_report_is_one_line_and_status_2(
     captured = capsys.readouterr()
     assert message in captured.err
     assert captured.err.count("\n") == 1
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.txt", None, "cannot be read: No such file or directory"),
+        ("notes.txt", b"hello", "not an XLA dump"),
+        ("x-buffer-assignment.txt.gz", gzip.compress(NEW.read_bytes())[:500], "cannot be decompressed"),
+    ],
+)
+def test_side_that_cannot_be_read_is_one_line_and_status_2(
+    name: str, content: bytes | None, message: str, *, is_old: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["diff", *map(str, (path, NEW) if is_old else (NEW, path))]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"xla-lens: {path}: {message}")
+    assert captured.err.count("\n") == 1
+
+
+def test_report_can_only_be_the_old_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    baseline = _baseline(tmp_path, capsys, OLD)
+    assert main(["diff", str(NEW), str(baseline)]) == 2
+    assert capsys.readouterr().err == (
+        f"xla-lens: {baseline}: only OLD, the first argument, can be a report. Expected a dump\n"
+    )
+
+
+@pytest.mark.parametrize("missing", ["-live-range.txt", "-buffer-assignment-values.txt", ".txt"])
+def test_dump_that_lacks_a_file_is_compared_with_what_both_have(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(SPLIT.parent, tmp_path / "new")
+    new = tmp_path / "new" / SPLIT.name
+    new.with_name(SPLIT.name.replace("-buffer-assignment.txt", missing)).unlink()
+    (data,) = _data(capsys, SPLIT, new)
+    (space,) = data["memory_spaces"]
+    fact = _fact(SPLIT)
+    if missing == ".txt":
+        # The module has only source lines.
+        assert data["warnings"] == []
+        assert space["peak_live_bytes"]["old"] == space["peak_live_bytes"]["new"]
+        return
+    assert any("missing or contradictory parts" in text for text in data["warnings"])
+    assert space["peak_live_bytes"] is None
+    if missing == "-live-range.txt":
+        assert any("no live ranges" in text for text in data["warnings"])
+    reserved = fact["memory_spaces"][0]["reserved_bytes"]
+    assert space["reserved_bytes"] in (None, {"old": reserved, "new": reserved})

@@ -36,6 +36,8 @@ def run_diff(arguments: argparse.Namespace) -> int:
     options = DiffOptions(top, arguments.part or frozenset(DiffPart))
     if arguments.old == arguments.new == STANDARD_INPUT:
         raise CannotRun("-: standard input can be one of the two dumps, not both")
+    if arguments.new.suffix == ".json":
+        raise CannotRun(f"{arguments.new}: only OLD, the first argument, can be a report. Expected a dump")
     old, new = _old(arguments.old), find_dumps([arguments.new])
     pairs, only_old, only_new = _paired(old, new)
     limits = tuple(_limits(arguments))

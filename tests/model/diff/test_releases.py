@@ -1,13 +1,16 @@
 """Dumps of the same program by different releases: most bytes at the peaks belong to matched values."""
 
 from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from samples import SHARED_DUMPS, facts, needs_shared_dumps
 from xla_lens.api import compare
-from xla_lens.model.diff.comparison import Comparison
+from xla_lens.model.diff.causes import causes
+from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparison import Comparison, Pair
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name
 
 _ENOUGH = 0.9
@@ -65,3 +68,39 @@ def test_most_bytes_at_the_peaks_of_all_releases_are_matched() -> None:
     assert count > 100
     assert {program for _, program, *_ in misses} == _DIFFERENT, misses
     assert matched_bytes >= 0.98 * all_bytes
+
+
+@needs_shared_dumps
+def test_sums_and_classes_of_all_releases() -> None:
+    """What `test_comparison.py` checks for small dumps, for each program by all releases."""
+    for paths in _programs().values():
+        for old, new in pairwise(paths):
+            there, back = compare(old, new), compare(new, old)
+            for one, other in zip(there.memory_spaces, back.memory_spaces, strict=True):
+                peak = one.peak_live_bytes
+                assert peak == Pair(other.peak_live_bytes.new, other.peak_live_bytes.old)
+                for rows in one.breakdowns.values():
+                    assert sum(row.size_bytes.old for row in rows) == peak.old
+                    assert sum(row.size_bytes.new for row in rows) == peak.new
+                changes = [sorted(row.change for row in rows) for rows in one.breakdowns.values()]
+                opposite = [sorted(-row.change for row in rows) for rows in other.breakdowns.values()]
+                assert changes == opposite
+            values = there.values
+            for column, analysis in ((values.old, there.old), (values.new, there.new)):
+                assert sorted(column[column != NONE].tolist()) == list(range(len(analysis.dump.values)))
+            counts = [values.count(kind) for kind in ValueClass]
+            swap = {ValueClass.ADDED: ValueClass.REMOVED, ValueClass.REMOVED: ValueClass.ADDED}
+            assert counts == [back.values.count(swap.get(kind, kind)) for kind in ValueClass]
+
+
+@needs_shared_dumps
+def test_all_dumps_compared_with_themselves_have_no_change() -> None:
+    checked = 0
+    for fact in facts(SHARED_DUMPS):
+        path = SHARED_DUMPS / fact["file"]
+        if path.is_file() and "big" not in fact["file"]:
+            checked += 1
+            compared = compare(path, path)
+            assert compared.is_unchanged, path
+            assert not [*causes(compared)], path
+    assert checked > 200

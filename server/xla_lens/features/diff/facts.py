@@ -8,11 +8,12 @@ import numpy as np
 from xla_lens.features.diff.baseline import Baseline, BaselineSpace
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.diff.breakdowns import By, breakdowns
+from xla_lens.model.diff.breakdowns import Breakdown, By, breakdowns
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences, other_compiler, other_flags
 from xla_lens.model.diff.comparison import Comparison, Pair, SpaceComparison, bound_of_change, compare_analyses, joined
+from xla_lens.model.diff.moved_lines import moved_lines_of_groups, with_moved_lines
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
@@ -107,20 +108,28 @@ def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
 
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
-    memory = new.analysis.memory
-    colors = sorted({*old.spaces, *(space.color for space in memory.spaces)})
-    spaces = tuple(_space(old.spaces.get(color, _NO_SPACE), new, color) for color in colors)
-    found = () if new.has_live_ranges else (NoLiveRanges(Side.NEW),)
-    return Diff(old, new, options, spaces, None, found, (), np.zeros(0, np.int64))
+    colors = sorted({*old.spaces, *(space.color for space in new.analysis.memory.spaces)})
+    found = {color: (old.spaces.get(color, _NO_SPACE), _breakdowns(new, color)) for color in colors}
+    moved = moved_lines_of_groups((one.breakdowns.get(By.GROUP, {}), rows[By.GROUP]) for one, rows in found.values())
+    spaces = tuple(_space(one, new, color, rows, moved) for color, (one, rows) in found.items())
+    missing = () if new.has_live_ranges else (NoLiveRanges(Side.NEW),)
+    return Diff(old, new, options, spaces, None, missing, (), np.zeros(0, np.int64))
+
+
+def _breakdowns(new: DiffSide, color: int) -> Mapping[By, Breakdown]:
+    space = new.analysis.memory.space(color)
+    step = space.peak_step if space else None
+    return breakdowns(new.dump, new.module, step, color, {}) if step is not None else {by: {} for by in By}
 
 
 _NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, {by: {} for by in By})
 
 
-def _space(old: BaselineSpace, new: DiffSide, color: int) -> SpaceComparison:
+def _space(
+    old: BaselineSpace, new: DiffSide, color: int, found: Mapping[By, Breakdown], moved: Mapping[str, str]
+) -> SpaceComparison:
     space = new.analysis.memory.space(color)
-    step = space.peak_step if space else None
-    found = breakdowns(new.dump, new.module, step, color, {}) if step is not None else {by: {} for by in By}
+    old_rows = {by: with_moved_lines(rows, moved) if by in _WITH_LINES else rows for by, rows in old.breakdowns.items()}
     return SpaceComparison(
         id=new.dump.space_id(color),
         peak_live_bytes=Pair(old.peak_live_bytes, space.peak_live_bytes if space else 0),
@@ -128,10 +137,13 @@ def _space(old: BaselineSpace, new: DiffSide, color: int) -> SpaceComparison:
         reserved_bytes=Pair(old.reserved_bytes, space.reserved_bytes if space else 0),
         reserved_bound=bound_of_change(old.reserved_bound, space.reserved_bound if space else Bound.EXACT),
         old_peak_step=old.peak_step,
-        new_peak_step=step,
-        breakdowns={by: joined(old.breakdowns[by], rows) for by, rows in found.items() if by in old.breakdowns},
+        new_peak_step=space.peak_step if space else None,
+        breakdowns={by: joined(old_rows[by], rows) for by, rows in found.items() if by in old_rows},
         details=None,
     )
+
+
+_WITH_LINES: Final = (By.LINE, By.GROUP)
 
 
 def _biggest_first(comparison: Comparison) -> Column:

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from xla_lens.model.diff.alignment import Alignment, combined
-from xla_lens.model.diff.traits import Numbering, Traits, line_key, read_traits
+from xla_lens.model.diff.moved_lines import moved_lines
+from xla_lens.model.diff.traits import Numbering, Traits, read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
@@ -91,29 +92,19 @@ def match_values(old: DumpSet, old_module: HloModule | None, new: DumpSet, new_m
 
 
 def _moved_lines(old: Traits, new: Traits, matching: Matching, texts: list[Any]) -> dict[str, str]:
-    """The lines whose values mostly have partners of another line of the same file, which mostly have them as partners.
-
-    An old line that is still there keeps its text only if no other line took it.
-    """
+    """The lines that an edit moved, by the votes of values that are matched by more than a guess."""
     old_source, new_source = _by_value(old, old.source), _by_value(new, new.source)
     first = np.flatnonzero((matching.level != NONE) & (matching.level <= Level.SHAPE))
     pairs = np.stack((old_source[first], new_source[matching.new_of_old[first]]))
     pairs = pairs[:, (pairs != NONE).all(axis=0)]
     if (pairs[0] == pairs[1]).all():
         return {}
-    old_counts, new_counts = np.bincount(pairs[0]), np.bincount(pairs[1])
     lines, counts = np.unique(pairs, axis=1, return_counts=True)
-    moved: dict[str, str] = {}
-    for before, after, count in zip(*lines.tolist(), counts.tolist(), strict=True):
-        is_mutual = 2 * count > old_counts[before] and 2 * count > new_counts[after]
-        if before != after and is_mutual and texts[before][0] == texts[after][0]:
-            moved[line_key(*texts[before])] = line_key(*texts[after])
-    taken_lines = set(moved.values())
-    for number in np.unique(old_source[old_source != NONE]).tolist():
-        line = line_key(*texts[number])
-        if line in taken_lines and line not in moved:
-            moved[line] = f"{line} (old)"
-    return moved
+    votes = {
+        (texts[before], texts[after]): count
+        for before, after, count in zip(*lines.tolist(), counts.tolist(), strict=True)
+    }
+    return moved_lines(votes, (texts[number] for number in np.unique(old_source[old_source != NONE]).tolist()))
 
 
 def _by_value(traits: Traits, column: Column) -> Column:
