@@ -25,6 +25,8 @@ def _check(value: Any, wanted: Any, where: str) -> None:
             raise Mismatch(f"{where}: {sorted(value.keys())} instead of {sorted(fields)}")
         for field in value:
             _check(value[field], fields[field], f"{where}.{field}")
+    elif origin is NotRequired:
+        _check(value, arguments[0], where)
     elif origin is Literal:
         _need(value in arguments, value, wanted, where)
     elif origin is UnionType:

@@ -359,6 +359,22 @@ def test_line_that_moved_and_grew_is_one_row(tmp_path: Path, capsys: pytest.Capt
     assert row == grown | {"key": grown["key"].replace(":277", ":281")}
 
 
+def test_html_page_has_both_maps_and_of_folders_the_module_that_changed_most(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = _printed(capsys, OLD, NEW, "--output-format", "html")
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert "<h1><code>jit_f</code>: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)</h1>" in page
+    assert page.count('type="application/octet-stream;base64,gzip"') == 1
+    folders = _printed(capsys, OLD.parent, NEW.parent, "--output-format", "html")
+    assert "<h1>4 modules in both: the peaks of 1 grew, 3 stayed the same</h1>" in folders
+    assert folders[folders.index("<h1><code>jit_f") :] == page[page.index("<h1><code>jit_f") :]
+    # A report has no values to draw.
+    baseline = _printed(capsys, _baseline(tmp_path, capsys, OLD), NEW, "--output-format", "html")
+    assert "+200 B (+0.8 %)</h1>" in baseline
+    assert "<script" not in baseline
+
+
 def test_limited_report_has_totals_and_the_breakdowns_that_add_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import xla_lens
 from lsp.reading import NO_PAGE, Reader, in_all_encodings, lines, read_page, show_page
 from lsp.wire import FULL, RequestFailed
+from protocol import check
 from samples import DUMPS, SEED
 from xla_lens.render.numbers import human
 
@@ -125,6 +126,17 @@ async def _hover(reader: Reader, uri: str, value: str) -> str:
     start = text.index("Used values:") + match.start(1)
     position = {"line": text.count("\n", 0, start), "character": start - text.rindex("\n", 0, start) - 1}
     return str((await reader.ask("hover", uri, position=position))["contents"]["value"])
+
+
+async def test_maps_of_the_page_are_on_one_axis(reader: Reader) -> None:
+    await reader.start()
+    old, new, page = await _compare(reader, OLD, NEW)
+    maps = await reader.run("comparedMaps", {"uri": page})
+    check(maps, "ComparedMaps")
+    assert (maps["oldUri"], maps["newUri"]) == (old, new)
+    assert len(maps["old"]["steps"]) == len(maps["new"]["steps"])
+    with pytest.raises(RequestFailed, match="is not a comparison"):
+        await reader.run("comparedMaps", {"uri": new})
 
 
 # ---------------------------------------------------------------- choosing what to compare

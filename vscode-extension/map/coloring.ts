@@ -7,7 +7,7 @@ import type { MapSpace } from "../shared/protocol";
 import { liveAt } from "./live";
 import { type Model, NONE, stringAt } from "./model";
 
-export type ColorBy = "kind" | "opName" | "source" | "padding";
+export type ColorBy = "kind" | "opName" | "source" | "padding" | "change";
 
 export interface Category {
   name: string;
@@ -34,6 +34,7 @@ export const UNKNOWN: Readonly<Record<ColorBy, string>> = {
   opName: "no op_name",
   source: "no source line",
   padding: "unknown",
+  change: "not compared",
 };
 
 const KINDS = ["temp", "parameter", "output", "constant", "thread-local"];
@@ -47,7 +48,20 @@ const PADDED: [moreThan: number, name: string][] = [
   [-1, "no padding"],
 ];
 
+/** The colors of what happened to a value between two dumps. */
+const CHANGES: [name: string, color: Color][] = [
+  ["added", { palette: 2 }],
+  ["removed", { palette: 4 }],
+  ["bigger", { palette: 1 }],
+  ["smaller", { palette: 0 }],
+  ["longer", { palette: 3 }],
+  ["shorter", { palette: 5 }],
+  ["changed otherwise", { palette: 6 }],
+  ["unchanged", "other"],
+];
+
 export function coloringBy(model: Model, space: MapSpace, by: ColorBy): Coloring {
+  if (by === "change") return byChange(model);
   return by === "padding" ? byPadding(model) : byName(model, space, by);
 }
 
@@ -55,7 +69,7 @@ export function coloringBy(model: Model, space: MapSpace, by: ColorBy): Coloring
 export function groupNames(model: Model, by: Exclude<ColorBy, "padding">): (value: number) => string {
   const names = new Map<number, string>();
   return (value) => {
-    const number = model.map.values[by][value] ?? NONE;
+    const number = (by === "change" ? model.map.comparison?.change : model.map.values[by])?.[value] ?? NONE;
     let name = names.get(number);
     if (name === undefined) {
       const whole = stringAt(model, number);
@@ -77,6 +91,14 @@ export function scopeOf(opName: string): string {
   return parts.join("/");
 }
 
+function byChange(model: Model): Coloring {
+  const nameOf = groupNames(model, "change");
+  const number = new Map(CHANGES.map(([name], index) => [name, index]));
+  const of = Uint8Array.from(model.size, (_, value) => number.get(nameOf(value)) ?? CHANGES.length);
+  const categories: Category[] = CHANGES.map(([name, color]) => ({ name, color }));
+  return { by: "change", categories: [...categories, { name: UNKNOWN.change, color: "unknown" }], of };
+}
+
 function byPadding(model: Model): Coloring {
   const of = Uint8Array.from(model.size, (size, value) => {
     const padding = model.map.values.paddingBytes[value] ?? NONE;
@@ -91,7 +113,7 @@ function byPadding(model: Model): Coloring {
 }
 
 /** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
-function byName(model: Model, space: MapSpace, by: Exclude<ColorBy, "padding">): Coloring {
+function byName(model: Model, space: MapSpace, by: "kind" | "opName" | "source"): Coloring {
   const nameOf = groupNames(model, by);
   const weights = weightsIn(model, space);
   const weight = new Map<string, number>();

@@ -4,7 +4,7 @@ import { grouped, human } from "../shared/numbers";
 import { peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
 import { type Label, placeLabels } from "./labels";
-import { liveBytesAt } from "./model";
+import { liveBytesAt, ownStep } from "./model";
 import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import type { Scene } from "./scene";
 import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
@@ -29,13 +29,17 @@ export function includesReserved({ state, space }: Scene): boolean {
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
   const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
-  const mostInView = columns.reduce((most, { max }) => Math.max(most, max), 0);
-  const included = includesReserved(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
+  const other = scene.other?.space.color === space.color ? scene.other.space : undefined;
+  const others = other && columnsOf(other.curveStep, other.curveBytes, ...steps, Math.round(plot.width));
+  const mostInView = [...columns, ...(others ?? [])].reduce((most, { max }) => Math.max(most, max), 0);
+  const reserved = Math.max(space.reservedBytes, space.peakLiveBytes, other?.peakLiveBytes ?? 0);
+  const included = includesReserved(scene) ? reserved : mostInView;
   const most = includesLimit(scene) ? Math.max(space.capacity!.sizeBytes, included) : included;
   const x = stepScale(plot, steps);
   const y = byteScale(plot, [0, Math.max(1, most) * HEADROOM]);
   drawAxes(plot, x, y);
   drawArea(plot, columns, scene, theme, y);
+  if (others) drawLine(plot, others, theme.foreground, y, [5, 4]);
   drawMarks(plot, scene, theme, x, y);
 }
 
@@ -45,8 +49,11 @@ const STRIPE = 2;
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
 
 function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: Scale): void {
-  const { context, ratio } = plot;
   drawStack(plot, scene, theme, y);
+  drawLine(plot, columns, theme.live, y);
+}
+
+function drawLine({ context, ratio }: Plot, columns: Column[], color: string, y: Scale, dashes: number[] = []): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
@@ -55,10 +62,12 @@ function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: 
     if (min !== max) for (const bytes of [min, max]) line.lineTo(x, y(bytes));
     line.lineTo(x, y(last));
   }
-  context.strokeStyle = theme.live;
+  context.strokeStyle = color;
   context.lineWidth = 1;
   context.lineJoin = "bevel";
+  context.setLineDash(dashes);
   context.stroke(line);
+  context.setLineDash([]);
 }
 
 /** Draws the live bytes of each color above each other, pixel by pixel, each column at its highest step. */
@@ -148,14 +157,14 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
     const name = isBoth ? "real and printed peak" : "real peak";
-    const text = `${name} ${peakText(space)}, step ${grouped(space.peakStep)}`;
+    const text = `${name} ${peakText(space)}, step ${grouped(ownStep(model, space.peakStep))}`;
     label("peak", text, space.peakStep, space.peakLiveBytes);
   }
   if (printed && !isBoth && isIn(printed.step)) {
     const bytes = liveBytesAt(space, printed.step);
     line("printed", x(printed.step), y(bytes), x(printed.step), height);
     const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
-    label("printed", `printed peak${size}, step ${grouped(printed.step)}`, printed.step, bytes);
+    label("printed", `printed peak${size}, step ${grouped(ownStep(model, printed.step))}`, printed.step, bytes);
     marks.append("circle").attr("class", "printed").attr("cx", x(printed.step)).attr("cy", y(bytes)).attr("r", 3.5);
   }
   if (space.peakStep >= 0 && isIn(space.peakStep)) {

@@ -10,7 +10,7 @@ import { make } from "./dom";
 import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
 import type { Host } from "./host";
 import { elementsOf } from "./markdown";
-import { NONE, valueString } from "./model";
+import { NONE, ownStep, valueString } from "./model";
 import type { Scene } from "./scene";
 
 export interface Details {
@@ -92,7 +92,11 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     const { model, state } = now;
     if (target && "value" in target) return valueContent(now, target.value);
     if (target && "step" in target) {
-      return { title: `Step ${grouped(target.step)}`, facts: stepFacts(now, target.step), buttons: [] };
+      return {
+        title: `Step ${grouped(ownStep(now.model, target.step))}`,
+        facts: stepFacts(now, target.step),
+        buttons: [],
+      };
     }
     if (target) {
       const [name, size] = allocationText(model, target.allocation);

@@ -5,7 +5,7 @@ import type { MapSpace } from "../shared/protocol";
 import { bounded, peakText, reservedText, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
-import { instructionAt, liveBytesAt, type Model, NONE, stringAt, valueString } from "./model";
+import { instructionAt, liveBytesAt, type Model, NONE, ownStep, stringAt, valueString } from "./model";
 import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
 
@@ -23,6 +23,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
   const facts: Fact[] = [
     ["size", size >= 0 ? exact(size) : ""],
     ["at the peak", isAtPeak ? (share && `${share} of the ${space.name} peak`) || "live" : "not live"],
+    ...otherFacts(scene, value),
     ["source", valueString(model, "source", value)],
     ["op_name", valueString(model, "opName", value)],
     ["live", liveText(model, value)],
@@ -33,6 +34,18 @@ export function factsOf(scene: Scene, value: number): Fact[] {
     ["shares its bytes", sharersText(model, value)],
   ];
   return facts.filter(([, text]) => text !== "");
+}
+
+/** What a value is in the other dump of a comparison. */
+function otherFacts({ model, other }: Scene, value: number): Fact[] {
+  const { comparison } = model.map;
+  if (!comparison || !other) return [];
+  const partner = comparison.partner[value] ?? NONE;
+  const name = `in the ${comparison.side === "old" ? "new" : "old"} dump`;
+  const facts: Fact[] = [["change", stringAt(model, comparison.change[value])]];
+  if (partner === NONE) return [...facts, [name, "not there"]];
+  const text = `${valueString(other.model, "label", partner)}, ${human(other.model.size[partner]!)}`;
+  return [...facts, [name, `${text}, ${liveText(other.model, partner)}`]];
 }
 
 export function paddingText(model: Model, value: number): string {
@@ -69,7 +82,7 @@ export function matchFacts(scene: Scene): Fact[] {
   const facts: Fact[] = [
     ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
     [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
-    [`at step ${grouped(scene.step)}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
+    [`at step ${grouped(ownStep(scene.model, scene.step))}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
     ["sum of sizes", human(sizes)],
     ["hidden", hidden ? `${grouped(hidden)} by their color or size` : ""],
   ];
@@ -106,17 +119,19 @@ function liveText(model: Model, value: number): string {
   if (start < 0) return "no live range";
   const at = (step: number) => {
     const instruction = instructionAt(model, step);
-    return grouped(step) + (instruction ? ` (${instruction})` : "");
+    return grouped(ownStep(model, step)) + (instruction ? ` (${instruction})` : "");
   };
   return start === end ? `at step ${at(start)}` : `steps ${at(start)} to ${at(end)}`;
 }
 
 /** The facts of a step. */
-export function stepFacts({ model, space, live, step: cursor }: Scene, step: number): Fact[] {
+export function stepFacts({ model, space, live, step: cursor, other }: Scene, step: number): Fact[] {
   const bytes = liveBytesAt(space, step);
+  const isSame = other?.space.color === space.color;
   const facts: Fact[] = [
     ["runs", instructionAt(model, step)],
     ["live", stepShare(bytes, space)],
+    ["in the other dump", isSame ? human(liveBytesAt(other.space, step)) : ""],
     ["values", step === cursor ? grouped(live.values.length) : ""],
   ];
   return facts.filter(([, text]) => text !== "");
@@ -142,7 +157,7 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   });
   return [
     ["live", peakText(space) + (capacity ? `, ${percent(space.peakLiveBytes, capacity.sizeBytes)} of the limit` : "")],
-    ["step", grouped(space.peakStep) + (instruction ? ` (${instruction})` : "")],
+    ["step", grouped(ownStep(model, space.peakStep)) + (instruction ? ` (${instruction})` : "")],
     ...byKind,
     ["buffers", grouped(peak.values.length)],
     ["reserved", reservedText(space)],

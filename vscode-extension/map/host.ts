@@ -48,7 +48,7 @@ function editorHost(editor: Editor, receive: (message: MessageToMap) => void): H
 
 function noHost(receive: (message: MessageToMap) => void): Host {
   void readMap().then(
-    (map) => receive({ type: "map", uri: "", map }),
+    ([map, other]) => receive({ type: "map", uri: "", map: map!, ...(other && { other }) }),
     (error: unknown) => receive({ type: "problem", message: `The memory map could not be read: ${String(error)}` }),
   );
   return {
@@ -65,16 +65,20 @@ function noHost(receive: (message: MessageToMap) => void): Host {
   };
 }
 
-/** Read the map that is embedded in the page: JSON, compressed with gzip, in base64. `?map=2` selects the second map. */
-async function readMap(): Promise<MemoryMap> {
+/**
+ * Read the map that is embedded in the page: JSON, compressed with gzip, in base64. `?map=2` selects the second map. Of a
+ * comparison, the map of the new dump comes first.
+ */
+async function readMap(): Promise<MemoryMap[]> {
   const number = new URLSearchParams(location.search).get("map");
   const element = document.getElementById(number ? `memory-map-${number}` : "memory-map");
   if (!element?.textContent) throw new Error("the page has no map");
   const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const map: unknown = await new Response(unpacked).json();
-  if (!isMemoryMap(map)) throw new Error("the map has another format");
-  return map;
+  const data = (await new Response(unpacked).json()) as Partial<Record<"old" | "new", unknown>>;
+  const maps: unknown[] = data.new ? [data.new, data.old] : [data];
+  if (!maps.every(isMemoryMap)) throw new Error("the map has another format");
+  return maps;
 }
 
 /** Saves only the last of several states: browsers limit how often the URL may change. */

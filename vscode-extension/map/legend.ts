@@ -43,10 +43,12 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   return {
     element,
     draw(scene, theme) {
-      const { coloring, live, liveBytes, layout, state } = scene;
+      const { coloring, live, liveBytes, layout, state, other } = scene;
       if (drawn?.coloring !== coloring || drawn.layout !== layout || drawn.theme !== theme) {
         drawn = { coloring, layout, theme };
         const used = usedIn(layout, coloring);
+        // The colors of what happened to values are the same in both dumps of a comparison.
+        if (other && coloring.by === "change") for (const one of usedIn(other.layout, other.coloring)) used.add(one);
         element.replaceChildren(
           ...coloring.categories.flatMap(({ name, color }, category) => {
             if (!used.has(category)) return [];

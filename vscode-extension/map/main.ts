@@ -1,10 +1,11 @@
 /** The page of the memory map: connects state, view and host. */
 
-import type { MessageToMap } from "../shared/messages";
+import type { MessageFromMap, MessageToMap } from "../shared/messages";
 import type { MemoryMap } from "../shared/protocol";
 import { actionsOn } from "./actions";
 import { make, write } from "./dom";
 import { connect } from "./host";
+import { NONE } from "./model";
 import { createScenes, type Scene } from "./scene";
 import { fromSaved, INITIAL, type State, toSaved } from "./state";
 import { exposeTestHandle } from "./testHandle";
@@ -18,6 +19,8 @@ const MAX_FRAMES = 1000;
 let uri = "";
 let state: State = INITIAL;
 let makeScene: ((state: State) => Scene) | null = null;
+/** The map in front, and the one that it is compared with. */
+let maps: MemoryMap[] = [];
 let scene: Scene | null = null;
 let theme: Theme | null = null;
 let isWaiting = false;
@@ -27,8 +30,8 @@ root.append(message);
 
 applyTheme();
 const host = connect(receive);
-const actions = actionsOn(() => scene!, change, host.post);
-const view = createView(() => scene!, actions, host, draw);
+const actions = actionsOn(() => scene!, change, post);
+const view = createView(() => scene!, actions, { ...host, post }, { redraw: draw, swap });
 
 watchTheme(() => {
   theme = null;
@@ -40,7 +43,7 @@ exposeTestHandle({ scene: () => scene, state: () => state, view, frameMillisecon
 function receive(received: MessageToMap): void {
   switch (received.type) {
     case "map":
-      show(received.uri, received.map);
+      show(received.uri, received.map, received.other);
       break;
     case "problem":
       showMessage(received.message);
@@ -54,18 +57,46 @@ function receive(received: MessageToMap): void {
 }
 
 /** Shows a map. After a reload of the same set, keeps the parts of the state that still exist in the new map. */
-function show(newUri: string, map: MemoryMap): void {
+function show(newUri: string, map: MemoryMap, other?: MemoryMap): void {
   const saved = scene && uri === newUri ? toSaved(state, scene.model.map) : host.saved(newUri);
   uri = newUri;
   state = fromSaved(saved, map);
   // When the editor restarts, it restores the map that was saved last.
   host.save(uri, toSaved(state, map));
-  makeScene = createScenes(map);
-  scene = makeScene(state);
+  setMaps(other ? [map, other] : [map]);
   view.clearDescriptions();
   showMessage("");
   if (!view.element.isConnected) root.append(view.element);
   drawSoon();
+}
+
+function setMaps(shown: MemoryMap[]): void {
+  maps = shown;
+  const [first, second] = maps.map(createScenes);
+  makeScene = (state) => {
+    const scene = first!(state);
+    return second ? { ...scene, other: second(stateOfOther(scene)) } : scene;
+  };
+  scene = makeScene(state);
+}
+
+/** The other dump of a comparison shows the same steps, and the partner of the selected value. */
+function stateOfOther({ state, model, space, step }: Scene): State {
+  const selected = model.map.comparison?.partner[state.selected] ?? NONE;
+  return { ...state, color: space.color, allocation: NONE, marked: NONE, bytes: null, step, selected };
+}
+
+/** Brings the other dump of a comparison to the front, and selects a value of it. */
+function swap(selected: number): void {
+  state = { ...state, allocation: NONE, marked: NONE, bytes: null, selected };
+  setMaps([...maps].reverse());
+  view.clearDescriptions();
+  drawSoon();
+}
+
+function post(message: MessageFromMap): void {
+  const side = maps[0]?.comparison?.side;
+  host.post(side && (message.type === "goTo" || message.type === "describe") ? { ...message, side } : message);
 }
 
 function showMessage(text: string): void {

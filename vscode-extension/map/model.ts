@@ -65,6 +65,11 @@ export function valueString(
   return stringAt(model, model.map.values[column][value]);
 }
 
+/** A step as its dump counts it; two dumps that are compared share an axis of steps. */
+export function ownStep({ map }: Model, step: number): number {
+  return map.comparison?.ownStep[step] ?? step;
+}
+
 /** The instruction of a step, empty if unknown. */
 export function instructionAt(model: Model, step: number): string {
   return stringAt(model, model.map.steps[step]);

@@ -6,7 +6,7 @@ import type { Actions } from "./actions";
 import { UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import { sums } from "./live";
-import { instructionAt, NONE, stringAt, valueString } from "./model";
+import { instructionAt, NONE, ownStep, stringAt, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
@@ -85,7 +85,7 @@ export function createPanel(actions: Actions, details: HTMLElement): Panel {
       if (!isSame) {
         drawn = { live, emphasis, limit, coloring, theme };
         const instruction = instructionAt(model, step);
-        write(title, `Step ${grouped(step)}${instruction ? `: ${instruction}` : ""}`);
+        write(title, `Step ${grouped(ownStep(model, step))}${instruction ? `: ${instruction}` : ""}`);
         title.title = instruction;
         write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
         total.dataset.liveBytes = String(scene.liveBytes);

@@ -15,6 +15,8 @@ import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
 
 export interface Scene {
+  /** The other dump of a comparison, on the same axis of steps. */
+  other?: Scene;
   model: Model;
   state: State;
   space: MapSpace;

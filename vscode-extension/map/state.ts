@@ -60,7 +60,7 @@ export type SavedState = Omit<State, "selected"> & { selected: string };
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
 const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
 const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
-  colorBy: ["kind", "opName", "source", "padding"],
+  colorBy: ["kind", "opName", "source", "padding", "change"],
   curveTop: [null, "live", "reserved"],
   curveAs: ["picture", "table"],
   valuesAs: ["picture", "table"],
@@ -77,12 +77,13 @@ export function toSaved(state: State, { strings, values, allocations }: MemoryMa
 }
 
 /** Restore a state. Parts that are missing, invalid or not in the map get their initial values. */
-export function fromSaved(given: unknown, { strings, values, allocations }: MemoryMap): State {
-  const saved: SavedState = { ...NOTHING_SAVED };
+export function fromSaved(given: unknown, { strings, values, allocations, comparison }: MemoryMap): State {
+  const saved: SavedState = { ...NOTHING_SAVED, colorBy: comparison ? "change" : INITIAL.colorBy };
   for (const key of KEYS) {
     const value = (given as Partial<Record<string, unknown>> | null | undefined)?.[key];
     if (value !== undefined && fits(key, value)) Object.assign(saved, { [key]: value });
   }
+  if (saved.colorBy === "change" && !comparison) saved.colorBy = INITIAL.colorBy;
   return {
     ...saved,
     selected: saved.selected ? values.label.findIndex((label) => strings[label] === saved.selected) : NONE,

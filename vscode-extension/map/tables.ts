@@ -4,7 +4,7 @@ import { bisectRight } from "d3-array";
 import { grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { allocationText } from "./facts";
-import { instructionAt, type Model, NONE, valueString } from "./model";
+import { instructionAt, type Model, NONE, ownStep, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { createTable, type TableColumn } from "./table";
@@ -29,7 +29,7 @@ export function createCurveTable(actions: Actions, scene: () => Scene): SceneTab
       if (cached.space !== space) cached = { space, rows: curveStep.map((_, row) => row) };
       const change = (row: number) => curveBytes[row]! - (curveBytes[row - 1] ?? 0);
       const columns: TableColumn[] = [
-        { name: "Step", value: (row) => curveStep[row]!, text: (row) => grouped(curveStep[row]!) },
+        { name: "Step", value: (row) => curveStep[row]!, text: (row) => grouped(ownStep(model, curveStep[row]!)) },
         { name: "Instruction", value: (row) => instructionAt(model, curveStep[row]!) },
         { name: "Live", value: (row) => curveBytes[row]!, text: (row) => human(curveBytes[row]!) },
         { name: "Change", value: change, text: (row) => (change(row) > 0 ? "+" : "") + human(change(row)) },

@@ -22,6 +22,7 @@ const COLOR_BY: [ColorBy, string][] = [
   ["source", "source"],
   ["padding", "padding"],
 ];
+const COLOR_BY_CHANGE: typeof COLOR_BY = [["change", "change"], ...COLOR_BY];
 const MAX_ALLOCATIONS = 200;
 const ZOOM = 1.5;
 
@@ -92,7 +93,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       write(name, model.map.module || "Memory map");
       space.fill(offeredSpaces(model), String(scene.space.color));
       allocation.fill(offeredAllocations(model, scene.space.color, state.allocation), String(state.allocation));
-      colorBy.fill(COLOR_BY, state.colorBy);
+      colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, state.colorBy);
       if (search.input.value !== state.search) search.input.value = state.search;
       if (minSize.input.value !== state.minSize) minSize.input.value = state.minSize;
       write(

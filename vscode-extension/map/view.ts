@@ -11,7 +11,7 @@ import { createHelp } from "./help";
 import type { Host } from "./host";
 import { listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
-import { instructionAt, NONE, valueString } from "./model";
+import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createOverview } from "./overview";
 import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
@@ -34,8 +34,16 @@ export interface View {
   clearDescriptions(): void;
 }
 
-export function createView(scene: () => Scene, actions: Actions, host: Host, redraw: () => void): View {
+/** What the view needs of the page. */
+interface Page {
+  redraw: () => void;
+  /** Brings the other dump of a comparison to the front, and selects a value of it. */
+  swap: (value: number) => void;
+}
+
+export function createView(scene: () => Scene, actions: Actions, host: Host, page: Page): View {
   let drawn: Drawn | null = null;
+  let otherDrawn: Drawn | null = null;
   const help = createHelp();
   const openHelp = () => help.showModal();
   const details = createDetails(host, actions, scene);
@@ -52,6 +60,10 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   const valueSection = section("Values", "values", values, createValueTable(actions), () =>
     actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
   );
+  const otherValues = createPlot("other-values", "Values of the other dump", "img");
+  const otherTitle = make("h2", {});
+  const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
+  otherSection.append(otherValues.element);
   const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
   reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
   curveSection.title.after(make("label", {}, reserve, "Include reserved bytes"));
@@ -114,11 +126,34 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     },
     { hasBytes: true },
   );
+  listen(
+    otherValues,
+    scene,
+    actions,
+    {
+      click: (point) => page.swap(valueInOther(point)),
+      doubleClick: () => actions.reset(),
+      hover(point) {
+        const { other, model } = scene();
+        const value = point ? valueInOther(point) : NONE;
+        const partner = value === NONE ? NONE : (other?.model.map.comparison?.partner[value] ?? NONE);
+        otherValues.canvas.title = other && value !== NONE ? valueString(other.model, "label", value) : "";
+        details.point(partner === NONE || !model.isPlaced[partner] ? null : { value: partner });
+      },
+    },
+    { hasBytes: false },
+  );
   // Redraw at once: resizing clears a canvas.
-  for (const plot of [curve, values]) keepFitting(plot, redraw);
+  for (const plot of [curve, values, otherValues]) keepFitting(plot, page.redraw);
   listenToKeys(scene, actions, { revealInList: panel.reveal, search: toolbar.startSearch, help: openHelp });
 
-  const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
+  const pictures = make(
+    "div",
+    { class: "pictures" },
+    ...[curveSection.element, valueSection.element],
+    otherSection,
+    overview.element,
+  );
   const element = make(
     "div",
     { class: "page" },
@@ -127,6 +162,11 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     status,
     help,
   );
+
+  function valueInOther(point: [number, number]): number {
+    const { other } = scene();
+    return other && otherDrawn ? valueAt(otherValues, other.layout, otherDrawn, point) : NONE;
+  }
 
   return {
     element,
@@ -150,6 +190,17 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
+      const { other } = scene;
+      otherSection.hidden = !other;
+      otherDrawn = other ? drawRectangles(otherValues, other, theme) : null;
+      if (!other) return;
+      const isOld = scene.model.map.comparison?.side === "old";
+      write(valueSection.title, `Values of the ${isOld ? "old" : "new"} dump`);
+      write(otherTitle, `Values of the ${isOld ? "new" : "old"} dump`);
+      // Each dump keeps its place when the other one comes to the front.
+      valueSection.element.style.order = isOld ? "1" : "0";
+      otherSection.style.order = isOld ? "0" : "1";
+      overview.element.style.order = "2";
     },
     setDescription: details.setDescription,
     clearDescriptions: details.clearDescriptions,
@@ -188,7 +239,11 @@ function foldedText({ model, layout }: Scene): string {
 }
 
 /** A note about what the dump lacks, empty if it is complete. */
-function noteText({ model, layout, space }: Scene): string {
+function noteText({ model, layout, space, other }: Scene): string {
+  if (other) {
+    const [front, back] = model.map.comparison?.side === "old" ? ["old", "new"] : ["new", "old"];
+    return `Two dumps on one axis of steps, on which the same instructions are at the same place. Live bytes: ${front} dump as area, ${back} dump as dashed line. Click a rectangle of the ${back} dump to see its details.`;
+  }
   if (!model.map.spaces.length) return "The dump has no allocations.";
   if (!layout.bands.length) return "All allocations of this memory space are empty.";
   if (!layout.boxes.value.length) return "No values are assigned to these allocations.";
@@ -203,7 +258,7 @@ function noteText({ model, layout, space }: Scene): string {
 /** Announces the step to screen readers. */
 function announce({ model, step, liveBytes, state }: Scene, slider: HTMLElement, status: HTMLElement): void {
   const instruction = instructionAt(model, step);
-  const text = `step ${grouped(step)}${instruction ? `, ${instruction}` : ""}, ${human(liveBytes)} live`;
+  const text = `step ${grouped(ownStep(model, step))}${instruction ? `, ${instruction}` : ""}, ${human(liveBytes)} live`;
   slider.setAttribute("aria-valuemin", "0");
   slider.setAttribute("aria-valuemax", String(model.stepCount - 1));
   slider.setAttribute("aria-valuenow", String(step));

@@ -3,18 +3,21 @@
  * come from an older version of the extension, and other scripts can post to a window.
  */
 
-import type { AllocationColumns, MapSpace, MemoryMap, ValueColumns, WhatIsAt } from "./protocol";
+import type { AllocationColumns, MapComparison, MapSpace, MemoryMap, ValueColumns, WhatIsAt } from "./protocol";
 
 /** A row of `MemoryMap.values`, a row of `MemoryMap.allocations`, or a step. */
 export type Target = { value: number } | { allocation: number } | { step: number };
 
+/** The dump that a message is about, if the page compares two. Steps are those of the common axis. */
+export type Side = MapComparison["side"];
+
 /** What the page sends to the extension. */
 export type MessageFromMap =
   | { type: "ready" }
-  | { type: "goTo"; target: Target }
-  | { type: "describe"; target: Target }
+  | { type: "goTo"; target: Target; side?: Side }
+  | { type: "describe"; target: Target; side?: Side }
   /** Go to the instruction of a value in the HLO module. */
-  | { type: "goToInstruction"; value: number }
+  | { type: "goToInstruction"; value: number; side?: Side }
   /** Open a source line, as `ValueColumns.source` names it. */
   | { type: "openSource"; source: string }
   /** Follow a link of a hover. */
@@ -22,7 +25,7 @@ export type MessageFromMap =
 
 /** What the extension sends to the page. */
 export type MessageToMap =
-  | { type: "map"; uri: string; map: MemoryMap }
+  | { type: "map"; uri: string; map: MemoryMap; other?: MemoryMap }
   | { type: "problem"; message: string }
   | { type: "described"; target: Target; markdown: string }
   | ({ type: "cursor" } & WhatIsAt);
@@ -60,9 +63,9 @@ function isMessageFromMap(message: Unchecked): boolean {
       return true;
     case "goTo":
     case "describe":
-      return isTarget(message.target);
+      return isTarget(message.target) && isSide(message.side);
     case "goToInstruction":
-      return isNumber(message.value);
+      return isNumber(message.value) && isSide(message.side);
     case "openSource":
       return typeof message.source === "string";
     case "open":
@@ -80,7 +83,11 @@ export function parseMessageToMap(message: unknown): MessageToMap | undefined {
 function isMessageToMap(message: Unchecked): boolean {
   switch (message.type) {
     case "map":
-      return typeof message.uri === "string" && isMemoryMap(message.map);
+      return (
+        typeof message.uri === "string" &&
+        isMemoryMap(message.map) &&
+        (message.other === undefined || isMemoryMap(message.other))
+      );
     case "problem":
       return typeof message.message === "string";
     case "described":
@@ -111,8 +118,22 @@ export function isMemoryMap(map: unknown): map is MemoryMap {
     map.spaces.every(isMapSpace) &&
     isPrintedPeak(map.printedPeak) &&
     isTable(map.allocations, ALLOCATION_COLUMNS) &&
-    isTable(map.values, VALUE_COLUMNS)
+    isTable(map.values, VALUE_COLUMNS) &&
+    (map.comparison === undefined || isComparison(map.comparison))
   );
+}
+
+function isComparison(comparison: unknown): comparison is MapComparison {
+  return (
+    isTable(comparison, ["change", "partner"]) &&
+    comparison.side !== undefined &&
+    isSide(comparison.side) &&
+    isColumn(comparison.ownStep)
+  );
+}
+
+function isSide(side: unknown): side is Side | undefined {
+  return side === undefined || side === "old" || side === "new";
 }
 
 function isMapSpace(space: unknown): space is MapSpace {

@@ -294,6 +294,17 @@ export interface ValueColumns {
   paddingBytes: number[];
 }
 
+/** What makes a memory map one of two that are compared. The steps of both maps are those of one common axis. */
+export interface MapComparison {
+  side: "old" | "new";
+  /** The step of the dump at each step of the axis; -1 before its first one. */
+  ownStep: number[];
+  /** What happened to each value, as an index of `MemoryMap.strings`: `added`, `longer`, or empty. */
+  change: number[];
+  /** The row of each value in the other map; -1 without a partner. */
+  partner: number[];
+}
+
 /** Everything of a dump set that can be drawn, as columns. */
 export interface MemoryMap {
   module: string;
@@ -309,6 +320,15 @@ export interface MemoryMap {
   printedPeak: PrintedPeak | null;
   allocations: AllocationColumns;
   values: ValueColumns;
+  comparison?: MapComparison;
+}
+
+/** The memory maps of two dumps that are compared, and a file of each. */
+export interface ComparedMaps {
+  old: MemoryMap;
+  new: MemoryMap;
+  oldUri: string;
+  newUri: string;
 }
 
 /** Parameters of the notification `xla-lens/didLoad`: the server loaded, reloaded or closed a dump set. */
@@ -369,6 +389,12 @@ export interface LiveSetArguments extends UriArguments {
   step?: number;
 }
 
+/** The arguments of `xla-lens.compare`: a file of each dump. */
+export interface CompareArguments {
+  old: string;
+  new: string;
+}
+
 /** The arguments of `xla-lens.report`. */
 export interface ReportArguments extends UriArguments {
   format: "markdown" | "html";
@@ -399,6 +425,10 @@ export interface Commands {
   "xla-lens.showReport": { arguments: UriArguments; answer: unknown };
   "xla-lens.showAdvice": { arguments: UriArguments; answer: unknown };
   "xla-lens.showLiveSet": { arguments: LiveSetArguments; answer: unknown };
+  "xla-lens.compare": { arguments: CompareArguments; answer: unknown };
+  "xla-lens.comparedMaps": { arguments: UriArguments; answer: ComparedMaps };
+  "xla-lens.selectForCompare": { arguments: UriArguments; answer: unknown };
+  "xla-lens.endComparison": { arguments: NoArguments; answer: unknown };
   "xla-lens.report": { arguments: ReportArguments; answer: string };
 }
 

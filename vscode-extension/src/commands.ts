@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import { human } from "../shared/numbers";
 import type { Location, Overview } from "../shared/protocol";
 import { worstSpace } from "../shared/spaces";
+import type { Comparing } from "./comparing";
 import { dumpInTab } from "./documents";
 import { ValueFinder } from "./findValue";
 import { goTo } from "./locations";
@@ -23,6 +24,7 @@ export interface Parts {
   sets: Sets;
   tree: Tree;
   maps: Maps;
+  comparing: Comparing;
   log: vscode.LogOutputChannel;
 }
 
@@ -99,6 +101,18 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     vscode.window.setStatusBarMessage("$(check) Copied the report as Markdown", STATUS_MS);
   },
 
+  async compareWith({ comparing }, uri) {
+    await comparing.compareWith(uri);
+  },
+
+  async selectDumpForCompare({ comparing }, uri) {
+    await comparing.select(uri);
+  },
+
+  async compareWithSelected({ comparing }, uri) {
+    await comparing.compareWithSelected(uri);
+  },
+
   async openSibling({ sets }, uri) {
     const { files } = await overviewOf(sets, uri);
     const others = files.filter((file) => vscode.Uri.parse(file.uri).toString() !== uri.toString());
@@ -129,6 +143,7 @@ export function registerCommands(parts: Parts): vscode.Disposable {
     register("goToLocation", (location: Location) => goTo(location)),
     register("findValue", () => finder.show()),
     register("goToSource", () => goToSourceAtCursor()),
+    register("stopComparing", () => parts.comparing.end()),
     register("refreshTree", () => parts.tree.refresh()),
     register("restartServer", () => parts.server.restart()),
     register("showLog", () => parts.log.show()),

@@ -7,6 +7,7 @@ import * as vscode from "vscode";
 
 import { watchBigFiles } from "./bigFiles";
 import { registerCommands } from "./commands";
+import { Comparing } from "./comparing";
 import { followCursor } from "./cursor";
 import { dumpInTab, isDump, recognizeDumps } from "./documents";
 import { Maps } from "./maps";
@@ -48,7 +49,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
     registerTreeCommands(maps),
-    registerCommands({ context, server, sets, tree, maps, log }),
+    registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), log }),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),
     vscode.workspace.onDidChangeConfiguration((event) => {

@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
-import { type MessageToMap, parseMessageFromMap, type Target } from "../shared/messages";
-import type { Description, WhatIsAt } from "../shared/protocol";
+import { type MessageToMap, parseMessageFromMap, type Side, type Target } from "../shared/messages";
+import type { ComparedMaps, Description, WhatIsAt } from "../shared/protocol";
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
 import { PAGE_SCHEME } from "./documents";
@@ -40,6 +40,7 @@ export class Maps implements Follower, vscode.Disposable {
       }),
       server.onDidLoad(({ uris }) => {
         for (const uri of uris) void this.panels.get(vscode.Uri.parse(uri).toString())?.load();
+        for (const panel of this.panels.values()) if (panel.compares(uris)) void panel.load();
       }),
       vscode.window.registerWebviewPanelSerializer(MAP_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
@@ -56,7 +57,7 @@ export class Maps implements Follower, vscode.Disposable {
 
   /** Shows the map of the set of a file beside the text. */
   async show(uri: vscode.Uri): Promise<void> {
-    const overview = await this.sets.overview(uri);
+    const overview = isComparison(uri) ? { uri: uri.toString() } : await this.sets.overview(uri);
     const existing = overview && this.panels.get(overview.uri);
     if (existing) {
       existing.reveal();
@@ -100,6 +101,7 @@ class MapPanel implements vscode.Disposable {
   private isReady = false;
   private isLoading = false;
   private isStale = false;
+  private compared: ComparedMaps | undefined;
 
   /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
   readonly onDidDraw = this.drawn.event;
@@ -128,6 +130,12 @@ class MapPanel implements vscode.Disposable {
     return this.panel.visible;
   }
 
+  /** Whether the page compares the set of some files with another one. */
+  compares(uris: readonly string[]): boolean {
+    const { oldUri, newUri } = this.compared ?? { oldUri: "", newUri: "" };
+    return uris.includes(oldUri) || uris.includes(newUri);
+  }
+
   reveal(): void {
     this.panel.reveal(undefined, true);
   }
@@ -147,13 +155,15 @@ class MapPanel implements vscode.Disposable {
     this.isLoading = true;
     const uri = this.uri.toString();
     try {
-      const map = await this.server.execute("xla-lens.memoryMap", { uri });
+      this.compared = isComparison(this.uri) ? await this.server.execute("xla-lens.comparedMaps", { uri }) : undefined;
+      const map = this.compared?.new ?? (await this.server.execute("xla-lens.memoryMap", { uri }));
       if (!map) {
         this.post({ type: "problem", message: "The XLA Lens server is not running." });
         return;
       }
-      this.panel.title = map.module ? `Memory Map: ${map.module}` : "Memory Map";
-      this.post({ type: "map", uri, map });
+      const title = this.compared ? "Compared Maps" : "Memory Map";
+      this.panel.title = map.module ? `${title}: ${map.module}` : title;
+      this.post({ type: "map", uri, map, ...(this.compared && { other: this.compared.old }) });
       this.drawn.fire();
     } catch (error) {
       this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
@@ -170,13 +180,13 @@ class MapPanel implements vscode.Disposable {
         this.isReady = true;
         return this.load();
       case "describe": {
-        const { target } = message;
-        const description = await this.describe(this.uri, target);
+        const { target, side } = message;
+        const description = await this.describe(this.uriOf(side), this.ownTarget(target, side));
         if (description) this.post({ type: "described", target, markdown: description.markdown });
         return;
       }
       case "goTo":
-        return this.goTo(message.target);
+        return message.side ? this.goToBoth(message.target, message.side) : this.goTo(message.target);
       case "goToInstruction":
         return this.goToInstruction(message.value);
       case "openSource":
@@ -205,6 +215,34 @@ class MapPanel implements vscode.Disposable {
     const description = await this.describe(visible ?? this.uri, target);
     if (!description) return;
     await goTo(description.location, { viewColumn: this.otherColumn, preserveFocus: true });
+  }
+
+  /** A file of a dump: with a side, that of a comparison. */
+  private uriOf(side: Side | undefined): vscode.Uri {
+    if (!side || !this.compared) return this.uri;
+    return vscode.Uri.parse(side === "old" ? this.compared.oldUri : this.compared.newUri);
+  }
+
+  /** A target as its own dump counts steps: two dumps that are compared share an axis. */
+  private ownTarget(target: Target, side: Side | undefined): Target {
+    if (!side || !("step" in target)) return target;
+    return { step: Math.max(0, this.compared?.[side].comparison?.ownStep[target.step] ?? target.step) };
+  }
+
+  /** Goes to a target in its dump, and beside it to its counterpart in the dump that it is compared with. */
+  private async goToBoth(target: Target, side: Side): Promise<void> {
+    const other = side === "old" ? "new" : "old";
+    const partner = "value" in target ? (this.compared?.[side].comparison?.partner[target.value] ?? -1) : -1;
+    const counterpart = "value" in target ? { value: partner } : target;
+    const first = await this.describe(this.uriOf(side), this.ownTarget(target, side));
+    const isKnown = "step" in target || partner >= 0;
+    const second = isKnown && (await this.describe(this.uriOf(other), this.ownTarget(counterpart, other)));
+    const [old, now] = side === "old" ? [first, second] : [second, first];
+    const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
+    const [left, right] = columns.filter((column) => column !== this.panel.viewColumn);
+    if (old) await goTo(old.location, { viewColumn: left ?? vscode.ViewColumn.Beside, preserveFocus: true });
+    const beside = right ?? (old ? vscode.ViewColumn.Beside : (left ?? vscode.ViewColumn.Beside));
+    if (now) await goTo(now.location, { viewColumn: beside, preserveFocus: true });
   }
 
   /** Goes to the instruction of a value in the HLO module. */
@@ -258,6 +296,11 @@ class MapPanel implements vscode.Disposable {
   private post(message: MessageToMap): void {
     if (this.isReady) void this.panel.webview.postMessage(message);
   }
+}
+
+/** Whether a file is the page of a comparison, whose map shows both dumps. */
+function isComparison({ scheme, path }: vscode.Uri): boolean {
+  return scheme === PAGE_SCHEME && path.endsWith("/comparison.txt");
 }
 
 function pageHtml(webview: vscode.Webview, folder: vscode.Uri): string {

@@ -55,9 +55,10 @@ export class Server implements vscode.Disposable {
   async execute<Name extends keyof Commands>(
     command: Name,
     argument: Commands[Name]["arguments"],
+    token?: vscode.CancellationToken,
   ): Promise<Commands[Name]["answer"] | undefined> {
     const client = await this.start();
-    return client?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
+    return client?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] }, token);
   }
 
   /** Starts the server unless it runs. After a failure, does not try again until `restart`. */
@@ -112,6 +113,8 @@ export class Server implements vscode.Disposable {
     client.registerFeature(CAPABILITIES);
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
+      // A server that was restarted knows of no comparison.
+      setComparing(false);
       if (newState === State.Running) this.started.fire();
       else if (newState === State.Stopped) this.activity.clear();
     });
@@ -138,7 +141,10 @@ export class Server implements vscode.Disposable {
           // LSP has no request that fills the editor's list of references. A command of the editor does.
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
           if (command === `${SECTION}.goTo` && isSourceLine(args[0])) return this.goToSource(args[0]);
-          return next(command, args);
+          const answer: unknown = await next(command, args);
+          if (command === `${SECTION}.compare`) setComparing(true);
+          if (command === `${SECTION}.endComparison`) setComparing(false);
+          return answer;
         },
         async provideWorkspaceSymbols(query, token, next) {
           return (await next(query, token))?.map((symbol) => withFilter(symbol, query));
@@ -200,6 +206,11 @@ export class Server implements vscode.Disposable {
 
 /** The commands that links in hovers may run. */
 export const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
+
+/** Tells menus whether a comparison is active. */
+export function setComparing(isComparing: boolean): void {
+  void vscode.commands.executeCommand("setContext", `${SECTION}.isComparing`, isComparing);
+}
 
 /** Identifies the start of the server among its activities; the others have the tokens of their progress. */
 const STARTING = Symbol("starting");

@@ -186,7 +186,9 @@ def _add_diff(commands: _Commands) -> None:
             name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
         )
     _add_output_format(
-        parser, (*DIFF_FORMATS, *CiFormat), f"text (default), markdown, json, {_CI_WORDS} (the exceeded limits)"
+        parser,
+        (*DIFF_FORMATS, *CiFormat),
+        f"text (default), markdown, json, html (a page with both memory maps), {_CI_WORDS} (the exceeded limits)",
     )
     _add_path_mapping(parser)
     _add_part(parser, DiffPart)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, print_json
+from xla_lens.cli.output import print_error, print_json, print_page
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outline
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
@@ -22,10 +22,12 @@ from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.files import SetFiles, read_flags
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.diff.flags import parse_flags
+from xla_lens.package_files import page_sources
 from xla_lens.render.diff import FolderDiff, diff_outline, folder_outline, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
 from xla_lens.render.diff.gates import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
+from xla_lens.render.report.blocks import Outline
 from xla_lens.syntax.file_names import FileKind, module_name
 
 
@@ -103,13 +105,25 @@ def _print_folders(
         if pair and abs(pair.change) > most_bytes:
             most, most_bytes = one, abs(pair.change)
     folders = FolderDiff(tuple(rows), tuple(only_old), tuple(only_new), top)
+    if arguments.output_format == "html":
+        _print_html([folder_outline(folders)], most if most_bytes else None)
+        return
     after = diff_outline(most) if most and most_bytes else None
     print_outline(folder_outline(folders), None, arguments.output_format, find_terminal(arguments.color), after)
 
 
 def _print(one: Diff, arguments: argparse.Namespace) -> None:
+    if arguments.output_format == "html":
+        _print_html([], one)
+        return
     # Values have no links: their ids differ between the two dumps.
     print_outline(diff_outline(one), None, arguments.output_format, find_terminal(arguments.color))
+
+
+def _print_html(before: list[Outline], one: Diff | None) -> None:
+    from xla_lens.render.diff.html import comparison_html
+
+    print_page("\n".join(comparison_html(before, one, *page_sources())))
 
 
 _Module: TypeAlias = SetFiles | Baseline

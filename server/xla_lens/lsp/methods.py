@@ -19,6 +19,7 @@ class Command(StrEnum):
 
     REPORT = "xla-lens.report"
     COMPARE = "xla-lens.compare"
+    COMPARED_MAPS = "xla-lens.comparedMaps"
     SELECT_FOR_COMPARE = "xla-lens.selectForCompare"
     END_COMPARISON = "xla-lens.endComparison"
     CHECK = "xla-lens.check"

@@ -15,7 +15,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.files import NotADump, find_set
 from xla_lens.lsp.client import Client
-from xla_lens.lsp.comparisons import Comparisons
+from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.documents import apply_changes
@@ -227,6 +227,12 @@ class State:
         self.comparisons.active = old.key, new.key
         self._named |= self.sets.kept
         return True
+
+    async def compared(self, uri: str) -> Compared | None:
+        """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""
+        old_key, new = old_key_of_comparison(uri), self.set_for_page(uri)
+        old = self._set_of_key(old_key) if old_key else None
+        return await self.comparisons.of(old, new) if old and new else None
 
     async def compare_again(self) -> None:
         """Compare the sets of the active comparison again if one of them was loaded again."""

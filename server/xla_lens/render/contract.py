@@ -321,6 +321,18 @@ class ValueColumns(TypedDict):
     """Assigned size minus the bytes of the logical shape; -1: unknown."""
 
 
+class MapComparison(TypedDict):
+    """What makes a memory map one of two that are compared. The steps of both maps are those of one common axis."""
+
+    side: Literal["old", "new"]
+    ownStep: list[int]
+    """The step of the dump at each step of the axis; -1 before its first one."""
+    change: list[int]
+    """What happened to each value, as an index of `MemoryMap.strings`: `added`, `longer`, or empty."""
+    partner: list[int]
+    """The row of each value in the other map; -1 without a partner."""
+
+
 class MemoryMap(TypedDict):
     """Everything of a dump set that can be drawn, as columns."""
 
@@ -336,6 +348,16 @@ class MemoryMap(TypedDict):
     printedPeak: PrintedPeak | None
     allocations: AllocationColumns
     values: ValueColumns
+    comparison: NotRequired[MapComparison]
+
+
+class ComparedMaps(TypedDict):
+    """The memory maps of two dumps that are compared, and a file of each."""
+
+    old: MemoryMap
+    new: MemoryMap
+    oldUri: str
+    newUri: str
 
 
 class DidLoad(TypedDict):
@@ -406,6 +428,13 @@ class LiveSetArguments(UriArguments):
     step: NotRequired[int]
 
 
+class CompareArguments(TypedDict):
+    """The arguments of `xla-lens.compare`: a file of each dump."""
+
+    old: str
+    new: str
+
+
 class ReportArguments(UriArguments):
     """The arguments of `xla-lens.report`."""
 
@@ -437,6 +466,10 @@ COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
     "xla-lens.showReport": (UriArguments, None),
     "xla-lens.showAdvice": (UriArguments, None),
     "xla-lens.showLiveSet": (LiveSetArguments, None),
+    "xla-lens.compare": (CompareArguments, None),
+    "xla-lens.comparedMaps": (UriArguments, ComparedMaps),
+    "xla-lens.selectForCompare": (UriArguments, None),
+    "xla-lens.endComparison": (NoArguments, None),
     "xla-lens.report": (ReportArguments, str),
 }
 """The arguments and the answer of each command that the extension calls, `None` for an answer that it does not use."""

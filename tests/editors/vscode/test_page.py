@@ -1,6 +1,8 @@
 """The memory map as a standalone page, as `xla-lens report --output-format html` writes it."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -365,3 +367,37 @@ def test_page_fits_any_width(browser: Browser, file: Path, width: int) -> None:
         assert pane["height"] > 150
         map.click("dot")
         assert map.details().splitlines()[0] == "dot"
+
+
+def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, tmp_path: Path) -> None:
+    old, new = (
+        next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
+        for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
+    )
+    file = tmp_path / "comparison.html"
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", old, new, "--output-format", "html"]
+    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    with Map.of_file(browser, file) as map:
+        map.wait_for("map.isReady", True)
+        assert map.page.locator("h1").first.inner_text().startswith("jit_roundtrip: HBM peak 8.00 MiB → 12.00 MiB")
+        map.page.locator("#app").scroll_into_view_if_needed()
+        assert map.eval("map.state.colorBy") == "change"
+        assert map.eval("map.liveBytes") == 12 << 20
+        titles = map.page.locator("section.values h2")
+        assert titles.all_inner_texts() == ["Values of the new dump", "Values of the old dump"]
+        colors = map.page.locator('[data-list="legend"] button .label').all_inner_texts()
+        assert colors == ["bigger", "unchanged"]
+        # A click on a rectangle of the old dump brings that to the front, at its own live bytes.
+        plot = map.page.locator('[data-picture="other-values"]')
+        box = plot.bounding_box()
+        assert box
+        plot.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+        map.wait_for("document.querySelector('section.values h2').textContent", "Values of the old dump")
+        place = map.page.locator("section.values").nth(0).bounding_box()
+        other = map.page.locator("section.values").nth(1).bounding_box()
+        assert place
+        assert other
+        # Each dump keeps its place: the new one stays above.
+        assert place["y"] > other["y"]
+        map.press("p")
+        assert map.eval("map.liveBytes") == analysis_of(old).memory.spaces[0].peak_live_bytes

@@ -15,12 +15,21 @@ import mlpTrain from "../map/data/mlp_train.json";
 
 const MAP = mlpTrain.map as MemoryMap;
 
+const COMPARISON = {
+  side: "old" as const,
+  ownStep: MAP.steps.map((_, step) => step),
+  change: MAP.values.label.map(() => 0),
+  partner: MAP.values.label.map(() => -1),
+};
+const COMPARED: MemoryMap = { ...MAP, comparison: COMPARISON };
+
 const NO_MESSAGES: unknown[] = [undefined, null, 7, "ready", [], {}, { type: "reload" }, { type: null }];
 
 test("valid messages of the page pass", () => {
   const messages: MessageFromMap[] = [
     { type: "ready" },
     { type: "goTo", target: { value: 3 } },
+    { type: "goTo", target: { value: 3 }, side: "old" },
     { type: "goTo", target: { allocation: 0 } },
     { type: "describe", target: { step: 17 } },
     { type: "goToInstruction", value: 3 },
@@ -34,6 +43,7 @@ test("malformed messages of the page are rejected", () => {
   const malformed = [
     { type: "goTo" },
     { type: "goTo", target: null },
+    { type: "goTo", target: { value: 3 }, side: "both" },
     { type: "goTo", target: {} },
     { type: "goToInstruction", value: "3" },
     { type: "openSource" },
@@ -50,6 +60,7 @@ test("malformed messages of the page are rejected", () => {
 test("valid messages of the extension pass", () => {
   const messages: MessageToMap[] = [
     { type: "map", uri: "file:///a.txt", map: MAP },
+    { type: "map", uri: "xla-lens:/a/comparison.txt?/b", map: COMPARED, other: COMPARED },
     { type: "problem", message: "no" },
     { type: "described", target: { step: 1 }, markdown: "**a**" },
     { type: "cursor", value: 1, allocation: -1, step: -1 },
@@ -61,6 +72,9 @@ test("malformed messages of the extension are rejected", () => {
   const malformed = [
     { type: "map", uri: "file:///a.txt" },
     { type: "map", map: MAP },
+    { type: "map", uri: "file:///a.txt", map: MAP, other: null },
+    { type: "map", uri: "file:///a.txt", map: { ...COMPARED, comparison: { ...COMPARISON, partner: [] } } },
+    { type: "map", uri: "file:///a.txt", map: { ...COMPARED, comparison: { ...COMPARISON, side: "both" } } },
     { type: "problem" },
     { type: "described", target: { step: 1 } },
     { type: "cursor", value: 1, allocation: "2", step: -1 },

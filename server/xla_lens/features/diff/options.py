@@ -21,7 +21,7 @@ class DiffPart(StrEnum):
     TOTALS = "totals"
 
 
-DIFF_FORMATS: Final = ("text", "markdown", "json")
+DIFF_FORMATS: Final = ("text", "markdown", "json", "html")
 
 DEFAULT_DIFF_TOP: Final = 10
 """Rows of each list in a comparison for people. JSON has all rows unless a limit is given."""

@@ -1,11 +1,14 @@
 """What became of one value in the other dump of a comparison."""
 
+from enum import IntEnum
+
 import numpy as np
 
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence, Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
@@ -32,6 +35,49 @@ def _rows(column: Column, count: int) -> Column:
     known = np.flatnonzero(column != NONE)
     found[column[known]] = known
     return found
+
+
+class Category(IntEnum):
+    """What happened to a value, in one word. A value whose size changed may live longer or shorter as well."""
+
+    UNCHANGED = 0
+    ADDED = 1
+    REMOVED = 2
+    BIGGER = 3
+    SMALLER = 4
+    LONGER = 5
+    SHORTER = 6
+    OTHER = 7
+
+
+def categories(compared: Comparison) -> Column:
+    """Return the `Category` of each row of `Comparison.values`."""
+    values = compared.values
+    both = (values.old != NONE) & (values.new != NONE)
+    sizes = (side.dump.values.size_bytes for side in (compared.old, compared.new))
+    old, new = (taken(column, rows) for column, rows in zip(sizes, (values.old, values.new), strict=True))
+    found = np.select(
+        (
+            values.value_class == ValueClass.ADDED,
+            values.value_class == ValueClass.REMOVED,
+            both & (new > old),
+            both & (new < old),
+            values.longer_by > 0,
+            values.longer_by < 0,
+            values.value_class != ValueClass.UNCHANGED,
+        ),
+        (
+            Category.ADDED,
+            Category.REMOVED,
+            Category.BIGGER,
+            Category.SMALLER,
+            Category.LONGER,
+            Category.SHORTER,
+            Category.OTHER,
+        ),
+        Category.UNCHANGED,
+    )
+    return np.asarray(found, np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,6 +271,7 @@ async def _show_references(arguments: Arguments) -> Any:
 _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.REPORT: _report,
     Command.COMPARE: _compare,
+    Command.COMPARED_MAPS: views.compared_maps,
     Command.SELECT_FOR_COMPARE: _select_for_compare,
     Command.END_COMPARISON: _end_comparison,
     Command.CHECK: _check,

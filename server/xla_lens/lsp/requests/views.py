@@ -43,6 +43,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.hover import hover_markdown
+from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.pages import PageLink
 from xla_lens.render.peak_groups import peak_groups_data, source_line_data
@@ -64,6 +65,19 @@ async def memory_map(arguments: Arguments) -> RawJson:
     module = await dump_set.module_for(dump_set.path)
     known = analysis.on_device(arguments.state.settings.device_memory)
     return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(known, module))))
+
+
+async def compared_maps(arguments: Arguments) -> RawJson:
+    """Return the memory maps of both dumps of the page of a comparison, on one axis of steps."""
+    uri = arguments.need("uri", str)
+    compared = await arguments.state.compared(uri)
+    if compared is None:
+        raise InvalidParams(f"{uri} is not a comparison, or one of its dumps cannot be read")
+    uris = []
+    for state, _ in compared.sources:
+        opened = state.open.get(state.path)
+        uris.append(opened.uri if opened else uri_of(state.path))
+    return await in_thread(lambda: RawJson(compared_maps_data(compared.diff, compared.pairs, *uris)))
 
 
 # ---------------------------------------------------------------- an overview

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from xla_lens.features.diff.facts import Diff
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.places import Place
 from xla_lens.render.diff import diff_outline
+from xla_lens.render.diff.rows import BIG_BYTES
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.pages import PageText, outline_page
 from xla_lens.render.report.blocks import Linked, Text
@@ -30,8 +32,11 @@ def unreadable_text(names: Sequence[str]) -> str:
 
 
 def _peaks(one: Diff) -> Iterator[tuple[str, Text]]:
-    """The steps of the peaks."""
+    """The steps of the peaks, for the memory spaces that are not tiny."""
     for space in one.memory_spaces:
+        peak = space.peak_live_bytes
+        if space.color != DEFAULT_COLOR and max(peak.old, peak.new) < BIG_BYTES:
+            continue
         steps = ((space.old_peak_step, True, "old"), (space.new_peak_step, False, "new"))
         links = [
             (Linked(f"step {step}", Entity(EntityKind.STEP, step, is_old)), f" of the {word} schedule")

@@ -17,6 +17,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.features.overview import Overview, SpaceOverview, overview
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human
@@ -42,14 +43,19 @@ class MapContent:
 def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TOP) -> MapContent:
     """Return the map of a dump set. `top` limits the values listed without a script."""
     one = overview(analysis, module, top)
-    data = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":"))
     tables = (
         *(f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(one.warrants.gaps)),
         *_spaces(one),
         *(line for space in one.spaces for line in _live(space)),
     )
+    return MapContent(one.module, packed(memory_map_data(memory_map(analysis, module))), tables)
+
+
+def packed(data: contract.MemoryMap | contract.ComparedMaps) -> str:
+    """Return a map as the page holds it."""
+    text = json.dumps(data, separators=(",", ":"))
     # Without a time stamp, the same dump gives the same page.
-    return MapContent(one.module, b64encode(gzip.compress(data.encode(), mtime=0)).decode(), tables)
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def memory_map_page(
@@ -93,10 +99,20 @@ def memory_maps_page(
     yield "</head>"
     yield "<body>"
     yield from index
+    if maps:
+        yield from _maps(title, maps)
+        yield f"<script>{script}</script>"
+    yield "</body>"
+    yield "</html>"
+
+
+def _maps(title: str, maps: Sequence[MapContent]) -> Iterator[str]:
+    """The element that the script draws in, tables for browsers that run no script, and the maps."""
     yield '<div id="app"></div>'
     yield "<noscript>"
     yield f"<h1>{title}</h1>"
-    yield "<p>A script draws the memory map, but this browser does not run scripts. Here are the peaks as tables.</p>"
+    instead = " Here are the peaks as tables." if any(content.tables for content in maps) else ""
+    yield f"<p>A script draws the memory map, but this browser does not run scripts.{instead}</p>"
     for content in maps:
         if len(maps) > 1:
             yield f"<h2>{escape(content.module)}</h2>"
@@ -105,9 +121,6 @@ def memory_maps_page(
     for number, content in enumerate(maps):
         name = f"memory-map-{number + 1}" if number else "memory-map"
         yield f'<script id="{name}" type="application/octet-stream;base64,gzip">{content.packed}</script>'
-    yield f"<script>{script}</script>"
-    yield "</body>"
-    yield "</html>"
 
 
 def map_link(number: int) -> str:

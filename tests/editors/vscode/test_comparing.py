@@ -1,0 +1,52 @@
+"""Two dumps that users compare in a window of VS Code."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from editors.driving import wait_for
+from editors.vscode.memory_map import Map
+from editors.vscode.server import SECONDS
+from editors.vscode.window import OpenWindow
+from samples import DUMPS
+
+_PROGRAM: Final = "host_offload"
+_OLD: Final = DUMPS / "tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1" / _PROGRAM
+_NEW: Final = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / _PROGRAM
+
+
+def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    for name, dumps in (("old", _OLD), ("new", _NEW)):
+        shutil.copytree(dumps, workspace / name)
+    values = next(workspace.glob("new/*-buffer-assignment.txt"))
+    with open_window(workspace, values) as window:
+        window.wait_for_text("BufferAssignment:")
+        window.command("XLA Lens: Focus on XLA Memory View")
+        rows = window.has_rows("XLA Memory", "jit_roundtrip", "jit_roundtrip")
+        for folder, label in (("old/", "Select for Compare"), ("new/", "Compare with Selected")):
+            row = next(row for row in rows if folder in row)
+            window.row("XLA Memory", folder).click(button="right")
+            window.page.locator(".context-view .action-label", has_text=label).first.click()
+            assert "jit_roundtrip" in row
+        wait_for(window.active_tab, lambda name: name == "comparison.txt", SECONDS)
+        window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
+        (title, *_) = window.lines()
+        assert title.startswith("jit_roundtrip: HBM peak "), title
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window.page)
+        wait_for(lambda: map.eval("map.isReady && map.state.colorBy"), lambda found: found == "change", SECONDS)
+        assert map.eval("map.liveBytes") == 12 << 20
+        # A double click goes to the value in both dumps.
+        map.double_click("copy-start.1{0}")
+        tabs = {file.name for file in workspace.rglob("*-buffer-assignment.txt")}
+        wait_for(window.tabs, lambda names: tabs <= {*names}, SECONDS)
+        window.open(values)
+        wait_for(window.lenses, lambda found: any(lens.startswith("was ") for lens in found), SECONDS)
+        window.command("XLA Lens: End Comparison")
+        wait_for(window.lenses, lambda found: found and not any(lens.startswith("was ") for lens in found), SECONDS)
+        # The palette offers the other compilation of the program first.
+        window.ask("XLA Lens: Compare with...")
+        window.take("jit_roundtrip")
+        wait_for(window.active_tab, lambda name: name == "comparison.txt", SECONDS)
+        wait_for(window.notices, lambda notices: notices == [], SECONDS)

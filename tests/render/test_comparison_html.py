@@ -1,0 +1,158 @@
+"""The page of a comparison: the report and both memory maps, which no name can break out of."""
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xla_lens
+from protocol import check
+from samples import DUMPS
+from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.options import DiffOptions
+from xla_lens.features.diff.values import ValuePairs
+from xla_lens.files import find_set
+from xla_lens.model.diff.changes import ValueClass
+from xla_lens.package_files import page_sources
+from xla_lens.render.diff.html import comparison_html
+from xla_lens.render.memory_map.comparison import compared_maps
+
+
+def _dump(path: str) -> Path:
+    return next(DUMPS.glob(f"{path}*-buffer-assignment.txt"))
+
+
+PAIRS = [
+    (_dump("cpu-jaxlib0.4.20/donation/module_0000"), _dump("cpu-jaxlib0.6.2/donation/module_0001")),
+    (_dump("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1/host_offload/"), _dump("tpu-v5e2x2-libtpu0.0.51/host_offload/")),
+    (_dump("cpu-tf2.5.3/while/"), _dump("cpu-tf2.16.2/while/")),
+    (_dump("cpu-jaxlib0.6.0/matmul/"), _dump("gpu-h100-jaxlib0.4.38/matmul/")),
+]
+each_pair = pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda path: path.parent.parent.name)
+
+
+def _side(path: Path) -> DiffSide:
+    files = {kind: one.as_posix() for kind, one in find_set(path).paths.items()}
+    return DiffSide(xla_lens.load(path), xla_lens.load_module(path), files)
+
+
+def _diff(old: Path, new: Path) -> Diff:
+    return diff(_side(old), _side(new), DiffOptions(10))
+
+
+def _maps(one: Diff) -> Any:
+    assert one.comparison
+    return compared_maps(one, ValuePairs.of(one.comparison))
+
+
+@each_pair
+def test_live_bytes_on_the_axis_are_those_of_the_dump(old: Path, new: Path) -> None:
+    one = _diff(old, new)
+    maps = _maps(one)
+    assert len(maps["old"]["steps"]) == len(maps["new"]["steps"])
+    assert isinstance(one.old, DiffSide)
+    for name, side in (("old", one.old), ("new", one.new)):
+        found = maps[name]
+        own = found["comparison"]["ownStep"]
+        assert own == sorted(own)
+        for space, shown in zip(side.analysis.memory.spaces, found["spaces"], strict=True):
+            live, steps = 0, iter([*zip(shown["curveStep"], shown["curveBytes"], strict=True)])
+            change = next(steps, None)
+            for place, step in enumerate(own):
+                while change and change[0] <= place:
+                    live, change = change[1], next(steps, None)
+                assert live == (space.live.at(step) if step >= 0 else 0)
+            if space.peak_step is not None:
+                assert own[shown["peakStep"]] == space.peak_step
+        values, dump = found["values"], side.dump.values
+        for row, (start, end) in enumerate(zip(values["startStep"], values["endStep"], strict=True)):
+            if start >= 0:
+                assert (own[start], own[end]) == (dump.start_step[row], dump.end_step[row])
+
+
+@each_pair
+def test_each_value_has_one_change_and_its_partner(old: Path, new: Path) -> None:
+    one = _diff(old, new)
+    maps = _maps(one)
+    assert one.comparison
+    for name, other, gone in (("old", "new", ValueClass.REMOVED), ("new", "old", ValueClass.ADDED)):
+        found, partners = maps[name], maps[name]["comparison"]["partner"]
+        changes = [found["strings"][number] for number in found["comparison"]["change"]]
+        counts = Counter(changes)
+        assert counts["removed" if name == "old" else "added"] == one.comparison.values.count(gone)
+        assert counts["unchanged"] == one.comparison.values.count(ValueClass.UNCHANGED)
+        sizes, other_sizes = found["values"]["sizeBytes"], maps[other]["values"]["sizeBytes"]
+        for row, (change, partner) in enumerate(zip(changes, partners, strict=True)):
+            assert (partner < 0) == (change in ("added", "removed"))
+            if partner >= 0:
+                assert maps[other]["comparison"]["partner"][partner] == row
+                before, after = sorted((sizes[row], other_sizes[partner]), key=lambda _: 0)
+                if name == "new":
+                    before, after = other_sizes[partner], sizes[row]
+                assert (change == "bigger") == (after > before)
+                assert (change == "smaller") == (after < before)
+
+
+class _Page(HTMLParser):
+    """The elements of a page, and the text outside of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.packed: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in {
+            *("html", "head", "meta", "title", "style", "body", "article", "h1", "h2", "p", "br", "dl", "dt", "dd"),
+            *("table", "tr", "th", "td", "code", "div", "noscript", "script"),
+        }
+        assert (
+            not {name for name, _ in attrs}
+            - {"class", "id", "type", "lang", "charset", "name", "content", "scope"}
+            - {"http-equiv"}
+        )
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"] and not self.packed:
+            self.packed.append(data)
+        elif not {"script", "style"} & {*self.open}:
+            self.text += data
+
+
+@each_pair
+def test_the_page_has_the_report_and_both_maps(old: Path, new: Path) -> None:
+    one = _diff(old, new)
+    page = _Page("\n".join(comparison_html((), one, *page_sources())))
+    found = json.loads(gzip.decompress(b64decode(page.packed[0])))
+    check(found, "ComparedMaps")
+    assert found == _maps(one)
+    title, rest = page.text.split(" peak ", 1)
+    assert title.split()[-1] in ("HBM", "memory")
+    assert re.search(r"Values: [\d,]+ unchanged", rest)
+    assert old.name in rest
+    assert new.name in rest
+
+
+def test_no_name_breaks_out_of_the_page(tmp_path: Path) -> None:
+    old, new = PAIRS[0]
+    name = "broadcast_add_fusion"
+    evil = tmp_path / new.name
+    evil.write_text(new.read_text().replace(name, "</code></script><script>alert(1)</script>"))
+    text = "\n".join(comparison_html((), _diff(old, evil), *page_sources()))
+    _Page(text)
+    assert "<script>alert" not in text

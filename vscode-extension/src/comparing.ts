@@ -1,0 +1,99 @@
+/** Compares two dumps: *Compare with…*, and *Select for Compare* and *Compare with Selected* as for files. */
+
+import { basename } from "node:path";
+import * as vscode from "vscode";
+
+import type { ModuleSummary } from "../shared/protocol";
+import { peakText, worstSpace } from "../shared/spaces";
+import { SECTION, type Server, setComparing } from "./server";
+import type { Sets } from "./sets";
+
+const STATUS_MS = 5000;
+
+/** Tells menus whether a dump is selected. */
+const SELECTED = `${SECTION}.hasSelectedForCompare`;
+
+/** A dump to choose; without a URI, a file from disk. */
+interface Choice extends vscode.QuickPickItem {
+  uri?: vscode.Uri;
+}
+
+export class Comparing {
+  private selected: vscode.Uri | undefined;
+
+  constructor(
+    private readonly server: Server,
+    private readonly sets: Sets,
+  ) {}
+
+  /** Lets the user choose the old dump: another module of the workspace, or a file. */
+  async compareWith(uri: vscode.Uri): Promise<void> {
+    const [overview, answer] = await Promise.all([
+      this.sets.overview(uri),
+      this.server.execute("xla-lens.modules", {}).catch(() => undefined),
+    ]);
+    const module = overview?.module ?? "";
+    const own = new Set([
+      uri.toString(),
+      ...(overview?.files ?? []).map(({ uri }) => vscode.Uri.parse(uri).toString()),
+    ]);
+    const others = (answer?.modules ?? []).filter((one) => !own.has(vscode.Uri.parse(one.uri).toString()));
+    // Modules with the same name come first: most likely, they are other compilations of the program.
+    const [same, rest] = [others.filter((one) => one.module === module), others.filter((one) => one.module !== module)];
+    const items: Choice[] = [
+      ...same.map(choiceOf),
+      { label: "Choose a File…", iconPath: new vscode.ThemeIcon("folder-opened"), alwaysShow: true },
+      ...rest.map(choiceOf),
+    ];
+    const placeHolder = `Select the older dump to compare ${module || basename(uri.path)} with`;
+    const choice = await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true });
+    if (!choice) return;
+    const defaultUri = vscode.Uri.joinPath(uri.with({ scheme: "file" }), "..");
+    const old = choice.uri ?? (await vscode.window.showOpenDialog({ title: placeHolder, defaultUri }))?.[0];
+    if (old) await this.compare(old, uri);
+  }
+
+  async select(uri: vscode.Uri): Promise<void> {
+    const overview = await this.sets.overview(uri);
+    this.selected = uri;
+    // For the actions of the server, which offer the same.
+    await this.server.execute("xla-lens.selectForCompare", { uri: uri.toString() });
+    await vscode.commands.executeCommand("setContext", SELECTED, true);
+    const name = overview?.module || basename(uri.path);
+    vscode.window.setStatusBarMessage(`$(check) Selected ${name} for comparison`, STATUS_MS);
+  }
+
+  async compareWithSelected(uri: vscode.Uri): Promise<void> {
+    if (this.selected) await this.compare(this.selected, uri);
+    else await this.compareWith(uri);
+  }
+
+  async end(): Promise<void> {
+    await this.server.execute("xla-lens.endComparison", {});
+    setComparing(false);
+  }
+
+  private async compare(old: vscode.Uri, uri: vscode.Uri): Promise<void> {
+    const title = "Comparing two dumps";
+    const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    await vscode.window.withProgress(options, async (_progress, token) => {
+      try {
+        await this.server.execute("xla-lens.compare", { old: old.toString(), new: uri.toString() }, token);
+        setComparing(true);
+      } catch (error) {
+        if (!token.isCancellationRequested) throw error;
+      }
+    });
+  }
+}
+
+function choiceOf({ module, uri, spaces }: ModuleSummary): Choice {
+  const [file, worst] = [vscode.Uri.parse(uri), worstSpace(spaces)];
+  const peak = worst && worst.peakStep >= 0 ? peakText(worst) : "";
+  return {
+    label: module || basename(file.path),
+    description: peak,
+    detail: vscode.workspace.asRelativePath(file),
+    uri: file,
+  };
+}
