@@ -127,6 +127,9 @@ async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
     assert "It does not fit the device: it needs 580.0 KiB, 80.0 KiB more than there is." in await read_page(
         reader, page
     )
+    (first, *_) = await reader.ask("codeLens", uri)
+    lens = await reader.editor.request("codeLens/resolve", first)
+    assert lens["command"]["title"].startswith("HBM: peak 580.0 KiB of 500.0 KiB (does not fit), reserved 580.0 KiB")
     report = await reader.run("report", {"uri": uri, "format": "text"})
     assert "500.0 KiB (the setting xla-lens.device.memory)" in report
     await reader.set(device={"memory": ""})

@@ -122,7 +122,7 @@ def _rows(table: Table, start: int, end: int) -> Column:
 _SMALLEST: Final = 1024
 """Smaller sizes are easy to read as XLA prints them."""
 
-_WIDEST: Final = 160
+_WIDEST: Final = 120
 """In longer rows, a hint at the end would be out of sight, so it follows the name."""
 
 _SMALLEST_CHANGE: Final = 1000

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
@@ -67,12 +68,14 @@ Click: TypeAlias = Page | Place | Value | None
 
 @dataclass(frozen=True, slots=True)
 class SpacePeak:
-    """The peak and the reserved bytes of a memory space."""
+    """The peak and the reserved bytes of a memory space, and the capacity of the device; None if it is unknown."""
 
     space: SpaceId
     peak_bytes: int
     peak_step: int | None
     reserved_bytes: int
+    capacity_bytes: int | None = None
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,14 @@ def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
 
 def _summary(analysis: Analysis) -> SummaryLens:
     spaces = (
-        SpacePeak(space.id, space.peak_live_bytes, space.peak_step, space.reserved_bytes)
+        SpacePeak(
+            space.id,
+            space.peak_live_bytes,
+            space.peak_step,
+            space.reserved_bytes,
+            capacity.size_bytes if (capacity := capacity_of(space, analysis.capacity)) else None,
+            bool(capacity and over_bytes(space, capacity)),
+        )
         for space in analysis.memory.spaces
     )
     findings = sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings)

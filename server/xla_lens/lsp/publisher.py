@@ -19,6 +19,7 @@ _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
     "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
     "code_lenses": lsp.TEXT_DOCUMENT_CODE_LENS,
     "ignored_codes": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+    "device_memory": lsp.TEXT_DOCUMENT_CODE_LENS,
     "max_peak": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
     "max_reserved": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
     "checks_workspace": lsp.WORKSPACE_DIAGNOSTIC,

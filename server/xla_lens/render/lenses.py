@@ -18,7 +18,7 @@ from xla_lens.features.lenses import (
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.warrants import COMPLETE, Bound, Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, percent
+from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 _MOST_SPACES: Final = 3
@@ -70,7 +70,9 @@ def _summary(facts: SummaryLens, warrants: Warrants) -> str:
 
 def _space(space: SpacePeak, warrants: Warrants) -> str:
     live, reserved = warrants.of(Quantity.LIVE).bound, warrants.of(Quantity.RESERVED).bound
-    peak = f"peak {bounded_size(space.peak_bytes, live)}, " if space.peak_step is not None else ""
+    capacity = f" of {human(space.capacity_bytes)}" if space.capacity_bytes is not None else ""
+    over = " (does not fit)" if space.is_over else ""
+    peak = f"peak {bounded_size(space.peak_bytes, live)}{capacity}{over}, " if space.peak_step is not None else ""
     return f"{space_name(space.space)}: {peak}reserved {bounded_size(space.reserved_bytes, reserved)}"
 
 

@@ -42,7 +42,8 @@ def code_lens_resolve(snapshot: Snapshot, lens: lsp.CodeLens) -> lsp.CodeLens:
     if kind == COMPARED and isinstance(number, int):
         lens.command = _compared_command(snapshot, number)
     elif isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
-        facts = lens_facts(snapshot.analysis, Lens(0, LensKind(kind), number))
+        analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
+        facts = lens_facts(analysis, Lens(0, LensKind(kind), number))
         lens.command = _command(snapshot, lens_title(facts, snapshot.analysis.warrants), facts.click) if facts else None
     # Editors request a lens without a command again and again.
     lens.command = lens.command or lsp.Command("", "")
