@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from samples import DUMPS, dump_paths, never
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, place_in
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Texts, place_in
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
 
@@ -173,3 +173,34 @@ def test_numbers_of_any_size_have_a_place_in_a_column(dtype: type[np.signedinteg
     column = np.array([-3, 5, 5, 9], dtype)
     assert [place_in(column, number) for number in (-1 << 80, -3, 5, 1 << 40, 1 << 80)] == [0, 0, 1, 4, 4]
     assert [place_in(column, number, "right") for number in (-1 << 80, -3, 5, 1 << 40)] == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("step", "dtype"), [(7, np.int32), ((1 << 30) - 1, np.int32), (1 << 30, np.int64), ((1 << 50) + 1, np.int64)]
+)
+def test_columns_of_steps_are_as_wide_as_their_numbers(step: int, dtype: type[np.signedinteger]) -> None:
+    schedule = _columns(b"HloLiveRange (max 9):\n  InstructionSequence:\n    0:first\n    %d:second\n" % step).schedule
+    assert schedule.step.tolist() == [0, step]
+    assert schedule.step.dtype == dtype
+
+
+def test_sizes_always_have_64_bits() -> None:
+    value = b" value: <7 a @0> (size=64,offset=0): f32[16]{0}\n"
+    text = b"BufferAssignment:\nallocation 3: size 64, preallocated-temp:\n" + value
+    columns = _columns(text)
+    assert (columns.slices.id.tolist(), columns.slices.size_bytes.tolist()) == ([7], [64])
+    sizes = (columns.allocations.size_bytes, columns.slices.size_bytes, columns.slices.offset)
+    assert {column.dtype for column in sizes} == {np.dtype(np.int64)}
+    assert columns.slices.id.dtype == np.int32
+
+
+def test_texts_are_those_of_a_tuple() -> None:
+    texts = Texts.of([b"ab", b"", b"c"])
+    assert [texts[np.int32(number)] for number in range(len(texts))] == [*texts] == [b"ab", b"", b"c"]
+    for number in (NONE, 3):
+        with pytest.raises(IndexError):
+            texts[number]
+    assert texts.starts_with(Texts.of([b"ab", b""]))
+    assert not texts.starts_with(Texts.of([b"a", b"b"]))
+    assert not Texts.of([b"ab"]).starts_with(texts)
+    assert [*Texts.of([])] == []

@@ -89,12 +89,14 @@ class Document:
 
 def document_of_file(data: bytes) -> Document:
     """Return the document of a file's bytes. Invalid UTF-8 becomes replacement characters, as in an editor."""
-    return Document(data if _is_utf8(data) else data.decode("utf-8", "replace").encode())
+    if not data.isascii():
+        return Document(data if _is_utf8(data) else data.decode("utf-8", "replace").encode())
+    document = Document(data)
+    document.__dict__["wide_rows"] = np.zeros(0, np.int64)
+    return document
 
 
 def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, len(data), _CHUNK):

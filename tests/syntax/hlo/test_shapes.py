@@ -2,7 +2,7 @@
 
 import pytest
 
-from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import TupleShape, is_tuple, parse_shape, subshape_spans
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
 def test_byte_sizes_match_shape_util(shape: str, byte_size: int | None) -> None:
     parsed = parse_shape(shape.encode())
     assert (parsed.byte_size if parsed else None) == byte_size
+    assert is_tuple(shape.encode()) == isinstance(parsed, TupleShape)
 
 
 def test_layouts_give_tiles_memory_space_and_split() -> None:
@@ -63,3 +64,8 @@ def test_subshape_spans_cover_nested_tuples_and_buffers() -> None:
     }
     assert subshape_spans(b"f32[2]{0} add(%a)") == {b"{}": (0, 9)}
     assert subshape_spans(b"") == {}
+
+
+@pytest.mark.parametrize("text", [b"", b"(", b"(f32[2]", b"(f32[2])b", b"f32[2])", b"f32[]"])
+def test_what_is_no_tuple(text: bytes) -> None:
+    assert not is_tuple(text)

@@ -17,7 +17,7 @@ import numpy as np
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, is_tuple, parse_shape
 
 
 class Cause(StrEnum):
@@ -148,6 +148,8 @@ def _bytes(elements: int, bits: int) -> int:
 @lru_cache(maxsize=1 << 16)
 def padding_of_text(shape: bytes | None, assigned_bytes: int) -> Padding:
     """Return `explain_padding` of the text of a shape. Cached, because a dump has few different shapes and sizes."""
+    if shape is not None and is_tuple(shape):
+        return Padding(assigned_bytes, None, None, (), Unexplained.TUPLE)
     return explain_padding(parse_shape(shape) if shape is not None else None, assigned_bytes)
 
 

@@ -92,6 +92,11 @@ def byte_sizes(texts: Iterable[bytes]) -> Column:
     return np.array(sizes, np.int64)
 
 
+def is_tuple(text: bytes) -> bool:
+    """Whether a text is the shape of a tuple. Does not read the elements, of which there can be thousands."""
+    return text.startswith(b"(") and text.endswith(b")") and _leading_byte_size(text) != NONE
+
+
 _MAX_BYTES: Final = 1 << 60
 NESTING: Final = np.zeros(256, np.int8)
 """For each byte by how much it changes the depth of brackets behind it."""
