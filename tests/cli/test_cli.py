@@ -154,6 +154,7 @@ def test_report_as_json_has_the_numbers_of_the_dump(capsys: pytest.CaptureFixtur
         "allocations",
         "reserved_bytes",
         "printed",
+        "device",
         "memory_spaces",
         "donation",
         "advice",

@@ -39,7 +39,6 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         assert hover.startswith("fusion.2 · 4.00 MiB · 33.3 % of the HBM peak · tpu_programs.py:81")
         links = window.texts(".monaco-editor .monaco-hover .hover-contents a")
         assert links == ["tpu_programs.py:81", "run_progs.py:54", "step 8", "step 9", "allocation 0"]
-        window.page.screenshot(path=tmp_path / "hover.png")
         window.page.locator(".monaco-editor .monaco-hover a", has_text="allocation 0").click()
         wait_for(window.active_tab, lambda name: "history-of-allocation-0" in name, SECONDS)
         window.open(file)
@@ -47,9 +46,8 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         assert window.hover().startswith("T(8,128): the array is stored in tiles of 8 × 128 elements")
         window.command("XLA Lens: Focus on XLA Memory View")
         window.expand("XLA Memory", "jit_roundtrip")
-        (row,) = window.has_rows("XLA Memory", "HBM")
-        assert row.startswith("HBM12.00 MiB of 10.00 MiB, over by 2.05 MiB")
-        window.page.screenshot(path=tmp_path / "limit.png")
+        (row,) = window.has_rows("XLA Memory", "12.00 MiB HBM")
+        assert "of 10.00 MiB, over by 2.05 MiB" in row
         item.click()
         wait_for(window.active_tab, lambda name: "advice" in name, SECONDS)
         # A setting counts more than the message, at once.
