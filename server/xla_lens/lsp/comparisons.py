@@ -11,11 +11,13 @@ from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.lenses import compared_lenses
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.features.diff.values import OtherValue, ValuePairs, other_value
+from xla_lens.files import SetFiles, read_flags
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.diff.comparison import Comparison
+from xla_lens.model.diff.flags import parse_flags
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.records import dataclass
@@ -138,7 +140,8 @@ async def _side(state: DumpSetState) -> DiffSide | None:
     files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
     if module:
         files[module.file.kind] = Path(module.file.label).as_posix()
-    return DiffSide(analysis, module, files)
+    flags = await in_thread(read_flags, SetFiles(state.key, {}))
+    return DiffSide(analysis, module, files, parse_flags(flags) if flags is not None else None)
 
 
 def _compared(old: DiffSide, new: DiffSide) -> tuple[Diff, ValuePairs]:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from xla_lens.lsp.errors import ErrorCode, ResponseError
-from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.raw_json import EncodedJson, Json, RawJson
 from xla_lens.lsp.transport import Malformed
 
 if TYPE_CHECKING:
@@ -106,7 +106,10 @@ class LanguageServerProtocol:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         if self.writer is not None:
-            body = json.dumps({"jsonrpc": _VERSION, **message}).encode()
+            self._write(json.dumps({"jsonrpc": _VERSION, **message}).encode())
+
+    def _write(self, body: bytes) -> None:
+        if self.writer is not None:
             self.writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def _send_error(self, request_id: Any, code: int, message: str, data: Any = None) -> None:
@@ -231,7 +234,11 @@ class LanguageServerProtocol:
 
     def _respond(self, request_id: int | str, result: Any) -> None:
         try:
-            self._send({"id": request_id, "result": _to_json(result)})
+            if isinstance(result, EncodedJson):
+                head = json.dumps({"jsonrpc": _VERSION, "id": request_id})[:-1].encode()
+                self._write(head + b', "result": ' + result.text + b"}")
+            else:
+                self._send({"id": request_id, "result": _to_json(result)})
         except Exception as error:
             logger.exception("cannot send a result")
             self._respond_error(request_id, error)

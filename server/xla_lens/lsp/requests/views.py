@@ -20,7 +20,7 @@ from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
-from xla_lens.lsp.raw_json import RawJson
+from xla_lens.lsp.raw_json import EncodedJson, RawJson, encoded
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
@@ -59,15 +59,15 @@ _EDITED_BYTES: Final = 50 << 20
 """The size above which VS Code gives extensions no text of a file."""
 
 
-async def memory_map(arguments: Arguments) -> RawJson:
+async def memory_map(arguments: Arguments) -> EncodedJson:
     """Return the memory map of a set."""
     dump_set, analysis = await arguments.analysed()
     module = await dump_set.module_for(dump_set.path)
     known = analysis.on_device(arguments.state.settings.device_memory)
-    return await in_thread(lambda: RawJson(memory_map_data(memory_map_facts(known, module))))
+    return await in_thread(lambda: encoded(memory_map_data(memory_map_facts(known, module))))
 
 
-async def compared_maps(arguments: Arguments) -> RawJson:
+async def compared_maps(arguments: Arguments) -> EncodedJson:
     """Return the memory maps of both dumps of the page of a comparison, on one axis of steps."""
     uri = arguments.need("uri", str)
     compared = await arguments.state.compared(uri)
@@ -77,7 +77,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
     for state, _ in compared.sources:
         opened = state.open.get(state.path)
         uris.append(opened.uri if opened else uri_of(state.path))
-    return await in_thread(lambda: RawJson(compared_maps_data(compared.diff, compared.pairs, *uris)))
+    return await in_thread(lambda: encoded(compared_maps_data(compared.diff, compared.pairs, *uris)))
 
 
 # ---------------------------------------------------------------- an overview
