@@ -33,13 +33,13 @@ interface Content {
 const REST_MILLISECONDS = 250;
 
 export function createDetails(host: Host, actions: Actions, scene: () => Scene): Details {
-  const content = make("div", { class: "content", "aria-live": "off" });
+  const content = make("div", { class: "content", role: "region", "aria-label": "Details", tabindex: 0 });
   const buttons = make("div", { class: "actions" });
-  const about = { role: "region", "aria-label": "Details", tabindex: 0, "data-pane": "details" };
-  const element = make("section", { class: "details", ...about }, content, buttons);
+  const element = make("div", { class: "details" }, content, buttons);
   const descriptions = new Map<string, string>();
   let pointed: { target: Target; note: string } | null = null;
   let drawn: unknown[] = [];
+  let about = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   content.addEventListener("click", (event) => {
@@ -62,6 +62,9 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     if (!target) shownFor.push(search, space, step, emphasis, state.picked);
     if (shownFor.length === drawn.length && shownFor.every((part, index) => part === drawn[index])) return;
     drawn = shownFor;
+    // Starts at the top for each target, and stays where it is while the same one is described.
+    if (about !== JSON.stringify(target)) content.scrollTop = 0;
+    about = JSON.stringify(target);
     clearTimeout(timer);
     const { title, facts, buttons: shown } = contentOf(now, target);
     const markdown = target && descriptions.get(JSON.stringify(target));
@@ -85,7 +88,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
         return one;
       }),
     );
-    if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? element).focus();
+    if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? content).focus();
   }
 
   function contentOf(now: Scene, target: Target | null): Content {

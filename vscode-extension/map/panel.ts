@@ -172,6 +172,11 @@ function drawSources(list: HTMLElement, { model, live, liveBytes, coloring }: Sc
   list.replaceChildren(...rows);
 }
 
+/** Whether an element scrolls by itself, and not with the plots as in narrow windows. */
+function isScroller(element: Element): boolean {
+  return getComputedStyle(element).overflowY === "auto";
+}
+
 /** Marks the row of the selected value, and scrolls to it if that is asked for. */
 function mark(list: HTMLElement, value: number, isRevealing: boolean): void {
   const before = list.querySelector("[aria-current]");
@@ -180,5 +185,5 @@ function mark(list: HTMLElement, value: number, isRevealing: boolean): void {
     before?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");
   }
-  if (isRevealing) now?.scrollIntoView({ block: "nearest" });
+  if (isRevealing && isScroller(list.closest(".lists")!)) now?.scrollIntoView({ block: "nearest" });
 }

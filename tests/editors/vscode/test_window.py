@@ -187,6 +187,41 @@ def test_details_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, 
         assert text.endswith("Nothing is live here.")
 
 
+def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, file_of(workspace, "split", "-live-range"), color_scheme="dark") as window:
+        window.wait_for_text("MiB live")
+        window.go_to(51, 7)
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window.page)
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        # The selection does not scroll the lists away from their first section.
+        assert map.eval("document.querySelector('.lists').scrollTop") == 0
+        # Clicks and keys that select leave a maximized map as it is.
+        map.click("copy.2")
+        window.command("View: Toggle Maximize Editor Group")
+        text = window.page.locator(".editor-instance .view-lines").first
+        wait_for(text.is_visible, lambda shown: not shown, SECONDS)
+        map.click("ynn_fusion.6")
+        map.find('[data-list="live"] button').first.click()
+        map.find('[data-list="legend"] button').first.click()
+        assert not text.is_visible()
+        window.command("View: Toggle Maximize Editor Group")
+        wait_for(text.is_visible, seconds=SECONDS)
+        # The source line of another machine: its file can be located.
+        source = map.find('[data-list="sources"] [data-source*="/"]').first
+        source.click()
+        name = (source.get_attribute("data-source") or "").rpartition("/")[2].partition(":")[0]
+        map.find('[data-action="source"]').click()
+        wait_for(window.notices, lambda found: any(f"{name} is not in this workspace" in one for one in found), SECONDS)
+        # The instruction of a value, and a link of its hover. Neither replaces the map.
+        map.click("ynn_fusion.6")
+        map.find('[data-action="hlo"]').click()
+        wait_for(window.active_tab, lambda tab: tab.endswith("after_optimizations.txt"), SECONDS)
+        map.find(".details a[data-href*=showAllocationHistory]").first.click()
+        wait_for(window.active_tab, lambda tab: tab.startswith("history-of-allocation"), SECONDS)
+        assert map.eval("map.label(map.selected)") == "ynn_fusion.6"
+
+
 def test_map_follows_the_cursor_in_a_page(open_window: OpenWindow, workspace: Path) -> None:
     """The keys of dumps work in pages too."""
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
@@ -194,7 +229,8 @@ def test_map_follows_the_cursor_in_a_page(open_window: OpenWindow, workspace: Pa
         window.go_to(20, 9)
         window.page.keyboard.press("Alt+l")
         wait_for(window.active_tab, lambda name: name == "live-set-at-17.txt", SECONDS)
-        row = next(number for number, line in enumerate(window.lines(), 1) if "copy.2" in line)
+        wait_for(lambda: any("copy.2 " in line for line in window.lines()), seconds=SECONDS)
+        row = next(number for number, line in enumerate(window.lines(), 1) if "copy.2 " in line)
         column = window.lines()[row - 1].index("copy.2") + 1
         window.go_to(row, column)
         window.page.keyboard.press("Alt+m")
