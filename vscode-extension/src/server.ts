@@ -13,7 +13,7 @@ import {
 } from "vscode-languageclient/node";
 
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
-import { Activity } from "./activity";
+import { Activity, type Problem } from "./activity";
 import { PAGE_SCHEME } from "./documents";
 import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
@@ -63,7 +63,8 @@ export class Server implements vscode.Disposable {
 
   /** Starts the server unless it runs. After a failure, does not try again until `restart`. */
   start(): Promise<LanguageClient | undefined> {
-    this.starting ??= this.launch();
+    // Launches later: whoever is told of the start may call this method again.
+    this.starting ??= Promise.resolve().then(() => this.launch());
     return this.starting;
   }
 
@@ -94,6 +95,7 @@ export class Server implements vscode.Disposable {
 
   private async launch(): Promise<LanguageClient | undefined> {
     this.activity.begin(STARTING, "starting…");
+    this.activity.problem = undefined;
     try {
       return await this.connect();
     } finally {
@@ -104,7 +106,7 @@ export class Server implements vscode.Disposable {
   private async connect(): Promise<LanguageClient | undefined> {
     const python = await findPython(this.folder, this.log);
     if ("problem" in python) {
-      this.showProblem(python.problem);
+      this.showProblem({ kind: "noPython", text: python.problem });
       return undefined;
     }
     const args = ["-I", "-S", join(this.folder, "start.py"), "server"];
@@ -115,13 +117,18 @@ export class Server implements vscode.Disposable {
     client.onDidChangeState(({ newState }) => {
       // A server that was restarted knows of no comparison.
       setComparing(false);
+      if (newState === State.Stopped) this.activity.clear();
+      // A client that is disposed of stops as well.
+      const hasEnded = newState === State.Stopped || newState === State.StartFailed;
+      const stopped: Problem = { kind: "stopped", text: "The XLA Lens server has stopped." };
+      this.activity.problem = hasEnded && this.starting ? stopped : undefined;
       if (newState === State.Running) this.started.fire();
-      else if (newState === State.Stopped) this.activity.clear();
     });
     try {
       await client.start();
     } catch (error) {
-      this.showProblem(`The XLA Lens server does not start: ${error instanceof Error ? error.message : error}`);
+      const text = `The XLA Lens server does not start: ${error instanceof Error ? error.message : error}`;
+      this.showProblem({ kind: "stopped", text });
       return undefined;
     }
     return client;
@@ -190,12 +197,13 @@ export class Server implements vscode.Disposable {
   }
 
   /** Logs a problem, and shows the first one as a notification. */
-  private showProblem(problem: string): void {
-    this.log.error(problem);
+  private showProblem(problem: Problem): void {
+    this.activity.problem = problem;
+    this.log.error(problem.text);
     if (this.hasShownProblem) return;
     this.hasShownProblem = true;
     const [openSetting, showLog] = ["Open Setting", "Show Log"];
-    void vscode.window.showErrorMessage(problem, openSetting, showLog).then((choice) => {
+    void vscode.window.showErrorMessage(problem.text, openSetting, showLog).then((choice) => {
       if (choice === openSetting) {
         void vscode.commands.executeCommand("workbench.action.openSettings", `${SECTION}.server.python`);
       }

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { capitalized, grouped, human, percent } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
 import { bounded, isOver, ofCapacity, peakText, reservedText, worstSpace } from "../shared/spaces";
+import type { Problem } from "./activity";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -63,10 +64,11 @@ export class StatusBar implements vscode.Disposable {
     this.item.show();
   }
 
-  /** Shows what the server is doing. Returns false if it is idle. */
+  /** Shows what the server is doing, or why it does not run. Returns false if it is idle. */
   private showActivity(): boolean {
-    const task = this.server.activity.current;
-    if (!task) return false;
+    const { current: task, problem } = this.server.activity;
+    if (problem) this.showProblem(problem);
+    if (!task || problem) return problem !== undefined;
     this.item.text = `$(loading~spin) XLA Lens: ${task.text}`;
     this.item.tooltip = task.title;
     this.item.accessibilityInformation = { label: `XLA Lens: ${task.text}` };
@@ -74,6 +76,15 @@ export class StatusBar implements vscode.Disposable {
     this.item.command = undefined;
     this.item.show();
     return true;
+  }
+
+  private showProblem({ kind, text }: Problem): void {
+    this.item.text = `$(error) XLA Lens: ${kind === "noPython" ? "no Python" : "stopped"}`;
+    this.item.tooltip = text;
+    this.item.accessibilityInformation = { label: text };
+    this.item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");
+    this.item.command = `${SECTION}.showLog`;
+    this.item.show();
   }
 }
 

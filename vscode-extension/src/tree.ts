@@ -9,6 +9,7 @@ import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { isOver, limitText, peakText, reservedText, worstSpace } from "../shared/spaces";
+import type { Task } from "./activity";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -22,6 +23,9 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[] = [];
   private roots: Promise<Node[]> | undefined;
+  private modules: readonly ModuleSummary[] = [];
+  private isTruncated = false;
+  private isReading = true;
   private hasExpanded = false;
   private poll: NodeJS.Timeout | undefined;
 
@@ -36,6 +40,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
       this.view,
       this.changed,
       sets.onDidChange(() => this.refresh()),
+      server.onDidChangeActivity(() => this.showState()),
     );
   }
 
@@ -60,7 +65,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   getChildren(node?: Node): Promise<Node[]> {
     if (node) return node.children();
-    this.roots ??= this.modules();
+    this.roots ??= this.moduleNodes();
     return this.roots;
   }
 
@@ -69,17 +74,39 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
-  private async modules(): Promise<Node[]> {
+  private async moduleNodes(): Promise<Node[]> {
+    this.showState();
     const answer = await this.server.execute("xla-lens.modules", {}).catch(() => undefined);
-    if (!answer) return [];
-    const { isReading, isTruncated, modules } = answer;
     clearTimeout(this.poll);
-    if (isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
-    this.view.message = isTruncated ? `Shows the first ${counted(modules.length, "dump set")} of the workspace.` : "";
-    const folders = foldersOfTwins(modules);
-    const nodes = modules.map((module) => this.module(module, folders.get(module) ?? ""));
-    if (!isReading) this.expandOnly(nodes);
+    if (answer) {
+      const { isReading, isTruncated, modules } = answer;
+      if (isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
+      // A module that is being read again keeps its row.
+      const isListed = new Set(modules.map(({ uri }) => uri));
+      const kept = isReading ? this.modules.filter(({ uri }) => !isListed.has(uri)) : [];
+      this.modules = [...modules, ...kept];
+      [this.isReading, this.isTruncated] = [isReading, isTruncated];
+    }
+    this.showState();
+    const folders = foldersOfTwins(this.modules);
+    const nodes = this.modules.map((module) => this.module(module, folders.get(module) ?? ""));
+    if (!this.isReading) this.expandOnly(nodes);
     return nodes;
+  }
+
+  /**
+   * Says what the tree cannot show: that the server reads or does not run. Where there are no rows, the editor shows the
+   * welcome text for the state instead, unless there is a message.
+   */
+  private showState(): void {
+    const { current, problem } = this.server.activity;
+    const state = problem?.kind ?? (this.isReading ? "reading" : "read");
+    void vscode.commands.executeCommand("setContext", `${SECTION}.tree`, state);
+    if (problem) this.view.message = this.modules.length ? `${problem.text} The rows may be out of date.` : "";
+    else if (this.isReading) this.view.message = current ? taskText(current) : "Reading dump sets…";
+    else if (this.isTruncated) {
+      this.view.message = `Shows the first ${counted(this.modules.length, "dump set")} of the workspace.`;
+    } else this.view.message = "";
   }
 
   /** Expands the only module of a workspace, once: the user may collapse it again. */
@@ -134,6 +161,11 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     }
     return undefined;
   }
+}
+
+function taskText({ title, message, text }: Task): string {
+  const progress = message && message !== text ? `${message} (${text})` : text;
+  return title ? `${title}: ${progress}` : `XLA Lens: ${progress}`;
 }
 
 function moduleIcon(sign: string, worst: SpaceSummary | undefined): [icon: string, color?: string] {

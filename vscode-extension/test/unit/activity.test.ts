@@ -18,7 +18,7 @@ test("activity: a start is followed by percentages", () => {
   activity.end("start");
   activity.progress("a", { title: "Reading a", percentage: 0 });
   activity.progress("a", { percentage: 41.9 });
-  assert.deepEqual(activity.current, { title: "Reading a", text: "41%" });
+  assert.deepEqual(activity.current, { title: "Reading a", message: "", text: "41%" });
   activity.end("a");
   assert.deepEqual(shown, ["starting…", undefined, "0%", "41%", undefined]);
 });
@@ -31,6 +31,7 @@ test("activity: the task that began last is shown", () => {
   activity.end("a");
   activity.end("unknown");
   assert.deepEqual(shown, ["5%", "10%", "10%", "7%"]);
+  assert.deepEqual(activity.current, { title: "Reading dump sets", message: "2 of 9", text: "7%" });
 });
 
 test("activity: progress without a percentage shows its message", () => {
