@@ -5,6 +5,7 @@ from typing import Any
 
 from editors.driving import Dump, wait_for
 from editors.emacs import Emacs
+from samples import DUMPS
 
 
 def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
@@ -246,3 +247,21 @@ def test_actions_are_offered(emacs: Emacs, split: Dump) -> None:
     wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
     titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
     assert "Explain peak-understated" in titles
+
+
+def test_two_dumps_are_compared(emacs: Emacs) -> None:
+    old, new = (
+        next(DUMPS.glob(f"{release}/donation/*jit_f.*-buffer-assignment.txt"))
+        for release in ("cpu-jaxlib0.4.20", "cpu-jaxlib0.6.2")
+    )
+    emacs.open(new)
+    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
+    assert "Select this dump for comparison" in titles
+    arguments = f'(:old "{old.as_uri()}" :new "{new.as_uri()}")'
+    command = f'(:command "xla-lens.compare" :arguments [{arguments}])'
+    text = emacs.lisp(
+        f"(plist-get (jsonrpc-request (eglot-current-server) :workspace/executeCommand '{command}) :text)"
+    )
+    assert text.startswith("jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)\n")
+    shown = _hover(emacs, "    broadcast_add_fusion.1{}:5-12", "add")
+    assert "- compared: lived 3 steps less (fusion.2 in the old dump)" in shown

@@ -1,9 +1,12 @@
 """Requests for which Neovim has a key, a function, or neither."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from editors.driving import Dump, wait_for
 from editors.neovim import Neovim
+from samples import DUMPS
 
 
 def _open(neovim: Neovim, dump: Dump) -> None:
@@ -117,6 +120,21 @@ def test_pages_are_shown(neovim: Neovim, split: Dump) -> None:
     neovim.keys("<C-]>")
     definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
     wait_for(neovim.here, lambda here: here == definition)
+
+
+def test_two_dumps_are_compared(neovim: Neovim, split: Dump) -> None:
+    """The user command of the set-up compares with a dump anywhere on disk."""
+    old = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))
+    _open(neovim, split)
+    neovim.lua(f"vim.cmd.XlaLensCompare({json.dumps(str(old))}) return true")
+    wait_for(neovim.lines, lambda lines: lines[0].startswith("jit_train_step: host memory peak 25.1 KiB → 4.21 MiB"))
+    (line,) = (line for line in neovim.lines() if line.startswith("  peaks "))
+    neovim.go_to(line, "step")
+    neovim.lua("vim.lsp.buf.definition() return true")
+    # The peaks of both dumps.
+    files = "return vim.tbl_map(function(one) return vim.fn.bufname(one.bufnr) end, vim.fn.getqflist())"
+    found = wait_for(lambda: neovim.lua(files), lambda found: len(found) == 2)
+    assert {Path(name).name for name in found} == {old.name, split.file("live-range").name}
 
 
 def test_selection_grows(neovim: Neovim, split: Dump) -> None:

@@ -23,7 +23,7 @@ def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Pat
     with open_window(workspace, values) as window:
         window.wait_for_text("BufferAssignment:")
         window.command("XLA Lens: Focus on XLA Memory View")
-        rows = window.has_rows("XLA Memory", "jit_roundtrip", "jit_roundtrip")
+        rows = window.has_rows("XLA Memory", "12.00 MiB jit_roundtrip", "8.00 MiB jit_roundtrip")
         for folder, label in (("old/", "Select for Compare"), ("new/", "Compare with Selected")):
             row = next(row for row in rows if folder in row)
             window.row("XLA Memory", folder).click(button="right")
