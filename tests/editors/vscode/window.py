@@ -224,7 +224,12 @@ class Window:
 
     def menu(self, label: str) -> None:
         """Choose an entry of the open context menu."""
-        self.page.locator(".context-view .action-label", has_text=label).first.click()
+        entry = self.page.locator(".context-view .action-label", has_text=label).first
+        entry.wait_for()
+        # VS Code ignores a click directly after the one that opened the menu.
+        self.page.wait_for_timeout(500)
+        entry.click()
+        entry.wait_for(state="detached")
 
     def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
         """Choose the first entry for a text in the list that a key opens, once it has the label."""

@@ -123,6 +123,8 @@ async def answer(state: State, method: str, params: Any) -> Any:
         result = None
     elif handler.is_inline:
         result = function(snapshot, params)
+        # A handler waits if only the disk has the answer.
+        result = await result if isinstance(result, Coroutine) else result
     else:
         result = await in_thread(function, snapshot, params)
     # The result of a resolve request must not be null: an item that can no longer be resolved stays as it is.

@@ -246,7 +246,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
     path = arguments.need("path", str)
     place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
     state = arguments.state
-    found = await state.sources.find(path, state.settings.path_mapping, state.folders)
+    found = await state.find_source(path)
     if found is None:
         name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
         advice = "map its folder with the setting xla-lens.sources.pathMapping"

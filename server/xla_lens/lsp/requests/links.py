@@ -73,6 +73,6 @@ async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.Doc
     data = link.data if isinstance(link.data, Mapping) else {}
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
-        found = await state.sources.find(path, state.settings.path_mapping, state.folders)
+        found = await state.find_source(path)
         link.target = source_uri(found, line if isinstance(line, int) else None) if found else None
     return link

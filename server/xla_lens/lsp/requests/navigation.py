@@ -13,6 +13,7 @@ from xla_lens.features.references import references as find_references
 from xla_lens.features.references import references_without_declaration
 from xla_lens.lsp.raw_json import RawJson
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.sources import source_uri
 from xla_lens.model.hlo.mentions import HloMention
 from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
@@ -50,11 +51,17 @@ def hlo_definition(snapshot: HloSnapshot, params: lsp.DefinitionParams) -> _Loca
     return None
 
 
-def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """The target of the link at a position of a page, and in a comparison its counterpart in the other dump."""
+async def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
+    """Where the link at a position of a page leads: to a line of the program, or to a place in the dump and, in a
+    comparison, its counterpart in the other dump.
+    """
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
-    if not isinstance(link, PageLink):
+    if link is None:
         return None
+    if not isinstance(link, PageLink):
+        source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
+        start = lsp.Position(line, 0)
+        return [lsp.Location(source_uri(source, None), lsp.Range(start, start))] if source else None
     others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
     return [snapshot.convert.location(one.target) for one in (link, *others)]
 
