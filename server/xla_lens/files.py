@@ -322,8 +322,10 @@ def load_module(
     opened: Mapping[Path, Document],
     known: LoadedModule | None,
     is_cancelled: Callable[[], bool],
+    report_progress: Callable[[float], None] = lambda _: None,
 ) -> LoadedModule | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
+    `report_progress` is called with the fraction that is done.
 
     Raises `Cancelled`, and `DamagedFile` if the module cannot be decompressed.
     """
@@ -341,7 +343,7 @@ def load_module(
     from xla_lens.model.hlo.module import HloModule
     from xla_lens.syntax.hlo.module import read_module
 
-    module = HloModule(file, read_module(document, is_cancelled))
+    module = HloModule(file, read_module(document, is_cancelled, report_progress))
     module.prepare()
     return LoadedModule(module, stamp)
 

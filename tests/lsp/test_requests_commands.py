@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
+from xla_lens.lsp import module_state
 from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
@@ -308,6 +310,33 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
         {"kind": "report", "percentage": 42},
     ]
     loads.resume()
+    await reader.editor.until(lambda: values()[-1]["kind"] == "end")
+
+
+async def test_loading_an_hlo_module_shows_its_percentage(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, read, fractions = threading.Event(), vars(module_state)["load_module_of"], list[float]()
+
+    def held(*arguments: Any) -> Any:
+        *_, report_progress = arguments
+        loaded = read(*arguments[:-1], fractions.append)
+        report_progress(0.42)
+        assert may_end.wait(30)
+        return loaded
+
+    def values() -> list[Any]:
+        return [message["params"]["value"] for message in reader.editor.received("$/progress")]
+
+    monkeypatch.setattr(module_state, "load_module_of", held)
+    await reader.start(FULL, tmp_path)
+    path = copied(SPLIT, tmp_path)
+    reader.open(path)
+    await reader.editor.until(lambda: {"kind": "report", "percentage": 42} in values())
+    assert fractions == sorted(fractions)
+    assert fractions[0] == 0
+    assert [one["title"] for one in values() if one["kind"] == "begin"][-1].startswith("Reading the HLO module ")
+    may_end.set()
     await reader.editor.until(lambda: values()[-1]["kind"] == "end")
 
 

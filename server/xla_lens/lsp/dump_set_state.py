@@ -58,6 +58,8 @@ class Events:
     """Files of a set are no longer on disk."""
     loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
     """A context manager that is entered around each load."""
+    module_loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """A context manager that is entered around each load of an HLO module."""
 
 
 @dataclass(slots=True, eq=False)
@@ -201,6 +203,11 @@ class DumpSetState:
         return int(100 * self._load.done) if self._load else 0
 
     @property
+    def module_percentage(self) -> int:
+        """The percentage of the load of the HLO module that is done."""
+        return int(100 * self._module.done)
+
+    @property
     def is_loading(self) -> bool:
         """Whether the set or its HLO module is being loaded."""
         return self._is_loading_files or self._module.is_loading
@@ -288,7 +295,7 @@ class DumpSetState:
         for path in self.open.keys() - texts.keys():
             self._match_opened(path)
         self._events.loaded(self)
-        self._module.reload(self.path, texts, partial(self._module_loaded, load))
+        self._module.reload(self.path, texts, self._events.module_loading(self), partial(self._module_loaded, load))
 
     def _module_loaded(self, load: _Load) -> None:
         if self.module:

@@ -55,7 +55,13 @@ def load_set_of(
 
 
 def load_module_of(
-    path: Path, texts: Mapping[Path, Document], known: LoadedModule | None, is_cancelled: Callable[[], bool]
+    path: Path,
+    texts: Mapping[Path, Document],
+    known: LoadedModule | None,
+    is_cancelled: Callable[[], bool],
+    report_progress: Callable[[float], None],
 ) -> LoadedModule | None:
-    """Load the HLO module of the set of a file. Return None if the set has none. Raises `Cancelled`."""
-    return load_module(set_files(path, texts), texts, known, is_cancelled)
+    """Load the HLO module of the set of a file. Return None if the set has none. `report_progress` is called with the
+    fraction that is done. Raises `Cancelled`.
+    """
+    return load_module(set_files(path, texts), texts, known, is_cancelled, report_progress)

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,8 @@ class ModuleState:
         self._is_wanted = asyncio.Event()
         self.seconds = 0.0
         """Duration of the last load."""
+        self.done = 0.0
+        """The fraction of the load in progress that is done. A worker thread sets it, the event loop reads it."""
 
     @property
     def module(self) -> HloModule | None:
@@ -53,10 +56,18 @@ class ModuleState:
         """Whether a load is in progress."""
         return self._task is not None and not self._task.done()
 
-    def reload(self, path: Path, texts: Mapping[Path, Document], on_loaded: Callable[[], None]) -> None:
-        """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress."""
+    def reload(
+        self,
+        path: Path,
+        texts: Mapping[Path, Document],
+        loading: AbstractAsyncContextManager[None],
+        on_loaded: Callable[[], None],
+    ) -> None:
+        """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress. `loading` is
+        entered around the load.
+        """
         self.close()
-        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, on_loaded))
+        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loading, on_loaded))
 
     def close(self) -> None:
         """Cancel the load in progress."""
@@ -74,14 +85,29 @@ class ModuleState:
             await asyncio.wait((self._task,))
         return self.module
 
-    async def _read(self, path: Path, texts: Mapping[Path, Document], on_loaded: Callable[[], None]) -> None:
+    async def _read(
+        self,
+        path: Path,
+        texts: Mapping[Path, Document],
+        loading: AbstractAsyncContextManager[None],
+        on_loaded: Callable[[], None],
+    ) -> None:
         self._load = load = object()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
         self._is_wanted.clear()
         started = time.monotonic()
         try:
-            loaded = await in_thread(load_module_of, path, texts, self._loaded, lambda: self._load is not load)
+            self.done = 0.0
+            async with loading:
+                loaded = await in_thread(
+                    load_module_of,
+                    path,
+                    texts,
+                    self._loaded,
+                    lambda: self._load is not load,
+                    partial(setattr, self, "done"),
+                )
         except Cancelled:
             return
         except Exception:

@@ -39,6 +39,7 @@ class Publisher:
         """The callbacks for dump sets."""
         return Events(
             loading=self._set_loading,
+            module_loading=self._module_loading,
             loaded=self._set_loaded,
             module_loaded=self._module_loaded,
             closed=self._set_closed,
@@ -51,6 +52,11 @@ class Publisher:
     def _set_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
         """Show progress while a set is loaded."""
         return self._client.progress(f"Reading {dump_set.key.name}", measure=lambda: (None, dump_set.percentage))
+
+    def _module_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
+        """Show progress while an HLO module is loaded."""
+        title = f"Reading the HLO module {dump_set.key.name}"
+        return self._client.progress(title, measure=lambda: (None, dump_set.module_percentage))
 
     def _set_loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load changes."""

@@ -108,21 +108,26 @@ _CHECK_INTERVAL: Final = 1 << 12
 """Lines between two checks for cancellation."""
 
 
-def read_module(document: Document, is_cancelled: Callable[[], bool]) -> ModuleColumns:
-    """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped.
+def read_module(
+    document: Document, is_cancelled: Callable[[], bool], report_progress: Callable[[float], None] = lambda _: None
+) -> ModuleColumns:
+    """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped. `report_progress`
+    is called with the fraction that is read.
 
     Made for a worker thread; raises `Cancelled` once `is_cancelled` returns True.
     """
-    return _Reader(document, is_cancelled).read()
+    return _Reader(document, is_cancelled, report_progress).read()
 
 
 class _Reader:
     """Reads the lines of a module in one pass."""
 
-    def __init__(self, document: Document, is_cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, document: Document, is_cancelled: Callable[[], bool], report_progress: Callable[[float], None]
+    ) -> None:
         self._data = document.data
         self._starts = _line_starts(document)
-        self._is_cancelled = is_cancelled
+        self._is_cancelled, self._report_progress = is_cancelled, report_progress
         self._tables = {
             b"FileNames": Rows(Strings),
             b"FunctionNames": Rows(Strings),
@@ -177,6 +182,7 @@ class _Reader:
         for first in range(0, len(self._starts), _CHECK_INTERVAL):
             if self._is_cancelled():
                 raise Cancelled
+            self._report_progress(first / len(self._starts))
             yield from pairwise(bounds[first : first + _CHECK_INTERVAL + 1].tolist())
 
     def _read_instruction(self, start: int, end: int) -> bool:
