@@ -8,6 +8,8 @@ RUN := $(VENV)/bin/python -m
 unexport PYTHONDONTWRITEBYTECODE
 # One worker for each core. Tests of one group run on the same worker and share the dumps that it has loaded.
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
+# What builds a release, above all a C compiler for every platform.
+RELEASE := .venv-release
 # jax and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
 # jax alone, which compiles the programs of tests/planted.
@@ -18,7 +20,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: demo test test-all lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck clean
+.PHONY: demo test test-all lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck wheels vsix dist release test-aarch64 clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -50,7 +52,7 @@ quick: $(VENV)/installed
 
 test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
-	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/editors
+	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/packages tests/editors
 
 # Updates the examples, the reference and the findings in docs/ after a change of wording or of a docstring.
 docs: $(VENV)/installed
@@ -78,8 +80,39 @@ benchmark: $(VENV)/installed
 crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 
+# What follows makes a release. The tests of packages take them from dist/.
+PACKAGED := XLA_LENS_DIST=$(CURDIR)/dist PYTHONPATH=tests
+
+# The wheels of all platforms, built on Linux.
+wheels: $(RELEASE)/installed
+	rm -f dist/*.whl
+	$(RELEASE)/bin/python release/wheels.py dist
+	$(PACKAGED) $(RELEASE)/bin/python -m pytest -c /dev/null --noconftest --import-mode importlib tests/packages/test_wheels.py
+
+# The extension for each platform, from the wheels, and one without a server.
+vsix: $(VENV)/installed $(EXTENSION)/node_modules/installed
+	rm -f dist/*.vsix
+	sh release/vsix.sh dist
+	$(PACKAGED) $(RUN) pytest tests/packages/test_vsix.py
+
+# Tests the wheel for aarch64 in an emulator. Needs Debian and root.
+test-aarch64: $(VENV)/installed
+	sh release/aarch64.sh dist/*manylinux_2_17_aarch64.whl build/aarch64
+	build/aarch64/python -m pytest -p no:cacheprovider tests/text tests/grammar tests/syntax tests/model/test_facts.py tests/cli/test_cli.py
+
+# Everything that is published, in dist/, with its checksums.
+dist: $(VENV)/installed $(RELEASE)/installed $(EXTENSION)/node_modules/installed
+	rm -rf dist
+	$(MAKE) --no-print-directory wheels
+	$(MAKE) --no-print-directory vsix
+	sh release/dist.sh $(RELEASE)/bin/python dist
+
+# Commits VERSION, and builds it into dist/.
+release:
+	$(PYTHON) release/release.py "$(VERSION)"
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
+	rm -rf $(VENV) $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
 
 # Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])
@@ -96,7 +129,8 @@ $(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
 $(PEERS)/installed: tests/crosscheck/requirements.txt
 $(EDITORS)/installed: tests/editors/requirements.txt
 $(JAX)/installed: tests/planted/requirements.txt
-$(PEERS)/installed $(JAX)/installed $(EDITORS)/installed:
+$(RELEASE)/installed: release/requirements.txt
+$(PEERS)/installed $(JAX)/installed $(EDITORS)/installed $(RELEASE)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@

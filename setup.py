@@ -1,4 +1,5 @@
-"""Build the package's description from README.md; everything else is in pyproject.toml.
+"""Build the package's description from README.md, and pass Microsoft's compiler its own options; everything else is in
+pyproject.toml.
 
 A package index shows the description away from the repository, where relative links and images are broken. They become
 absolute if `tool.xla-lens.repository` in pyproject.toml is set. Until it is, links become plain text and images are
@@ -10,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
 
 _ROOT = Path(__file__).parent
 
@@ -28,10 +30,22 @@ def description(text: str, repository: str) -> str:
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", absolute, text)
 
 
+class BuildExtension(build_ext):
+    """Builds the extension module with options that the compiler knows."""
+
+    def build_extensions(self) -> None:
+        """Replace the options of pyproject.toml, which are those of GCC and Clang, for Microsoft's compiler."""
+        if self.compiler.compiler_type == "msvc":
+            for extension in self.extensions:
+                extension.extra_compile_args = ["/std:c11", "/O2", "/utf-8"]
+        super().build_extensions()
+
+
 if __name__ == "__main__":
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
     setup(
+        cmdclass={"build_ext": BuildExtension},
         long_description=description(readme, project["tool"]["xla-lens"]["repository"]),
         long_description_content_type="text/markdown",
     )

@@ -1,18 +1,22 @@
 """Bundles the server with all its dependencies into `server/`, so that the extension needs only a Python.
 
-    python bundle_server.py [--target linux-x64] [--wheel xla_lens-*.whl]
+    python bundle_server.py [--target linux-x64] [--wheels FOLDER]
 
 One folder serves all versions of CPython in `PYTHONS`: compiled modules have a version tag in their names, and all
 other files of a package are the same for every version. All versions use the releases that pip selects for the oldest
-one. The wheel of XLA Lens is built here; pass `--wheel` to bundle for another platform.
+one. The compiled modules of the versions are alike, so that one compressed archive of them takes a third of the space
+of single files; `server/start.py` unpacks it once. The wheel of XLA Lens is built here; pass `--wheels` to bundle for
+another platform. The target `universal` has no server, only the page of the memory map.
 """
 
 import argparse
 import json
+import lzma
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -23,14 +27,28 @@ PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS: Final = {
     "linux-x64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64"),
     "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64", "linux_aarch64"),
+    "alpine-x64": ("musllinux_1_2_x86_64",),
     "darwin-x64": ("macosx_14_0_x86_64", "macosx_11_0_x86_64", "macosx_10_13_x86_64", "macosx_10_9_x86_64"),
     "darwin-arm64": ("macosx_14_0_arm64", "macosx_11_0_arm64", "macosx_12_0_arm64"),
     "win32-x64": ("win_amd64",),
 }
 """The wheel tags that run on each target platform of VS Code."""
 
-_EXCLUDED: Final = re.compile(r"(^|/)(tests|__pycache__|f2py|include|bin)(/|$)|\.(pyi|h|c|a|lib|pxd|pyx)$")
-"""Files that are not needed at run time."""
+UNIVERSAL: Final = "universal"
+"""The target without a server."""
+
+_EXCLUDED: Final = re.compile(
+    r"(^|/)(tests|__pycache__|include|bin)(/|$)|\.(pyi|h|c|a|lib|pxd|pyx)$|^numpy/conftest\.py$"
+    r"|^numpy/(_pyinstaller|distutils|doc|f2py|fft|polynomial|random|testing)/"
+    r"|^numpy/_core/_(simd|\w+_tests)\."
+)
+"""Files that the server does not need. numpy imports the packages here only for those who use them."""
+
+_COMPILED: Final = re.compile(r"\.(so(\.[\d.]+)?|pyd|dylib|dll)$")
+"""Compiled modules and the libraries that they use."""
+
+_ARCHIVE: Final = ({"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 32 << 20},)
+"""The dictionary spans the same module of two versions, since the files are sorted by name."""
 
 _BUILD_METADATA: Final = re.compile(
     r"\.dist-info/(RECORD|WHEEL|DELVEWHEEL|INSTALLER|REQUESTED|direct_url\.json)$|^numpy/__config__\.py$"
@@ -41,14 +59,24 @@ _BUILD_METADATA: Final = re.compile(
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", choices=PLATFORMS, default="linux-x64", help="default: linux-x64")
-    parser.add_argument("--wheel", type=Path, help="the wheel of XLA Lens for the platform; default: built here")
+    parser.add_argument("--target", choices=(*PLATFORMS, UNIVERSAL), default="linux-x64", help="default: linux-x64")
+    parser.add_argument(
+        "--wheels", type=Path, metavar="FOLDER", help="the wheels of XLA Lens; default: one is built for this machine"
+    )
     options = parser.parse_args()
     libraries = HERE / "server" / "libraries"
     shutil.rmtree(libraries, ignore_errors=True)
+    for name in ("bundle.json", "compiled.tar.xz"):
+        (HERE / "server" / name).unlink(missing_ok=True)
+    if options.target == UNIVERSAL:
+        page = Path("xla_lens", "render", "memory_map")
+        shutil.copytree(
+            HERE.parent / "server" / page, libraries / page, ignore=shutil.ignore_patterns("*.py", "__pycache__")
+        )
+        return
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        wheel = options.wheel or build_wheel(scratch)
+        wheel = wheel_for(options.target, options.wheels) if options.wheels else build_wheel(scratch)
         versions = scratch / "versions.txt"
         versions.touch()
         for python in PYTHONS:
@@ -56,6 +84,7 @@ def main() -> None:
             install(wheel, packages, python, PLATFORMS[options.target], versions)
             versions.write_text("".join(f"{version}\n" for version in installed(packages)))
             merge(packages, libraries)
+    archive_compiled(libraries, HERE / "server" / "compiled.tar.xz")
     about = {"pythons": PYTHONS, "target": options.target}
     (HERE / "server" / "bundle.json").write_text(json.dumps(about) + "\n")
     print(f"bundled for {options.target} and Python {', '.join(PYTHONS)}: {', '.join(installed(libraries))}")
@@ -65,6 +94,14 @@ def build_wheel(folder: Path) -> Path:
     """Build the wheel of XLA Lens for this machine."""
     pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(HERE.parent))
     return next(folder.glob("xla_lens-*.whl"))
+
+
+def wheel_for(target: str, folder: Path) -> Path:
+    """Return the wheel of XLA Lens in a folder for a target. Exits with an error if there is not exactly one."""
+    found = [path for tag in PLATFORMS[target] for path in folder.glob(f"xla_lens-*-{tag}.whl")]
+    if len(found) != 1:
+        sys.exit(f"{folder} has {len(found)} wheels of XLA Lens for {target}")
+    return found[0]
 
 
 def install(wheel: Path, folder: Path, python: str, platforms: tuple[str, ...], versions: Path) -> None:
@@ -92,6 +129,22 @@ def merge(packages: Path, libraries: Path) -> None:
             shutil.move(path, target)
         elif target.read_bytes() != path.read_bytes() and not _BUILD_METADATA.search(name):
             sys.exit(f"{name} differs between versions of Python, so that they cannot share one folder")
+
+
+def archive_compiled(libraries: Path, archive: Path) -> None:
+    """Move all compiled files into an archive. The same files give the same bytes."""
+
+    def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = entry.mtime = 0
+        entry.uname = entry.gname = ""
+        entry.mode = 0o755
+        return entry
+
+    with lzma.open(archive, "wb", filters=_ARCHIVE) as compressed, tarfile.open(fileobj=compressed, mode="w") as tar:
+        for path in sorted(libraries.rglob("*")):
+            if _COMPILED.search(path.name):
+                tar.add(path, path.relative_to(libraries).as_posix(), filter=anonymous)
+                path.unlink()
 
 
 def pip(*arguments: str) -> None:

@@ -1,6 +1,7 @@
 """The grammars parse every line of real dumps, and recover from broken ones."""
 
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -161,6 +162,24 @@ def test_queries_compile(path: Path) -> None:
     query = Query(language, path.read_text())
     _QUERIES.append(query)
     assert query.capture_count
+
+
+def test_highlights_have_the_names_that_editors_color() -> None:
+    """The names are those of nvim-treesitter, which Helix and Zed share for the most part."""
+    names = {
+        name
+        for path in (ROOT / "grammar").glob("*/queries/highlights.scm")
+        for name in re.findall(r"@([\w.]+)", path.read_text())
+    }
+    assert names <= _CAPTURES
+
+
+_CAPTURES = {
+    "attribute", "comment", "comment.error", "constant", "constant.builtin", "function", "function.builtin",
+    "function.call", "keyword", "label", "markup.heading", "module", "number", "property", "punctuation.bracket",
+    "punctuation.delimiter", "punctuation.special", "string", "string.special.path", "type", "variable",
+    "variable.parameter",
+}  # fmt: skip
 
 
 def test_highlights_cover_every_leaf() -> None:

@@ -1,18 +1,23 @@
-/** Finds a Python that can run the bundled server. The server needs no packages of that Python. */
+/**
+ * Finds the server: the bundled one and a Python that can run it, which needs no packages, or in an extension without a bundled
+ * server the `xla-lens` that is installed on this machine.
+ */
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
-/** The path of a Python that can run the server, or a message for the user if there is none. */
-export type FoundPython = { path: string } | { problem: string };
+/** The program and arguments that run `xla-lens`, or a message for the user if there is none. */
+export type FoundServer = { command: string; args: string[] } | { problem: string };
 
 interface Interpreter {
   path: string;
   implementation: string;
   version: string;
   hasGil: boolean;
+  /** Whether it can unpack the bundled server. */
+  hasLzma: boolean;
 }
 
 const ON_PATH =
@@ -22,20 +27,56 @@ const ON_PATH =
 
 const TIMEOUT_MS = 15_000;
 
+/** Finds what runs the server of the extension in a folder. */
+export function findServer(folder: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
+  const server = join(folder, "server");
+  return existsSync(join(server, "bundle.json")) ? findPython(server, log) : findInstalled(folder, log);
+}
+
+/** Tries the Python of the setting, the PATH, then the Python selected in the Python extension. The version must be the extension's own. */
+async function findInstalled(folder: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
+  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
+  const module = (python: string) => ({ command: python, args: ["-m", "xla_lens"] });
+  const setting = pythonSetting();
+  const places = setting
+    ? [() => [module(setting)]]
+    : [
+        () => [{ command: "xla-lens", args: [] }],
+        async () => (await selectedInPythonExtension(log)).map((python) => module(python)),
+      ];
+  const others: string[] = [];
+  for (const candidates of places) {
+    for (const candidate of await candidates()) {
+      const found = /^xla-lens (\S+)/.exec(await output(candidate.command, [...candidate.args, "--version"], log))?.[1];
+      if (found === version) return candidate;
+      if (found) others.push(found);
+    }
+  }
+  const reason = others.length ? `found only version ${others.join(", ")}` : "found none";
+  return {
+    problem: `This build of the extension needs the command xla-lens ${version} on the PATH or in the selected Python, but ${reason}. Run: pip install xla-lens==${version}`,
+  };
+}
+
+function pythonSetting(): string {
+  return vscode.workspace.getConfiguration("xla-lens").get<string>("server.python", "").trim();
+}
+
 /**
  * Tries the setting `xla-lens.server.python`, then the interpreters on the PATH, then the one selected in the Python
  * extension, which may take seconds to activate. In an untrusted workspace, only the user's own setting and the PATH count.
  */
-export async function findPython(server: string, log: vscode.LogOutputChannel): Promise<FoundPython> {
+async function findPython(server: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
   const { pythons } = JSON.parse(readFileSync(join(server, "bundle.json"), "utf8")) as { pythons: string[] };
   const supported = `CPython ${pythons[0]} to ${pythons.at(-1)}`;
-  const isSupported = ({ implementation, version, hasGil }: Interpreter) =>
-    implementation === "cpython" && hasGil && pythons.includes(version);
+  const isSupported = ({ implementation, version, hasGil, hasLzma }: Interpreter) =>
+    implementation === "cpython" && hasGil && hasLzma && pythons.includes(version);
+  const run = ({ path }: Interpreter) => ({ command: path, args: ["-I", "-S", join(server, "start.py")] });
 
-  const setting = vscode.workspace.getConfiguration("xla-lens").get<string>("server.python", "").trim();
+  const setting = pythonSetting();
   if (setting) {
     const found = await inspect(setting, log);
-    if (found && isSupported(found)) return { path: found.path };
+    if (found && isSupported(found)) return run(found);
     const reason = found ? `is ${nameOf(found)}` : "does not run";
     return { problem: `XLA Lens needs ${supported}, but "${setting}" (setting xla-lens.server.python) ${reason}.` };
   }
@@ -43,7 +84,7 @@ export async function findPython(server: string, log: vscode.LogOutputChannel): 
   for (const candidates of [() => ON_PATH, () => selectedInPythonExtension(log)]) {
     for (const candidate of await candidates()) {
       const found = await inspect(candidate, log);
-      if (found && isSupported(found)) return { path: found.path };
+      if (found && isSupported(found)) return run(found);
       if (found && !rejected.includes(nameOf(found))) rejected.push(nameOf(found));
     }
   }
@@ -53,9 +94,9 @@ export async function findPython(server: string, log: vscode.LogOutputChannel): 
   };
 }
 
-function nameOf({ implementation, version, hasGil }: Interpreter): string {
+function nameOf({ implementation, version, hasGil, hasLzma }: Interpreter): string {
   const name = implementation === "cpython" ? "CPython" : implementation;
-  return `${name} ${version}${hasGil ? "" : " without the GIL"}`;
+  return `${name} ${version}${hasGil ? "" : " without the GIL"}${hasLzma ? "" : " without the module lzma"}`;
 }
 
 async function selectedInPythonExtension(log: vscode.LogOutputChannel): Promise<string[]> {
@@ -89,21 +130,35 @@ print(sys.implementation.name)
 print("%d.%d" % sys.version_info[:2])
 print(int("free-threading" in sys.version))
 print(sys.executable)
+try:
+    import _lzma
+    print(1)
+except ImportError:
+    print(0)
 `;
 
 /** Runs an interpreter to find out what it is; undefined if it does not run. */
-function inspect(path: string, log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
+async function inspect(path: string, log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
+  const printed = await output(path, ["-I", "-S", "-c", SCRIPT], log);
+  const [implementation, version, isFreeThreaded, executable, hasLzma] = printed.split(/\r?\n/);
+  if (!implementation || !version) return undefined;
+  const found = {
+    path: executable || path,
+    implementation,
+    version,
+    hasGil: isFreeThreaded !== "1",
+    hasLzma: hasLzma === "1",
+  };
+  log.info(`${path}: ${nameOf(found)} at ${found.path}`);
+  return found;
+}
+
+/** Returns what a program prints, or nothing if it fails. */
+function output(path: string, args: string[], log: vscode.LogOutputChannel): Promise<string> {
   return new Promise((resolve) => {
-    execFile(path, ["-I", "-S", "-c", SCRIPT], { timeout: TIMEOUT_MS, windowsHide: true }, (error, stdout) => {
-      const [implementation, version, isFreeThreaded, executable] = stdout.split(/\r?\n/);
-      if (error || !implementation || !version) {
-        log.debug(`${path} does not run: ${error?.message ?? "no answer"}`);
-        resolve(undefined);
-        return;
-      }
-      const found = { path: executable || path, implementation, version, hasGil: isFreeThreaded !== "1" };
-      log.info(`${path}: ${nameOf(found)} at ${found.path}`);
-      resolve(found);
+    execFile(path, args, { timeout: TIMEOUT_MS, windowsHide: true }, (error, stdout) => {
+      if (error) log.debug(`${path} does not run: ${error.message}`);
+      resolve(error ? "" : stdout);
     });
   });
 }

@@ -1,6 +1,5 @@
 /** The language server: starts it when it is first needed, and runs its commands. */
 
-import { join } from "node:path";
 import * as vscode from "vscode";
 import {
   type DynamicFeature,
@@ -17,7 +16,7 @@ import { Activity, type Problem } from "./activity";
 import { PAGE_SCHEME } from "./documents";
 import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
-import { findPython } from "./python";
+import { findServer } from "./python";
 import { LANGUAGES } from "./recognition";
 import { commandUri, isSourceLine, isSourceMissing, locate } from "./sources";
 
@@ -45,7 +44,7 @@ export class Server implements vscode.Disposable {
     context: vscode.ExtensionContext,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.folder = join(context.extensionPath, "server");
+    this.folder = context.extensionPath;
   }
 
   /**
@@ -104,13 +103,12 @@ export class Server implements vscode.Disposable {
   }
 
   private async connect(): Promise<LanguageClient | undefined> {
-    const python = await findPython(this.folder, this.log);
-    if ("problem" in python) {
-      this.showProblem({ kind: "noPython", text: python.problem });
+    const found = await findServer(this.folder, this.log);
+    if ("problem" in found) {
+      this.showProblem({ kind: "noPython", text: found.problem });
       return undefined;
     }
-    const args = ["-I", "-S", join(this.folder, "start.py"), "server"];
-    const command = { command: python.path, args, options: { cwd: this.folder } };
+    const command = { command: found.command, args: [...found.args, "server"], options: { cwd: this.folder } };
     const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
     client.registerFeature(CAPABILITIES);
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));

@@ -8,7 +8,7 @@
   "FileLocations"
   "StackFrames"
 ] @keyword
-(opcode) @function
+(opcode) @function.builtin
 ; In a module these are leaves.
 (array_shape) @type
 (literal) @constant
@@ -17,15 +17,13 @@
 (dimension) @number
 (integer) @number
 (name) @variable
-(instruction
-  name: (name) @variable.definition)
 (parameter
   name: (name) @variable.parameter)
 (computation
-  name: (name) @function.definition)
+  name: (name) @function)
 (attribute
   value: (attribute_value
-    (name) @function))
+    (name) @function.call))
 (module_header
   name: (name) @module)
 (key) @property

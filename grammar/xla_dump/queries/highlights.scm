@@ -71,15 +71,12 @@
 (step) @label
 
 (name) @variable
-(used_value
-  value: (value
-    name: (name) @variable.definition))
 (use
   name: (name) @function.call)
 (scheduled_instruction
   name: (name) @function)
 (frame_name) @string
-(space_name) @namespace
+(space_name) @module
 (filename) @string.special.path
 
 (shape) @type

@@ -1,0 +1,81 @@
+"""Makes a release from a clean checkout: sets the version, dates the changelog, commits both, and builds `dist/`.
+
+python release.py VERSION
+"""
+
+import argparse
+import datetime
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+_VERSIONS: Final = {
+    "server/xla_lens/__init__.py": r'(?<=^__version__ = ")[^"]+',
+    "vscode-extension/package.json": r'(?<=^  "version": ")[^"]+',
+    "vscode-extension/package-lock.json": r'(?<="name": "xla-lens",\n)(?P<indent> +)"version": "[^"]+',
+    "grammar/tree-sitter.json": r'(?<=^    "version": ")[^"]+',
+}
+"""The files with the version, and a pattern that finds it."""
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("version", type=_version, help="such as 0.2.0")
+    version = parser.parse_args().version
+    if changed := _run("git", "status", "--porcelain"):
+        sys.exit(f"Commit or remove these changes first:\n{changed}")
+    set_version(ROOT, version)
+    date_changelog(ROOT / "CHANGELOG.md", version, datetime.datetime.now(datetime.UTC).date())
+    _run("git", "commit", "--all", "--quiet", "--message", f"Release {version}")
+    subprocess.run(["make", "--no-print-directory", "dist"], cwd=ROOT, check=True)
+    print(f"Look at dist/, then publish it: git tag v{version} && git push origin HEAD v{version}")
+
+
+def set_version(root: Path, version: str) -> None:
+    """Set the version in every file that has it. Exits with an error if a file has no version."""
+    for name, pattern in _VERSIONS.items():
+        path = root / name
+        text, count = re.subn(
+            pattern, lambda found: _replaced(found, version), path.read_text("utf-8"), flags=re.MULTILINE
+        )
+        if not count:
+            sys.exit(f"{name} has no version")
+        path.write_text(text, "utf-8")
+
+
+def _replaced(found: re.Match[str], version: str) -> str:
+    indent = found.groupdict().get("indent")
+    return version if indent is None else f'{indent}"version": "{version}'
+
+
+def date_changelog(path: Path, version: str, date: datetime.date) -> None:
+    """Give the unreleased changes a version and a date. Exits with an error if there are none."""
+    text = path.read_text("utf-8")
+    heading = re.search(r"^## Unreleased\n+(?!## )(?=\S)", text, re.MULTILINE)
+    if not heading:
+        sys.exit(f"{path.name} has no unreleased changes")
+    path.write_text(text.replace("## Unreleased", f"## {version} ({date})", 1), "utf-8")
+
+
+def _version(text: str) -> str:
+    # The marketplace accepts three numbers only.
+    if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", text):
+        raise argparse.ArgumentTypeError(f"expected a version such as 0.2.0, not {text}")
+    return text
+
+
+def _run(*command: str) -> str:
+    """Run a command in the root of the project, and return its output. Exits with its errors if it fails."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The packaged extensions: those in `XLA_LENS_DIST`, or the one for this machine that `make test-editors` builds."""
+
+import importlib.machinery
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.binaries import platform_of
+
+_ROOT = Path(__file__).resolve().parents[2]
+_VSIXES = sorted(Path(os.environ.get("XLA_LENS_DIST", _ROOT / "vscode-extension" / "dist")).glob("*.vsix"))
+
+_PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+_PLATFORMS = {
+    "linux-x64": "linux x86_64",
+    "linux-arm64": "linux aarch64",
+    "alpine-x64": "linux x86_64",
+    "darwin-x64": "macos x86_64",
+    "darwin-arm64": "macos aarch64",
+    "win32-x64": "windows x86_64",
+}
+
+_COMPILED = ("numpy/_core/_multiarray_umath", "numpy/linalg/_umath_linalg", "tree_sitter/_binding")
+"""Modules that are compiled separately for each version of Python."""
+
+_FILES = {
+    "package.json", "readme.md", "changelog.md", "LICENSE.txt", "dist/extension.js", "dist/ThirdPartyNotices.txt",
+    "server/libraries/xla_lens/render/memory_map/page.js", "server/libraries/xla_lens/render/memory_map/page.css",
+}  # fmt: skip
+
+_LARGEST = 20_000_000
+_OLDEST_GLIBC = 28
+"""The minor version of glibc 2 that the wheels of numpy need at least."""
+
+pytestmark = pytest.mark.skipif(not _VSIXES, reason="needs a packaged extension: make vsix")
+
+
+def _target(vsix: Path) -> str:
+    return vsix.stem.removeprefix("xla-lens-")
+
+
+@pytest.fixture(params=_VSIXES, ids=_target)
+def vsix(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    return path
+
+
+@pytest.fixture
+def files(vsix: Path) -> dict[str, bytes]:
+    """The files of an extension by their names in its folder."""
+    with zipfile.ZipFile(vsix) as archive:
+        names = [name for name in archive.namelist() if name.startswith("extension/") and not name.endswith("/")]
+        return {name.removeprefix("extension/"): archive.read(name) for name in names}
+
+
+def _compiled(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files in the archive that start.py unpacks."""
+    with tarfile.open(fileobj=io.BytesIO(files["server/compiled.tar.xz"])) as archive:
+        entries = {entry.name: archive.extractfile(entry) for entry in archive}
+        return {name: file.read() for name, file in entries.items() if file}
+
+
+def test_manifest_has_what_a_marketplace_asks_for(vsix: Path, files: dict[str, bytes]) -> None:
+    manifest: dict[str, Any] = json.loads(files["package.json"])
+    for key in (
+        "name",
+        "displayName",
+        "description",
+        "version",
+        "publisher",
+        "license",
+        "icon",
+        "categories",
+        "keywords",
+    ):
+        assert manifest[key], key
+    assert manifest["icon"] in files
+    assert len(manifest["keywords"]) <= 30
+    with zipfile.ZipFile(vsix) as archive:
+        described = archive.read("extension.vsixmanifest").decode()
+    platform = re.findall(r'TargetPlatform="([^"]+)"', described)
+    assert platform == ([] if _target(vsix) == "universal" else [_target(vsix)])
+
+
+def test_compiled_files_are_for_the_platform_and_each_python(vsix: Path, files: dict[str, bytes]) -> None:
+    target = _target(vsix)
+    if target == "universal":
+        assert not [name for name in files if name.startswith("server/") and "/memory_map/page." not in name]
+        return
+    assert json.loads(files["server/bundle.json"]) == {"pythons": _PYTHONS, "target": target}
+    compiled = _compiled(files)
+    assert {platform_of(data) for data in compiled.values()} == {_PLATFORMS[target]}
+    for module in _COMPILED:
+        found = {re.search(r"\.(?:cpython-|cp)3(\d+)-", name) for name in compiled if name.startswith(f"{module}.")}
+        assert {f"3.{one[1]}" for one in found if one} == set(_PYTHONS), module
+    suffix = "pyd" if target.startswith("win32") else "abi3.so"
+    own = compiled[f"tree_sitter_xla_dump/_binding.{suffix}"]
+    assert max(map(int, re.findall(rb"GLIBC_2\.(\d+)", own)), default=0) <= _OLDEST_GLIBC
+
+
+def test_package_is_small_and_has_no_superfluous_files(vsix: Path, files: dict[str, bytes]) -> None:
+    superfluous = re.compile(
+        r"/tests/|node_modules/|^(src|map|test|shared)/|\.ts$|\.map$|\.pyc$|\.(pyi|h|c)$|\.(so|pyd|dylib|dll)$"
+    )
+    assert [name for name in files if superfluous.search(name)] == []
+    assert files.keys() >= _FILES
+    assert vsix.stat().st_size < _LARGEST
+
+
+def test_each_library_has_its_license(files: dict[str, bytes]) -> None:
+    folders = {re.sub(r"(\.dist-info)/.*", r"\1", name) for name in files if ".dist-info/" in name}
+    for folder in folders:
+        assert [name for name in files if name.startswith(folder) and "licen" in name.lower()], folder
+    notices = files["dist/ThirdPartyNotices.txt"].decode()
+    for name in ("vscode-languageclient", "vscode-jsonrpc"):
+        assert f"{name}\n\n" in notices
+    page = files["server/libraries/xla_lens/render/memory_map/page.js"].decode().rpartition("/*!")[2]
+    assert "markdown-it" in page
+
+
+@pytest.fixture
+def unpacked() -> Iterator[Path]:
+    """A folder that every user may read, with the extension for this machine."""
+    found = [path for path in _VSIXES if _target(path) == "linux-x64"]
+    if not found or os.uname().machine != "x86_64" or sys.platform != "linux":
+        pytest.skip("needs the extension for this machine")
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    with zipfile.ZipFile(found[0]) as archive:
+        archive.extractall(folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _start(folder: Path, *arguments: str | Path, **options: Any) -> str:
+    program = folder / "extension" / "server" / "start.py"
+    done = subprocess.run(
+        ["/usr/bin/env", sys.executable, "-I", "-S", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_server_unpacks_what_this_python_needs_once(unpacked: Path) -> None:
+    libraries = unpacked / "extension" / "server" / "libraries"
+    dump = _ROOT / "tests" / "dumps" / "cpu-jaxlib0.12.0.1" / "mlp_train"
+    assert "peaks at" in _start(unpacked, "report", dump)
+    modules = {path: path.stat().st_mtime_ns for path in libraries.rglob("*.so")}
+    own = importlib.machinery.EXTENSION_SUFFIXES[0]
+    assert {path.name.partition(".")[2] for path in modules if ".libs" not in path.parent.name} == {own[1:], "abi3.so"}
+    assert "peaks at" in _start(unpacked, "report", dump)
+    assert {path: path.stat().st_mtime_ns for path in libraries.rglob("*.so")} == modules
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start programs as another user")
+def test_server_starts_where_it_may_not_write(unpacked: Path) -> None:
+    cache = unpacked / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    python = shutil.which("python3", path="/usr/bin") or pytest.skip("needs a Python that every user may run")
+    program = unpacked / "extension" / "server" / "start.py"
+    for _ in range(2):
+        done = subprocess.run(
+            [python, "-I", "-S", program, "--version"],
+            capture_output=True, text=True, check=False, user=65534, env={"XDG_CACHE_HOME": str(cache)}, cwd="/",
+        )  # fmt: skip
+        assert done.stdout.startswith("xla-lens "), done.stderr
+    assert list(cache.rglob("_binding.abi3.so"))
+    assert not list((unpacked / "extension").rglob("*.so"))
