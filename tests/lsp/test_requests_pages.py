@@ -43,6 +43,56 @@ Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
     )
 
 
+async def test_page_has_an_outline_with_the_headers_of_its_tables(reader: Reader) -> None:
+    await reader.start(FULL)
+    uri = await show_page(reader, "showLiveSet", uri=reader.open(SEED), step=5)
+    shown = reader.text(uri).split("\n")
+    outline = [
+        (one["name"], shown[one["range"]["start"]["line"]], one["range"]["end"]["line"], one.get("children") or [])
+        for one in await reader.ask("documentSymbol", uri)
+    ]
+    title = "Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)"
+    assert [one[:3] for one in outline] == [
+        ("Live at step 5", "Live at step 5", 3),
+        ("Memory space", shown[4], 6),
+        (title, title, 13),
+    ]
+    (headers,) = outline[2][3]
+    assert headers["name"] == "size, share, value, shape, live, source, op_name"
+    assert (headers["range"]["start"]["line"], headers["range"]["end"]["line"]) == (8, 13)
+    assert shown[13:] == [""]
+    assert [(fold["startLine"], fold["endLine"]) for fold in await reader.ask("foldingRange", uri)] == [
+        (0, 2),
+        (4, 5),
+        (7, 12),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "name", "row"),
+    [
+        ("showLiveSet", {"step": 36}, "dot", "    dot{}:35-37"),
+        ("showSummary", {}, "params_0__0_.1", "    params_0__0_.1{}:0-37"),
+        ("showAllocationHistory", {"allocation": 29}, "copy.2", "    copy.2{}:9-33"),
+    ],
+)
+async def test_name_in_a_page_has_the_hover_of_the_dump(
+    reader: Reader, command: str, arguments: dict[str, int], name: str, row: str
+) -> None:
+    await reader.start(FULL)
+    dump = reader.open(sibling(SPLIT, "live-range"))
+    await reader.ask("documentLink", dump)
+    uri = await show_page(reader, command, uri=dump, **arguments)
+    (line,) = [number for number, text in enumerate(lines(reader.text(uri))) if f"  {name}" in f"{text}  "][:1]
+    position = {"line": line, "character": lines(reader.text(uri))[line].index(name) + 1}
+    of_page = await reader.ask("hover", uri, position=position)
+    of_dump = await reader.ask("hover", dump, position=reader.at(dump, f"{row}\n     ^"))
+    assert of_page["contents"]["value"].split("\n")[0] == of_dump["contents"]["value"].split("\n")[0]
+    assert f"`{name}`" in of_page["contents"]["value"]
+    assert reader.text_at(uri, of_page["range"]).startswith(name)
+    assert await reader.ask("hover", uri, position={"line": 1, "character": 0}) is None
+
+
 async def test_summary_report_and_history_pages_are_shown(reader: Reader) -> None:
     await reader.start()
     dump = reader.open(sibling(TPU, "live-range"))
@@ -145,8 +195,6 @@ async def test_source_line_that_is_not_here_has_no_definition(reader: Reader) ->
         ("documentHighlight", {"position": {"line": 0, "character": 9}}),
         ("prepareCallHierarchy", {"position": {"line": 0, "character": 9}}),
         ("selectionRange", {"positions": [{"line": 0, "character": 9}]}),
-        ("documentSymbol", {}),
-        ("foldingRange", {}),
         ("codeLens", {}),
     ],
 )

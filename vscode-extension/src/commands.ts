@@ -147,6 +147,7 @@ export function registerCommands(parts: Parts): vscode.Disposable {
     register("refreshTree", () => parts.tree.refresh()),
     register("restartServer", () => parts.server.restart()),
     register("showLog", () => parts.log.show()),
+    register("nestFiles", () => nestFiles()),
     register("openSample", () => openSample(parts.context)),
   );
 }
@@ -208,9 +209,20 @@ async function goToSourceAtCursor(): Promise<void> {
     void vscode.window.showInformationMessage("The dump names no source line for what is at the cursor.");
 }
 
+/** Shows the files of a set below its buffer assignment. The patterns are defaults, but the editor does not use them. */
+async function nestFiles(): Promise<void> {
+  const isOfWorkspace = vscode.workspace.workspaceFolders !== undefined;
+  const target = isOfWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await vscode.workspace.getConfiguration("explorer.fileNesting").update("enabled", true, target);
+}
+
 async function openSample({ extensionUri }: vscode.ExtensionContext): Promise<void> {
   const folder = vscode.Uri.joinPath(extensionUri, "media", "sample");
   const names = (await vscode.workspace.fs.readDirectory(folder)).map(([name]) => name);
   const first = names.find((name) => name.endsWith("-live-range.txt"));
-  if (first) await vscode.commands.executeCommand("vscode.open", vscode.Uri.joinPath(folder, first));
+  if (!first) return;
+  // A walkthrough has no input that extensions know. The sample would replace it.
+  const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+  const viewColumn = tab && tab.input === undefined ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
+  await vscode.commands.executeCommand("vscode.open", vscode.Uri.joinPath(folder, first), { viewColumn });
 }

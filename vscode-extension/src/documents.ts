@@ -23,7 +23,8 @@ export function isDump({ languageId, uri }: vscode.TextDocument): boolean {
  * large, are recognized by name.
  */
 export function dumpInTab(tab: vscode.Tab | undefined): vscode.Uri | undefined {
-  if (!(tab?.input instanceof vscode.TabInputText)) return undefined;
+  // A rendered page is in an editor of its own.
+  if (!(tab?.input instanceof vscode.TabInputText || tab?.input instanceof vscode.TabInputCustom)) return undefined;
   const { uri } = tab.input;
   if (uri.scheme === PAGE_SCHEME) return uri;
   if (uri.scheme !== "file") return undefined;

@@ -19,6 +19,7 @@ import { goTo, show } from "./locations";
 import { findServer } from "./python";
 import { LANGUAGES } from "./recognition";
 import { commandUri, isSourceLine, isSourceMissing, locate } from "./sources";
+import { offerInTerminals } from "./terminals";
 
 /** The section of the settings, and the prefix of command names. */
 export const SECTION = "xla-lens";
@@ -41,7 +42,7 @@ export class Server implements vscode.Disposable {
   readonly onDidStart = this.started.event;
 
   constructor(
-    context: vscode.ExtensionContext,
+    private readonly context: vscode.ExtensionContext,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.folder = context.extensionPath;
@@ -108,6 +109,8 @@ export class Server implements vscode.Disposable {
       this.showProblem({ kind: "noPython", text: found.problem });
       return undefined;
     }
+    const program = [found.command, ...found.args];
+    offerInTerminals(this.context, program).catch((error: unknown) => this.log.warn(`terminals: ${error}`));
     const command = { command: found.command, args: [...found.args, "server"], options: { cwd: this.folder } };
     const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
     client.registerFeature(CAPABILITIES);

@@ -24,7 +24,7 @@ from xla_lens.records import dataclass
 from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_offset
+from xla_lens.text.positions import decode, to_offset
 
 _COMPARISON: Final = "comparison.txt"
 
@@ -46,6 +46,11 @@ class RenderedPage:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the text."""
+        return decode(self.document.data).split("\n")
 
     @property
     def is_current(self) -> bool:

@@ -73,9 +73,13 @@ class HloSnapshot(Snapshot):
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """A page of a dump set. `find_source` finds the source file that a dump names by a path, None if it is not here."""
+    """A page of a dump set, or of the old and the new set of a comparison: its last set is that of the page.
+
+    `find_source` finds the source file that a dump names by a path, None if it is not here.
+    """
 
     page: RenderedPage
+    sets: tuple[tuple[Analysis | None, HloModule | None], ...]
     convert: Converter
     capabilities: ClientCapabilities
     find_source: Callable[[str], Awaitable[Path | None]]

@@ -256,7 +256,9 @@ class State:
             if (page := await self.page(uri)) is None:
                 return None
             capabilities = self.client.capabilities
-            return PageSnapshot(page, Converter(page.open, capabilities.encoding), capabilities, self.find_source)
+            sets = tuple((state.analysis, state.module) for state, _ in page.sources)
+            convert = Converter(page.open, capabilities.encoding)
+            return PageSnapshot(page, sets, convert, capabilities, self.find_source)
         return await self.file_snapshot(method, uri)
 
     async def find_source(self, path: str) -> Path | None:

@@ -1,6 +1,7 @@
 """Pages: reports as text that an editor shows beside the dump, with links back into it."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -87,6 +88,37 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
                 links.append(PageLink(start, end, named, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section of a page: its title, its first and last row, and the row with the headers of its table, None if its
+    title has those or it has no table.
+    """
+
+    title: str
+    first: int
+    last: int
+    header: int | None
+
+
+def page_sections(lines: Sequence[str]) -> Iterator[PageSection]:
+    """Yield the sections of a page: a title that is not indented, and indented lines below it."""
+    starts = [row for row, line in enumerate(lines) if line and not line.startswith(" ")]
+    for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        last = max(row for row in range(first, end) if lines[row] or row == first)
+        if last > first:
+            # Every row of a table has a number.
+            has_header = not any(map(str.isdigit, lines[first + 1])) and last > first + 1
+            yield PageSection(_WIDE.split(lines[first])[0], first, last, first + 1 if has_header else None)
+
+
+def header_text(line: str) -> str:
+    """The headers of a table in one line: ``size, share, value``."""
+    return ", ".join(filter(None, _WIDE.split(line.strip())))
+
+
+_WIDE: Final = re.compile(r" {2,}")
 
 
 def _encoded(text: str) -> bytes:

@@ -1,11 +1,13 @@
 """Finding values, and the lines of the program that they come from, with the keyboard alone."""
 
+import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 from editors.driving import wait_for
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import OpenWindow, Window
+from editors.vscode.window import Error, OpenWindow, Window
 
 _ENTRIES = ".quick-input-list .monaco-list-row .label-name"
 
@@ -86,3 +88,55 @@ def test_missing_sources_are_located(open_window: OpenWindow, workspace: Path, t
         wait_for(window.active_tab, lambda name: name == "run_progs.py", SECONDS)
         wait_for(window.cursor, lambda place: place[0] == 54, SECONDS)
         assert window.notices() == []
+
+
+def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        assert window.texts(".tabs-container .tab .label-name") == ["jit_train_step · live ranges"]
+        window.command("XLA Lens: Show Summary")
+        wait_for(window.active_tab, lambda name: name == "summary.txt", SECONDS)
+        # The name of a value has the hover of the dump.
+        rows = wait_for(window.lines, lambda found: any("  dot  " in line for line in found), SECONDS)
+        row = next(number for number, line in enumerate(rows, 1) if "  dot  " in line)
+        window.go_to(row, rows[row - 1].index("dot") + 2)
+        assert window.hover().startswith("dot · 1.53 MiB · 36.3 % of the host memory peak")
+        window.page.keyboard.press("Escape")
+        # The title and the headers of a table stay in view.
+        for _ in range(3):
+            window.page.keyboard.press("PageDown")
+        sticky = ".sticky-widget .sticky-line-content"
+        titles = wait_for(lambda: window.texts(sticky), lambda found: len(found) == 2, SECONDS)
+        assert titles[0].startswith("Host memory peak if one buffer were gone")
+        assert titles[1].split()[:3] == ["peak", "without", "it"]
+        # The report and the explanation of a finding are rendered.
+        window.command("XLA Lens: Show Report")
+        wait_for(window.active_tab, lambda name: name == "report.md", SECONDS)
+        _wait_for_heading(window, "h2", "jit_train_step")
+        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        window.command("Problems: Focus on Problems View")
+        window.page.locator("a", has_text="peak-understated").first.click()
+        wait_for(window.active_tab, lambda name: name == "peak-understated.md", SECONDS)
+        _wait_for_heading(window, "h1", "peak-understated")
+        # What explanations advise to run is on the PATH of terminals.
+        window.command("Terminal: Create New Terminal")
+        window.page.wait_for_timeout(3000)
+        target = workspace / "version.txt"
+        window.page.keyboard.type(f"xla-lens --version > {target}\n")
+        wait_for(lambda: target.exists() and target.read_text().startswith("xla-lens "), seconds=SECONDS)
+
+
+def _wait_for_heading(window: Window, selector: str, text: str) -> None:
+    """Wait until a rendered page has a heading."""
+
+    def shown() -> bool:
+        return any(text in heading for frame in window.page.frames for heading in _headings(frame, selector))
+
+    wait_for(shown, seconds=SECONDS)
+
+
+def _headings(frame: Any, selector: str) -> list[str]:
+    # Webviews are replaced while they load.
+    with contextlib.suppress(Error):
+        return list(frame.locator(selector).all_inner_texts())
+    return []

@@ -35,6 +35,8 @@ def test_walkthrough_opens_the_sample(open_window: OpenWindow, tmp_path: Path) -
         assert "`" not in steps.nth(0).inner_text()
         steps.nth(0).locator("text=Open Sample Dump").click()
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
+        # The sample is beside the walkthrough.
+        assert steps.nth(1).is_visible()
         wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
 
 

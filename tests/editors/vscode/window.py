@@ -175,7 +175,8 @@ class Window:
 
     def open(self, path: Path) -> None:
         """Open a file by its path."""
-        self._pick("Control+p", str(path), path.name)
+        # The labels of dumps are not the names of their files, but only one file has this path.
+        self._pick("Control+p", str(path), None)
         wait_for(self.active_tab, lambda name: name == path.name, SECONDS)
 
     def go_to(self, line: int, column: int = 1) -> None:
@@ -231,8 +232,8 @@ class Window:
         entry.click()
         entry.wait_for(state="detached")
 
-    def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
-        """Choose the first entry for a text in the list that a key opens, once it has the label."""
+    def _pick(self, key: str, text: str, label: str | None, *, closes: bool = True) -> None:
+        """Choose the first entry for a text in the list that a key opens, once it has a label or, for None, at once."""
 
         entries = ".quick-input-list .monaco-list-row .label-name"
 
@@ -242,7 +243,7 @@ class Window:
         def offered() -> bool:
             self._type(key, text)
             with contextlib.suppress(AssertionError):
-                wait_for(first, lambda found: _title(found) == _title(label), seconds=3)
+                wait_for(first, lambda found: _title(found) == _title(label) if label else found, seconds=3)
                 return True
             # The list does not add entries that become available later.
             self.page.keyboard.press("Escape")

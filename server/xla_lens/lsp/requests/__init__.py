@@ -70,7 +70,7 @@ def _worker(dump: Answer, hlo: Answer | None = None, page: Answer | None = None)
 
 
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
-    lsp.TEXT_DOCUMENT_HOVER: _inline(hover.hover, hlo=hover.hlo_hover),
+    lsp.TEXT_DOCUMENT_HOVER: _inline(hover.hover, hlo=hover.hlo_hover, page=hover.page_hover),
     lsp.TEXT_DOCUMENT_DEFINITION: _inline(
         navigation.definition, hlo=navigation.hlo_definition, page=navigation.page_definition
     ),
@@ -90,8 +90,12 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     ),
     lsp.CALL_HIERARCHY_INCOMING_CALLS: _worker(call_hierarchy.incoming_calls, hlo=call_hierarchy.hlo_incoming_calls),
     lsp.CALL_HIERARCHY_OUTGOING_CALLS: _worker(call_hierarchy.outgoing_calls, hlo=call_hierarchy.hlo_outgoing_calls),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _worker(structure.document_symbol, hlo=structure.hlo_document_symbol),
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: _worker(structure.folding_range, hlo=structure.hlo_folding_range),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _worker(
+        structure.document_symbol, hlo=structure.hlo_document_symbol, page=structure.page_document_symbol
+    ),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: _worker(
+        structure.folding_range, hlo=structure.hlo_folding_range, page=structure.page_folding_range
+    ),
     lsp.TEXT_DOCUMENT_SELECTION_RANGE: _inline(structure.selection_range, hlo=structure.hlo_selection_range),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: _worker(
         structure.semantic_tokens_range, hlo=structure.hlo_semantic_tokens_range

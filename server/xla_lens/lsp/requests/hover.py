@@ -6,8 +6,10 @@ from xla_lens.features.hlo.hover import InstructionFacts
 from xla_lens.features.hlo.hover import hover as hlo_hover_facts
 from xla_lens.features.hover import hover as hover_facts
 from xla_lens.features.hover.glossary import Term, term_at
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloMention
+from xla_lens.model.places.entities import entity_target
 from xla_lens.model.places.mentions import Allocation, Mention, Role, Value
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.diff.other import other_line
@@ -15,6 +17,8 @@ from xla_lens.render.glossary import term_markdown
 from xla_lens.render.hlo import hlo_hover_markdown
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
+from xla_lens.render.pages import PageLink
+from xla_lens.text.positions import to_position
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -41,6 +45,23 @@ def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | Non
     value = hover_markdown(meaning, snapshot.analysis.warrants, links) if meaning else None
     value = _compared(snapshot, meant, value) if meant and value else value
     return _hover(snapshot, params.position, hlo_hover_markdown(facts, value, links), mention)
+
+
+def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
+    """Explain what the page names at a position, as in the dump."""
+    page, capabilities = snapshot.page, snapshot.capabilities
+    link = page.link_at(params.position, capabilities.encoding)
+    if not isinstance(link, PageLink):
+        return None
+    analysis, module = snapshot.sets[0 if link.entity.is_old else -1]
+    target = entity_target(analysis.dump, link.entity) if analysis else None
+    if analysis is None or target is None:
+        return None
+    facts = hover_facts(analysis, module, Mention(target, Role.USED_VALUE, link.start, link.end))
+    links = CommandLinks(snapshot.convert.location(link.target).uri) if capabilities.has_command_uris else NO_LINKS
+    markdown = hover_markdown(facts, analysis.warrants, links)
+    start, end = (lsp.Position(*to_position(page.document, at, capabilities.encoding)) for at in (link.start, link.end))
+    return lsp.Hover(_content(markdown, capabilities), lsp.Range(start, end))
 
 
 def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
@@ -71,8 +92,10 @@ def _hover(
     if at is None:
         return None
     text = "\n\n---\n\n".join(filter(None, (term_markdown(term) if term else None, markdown)))
-    if snapshot.capabilities.has_markdown:
-        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
-    else:
-        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(text))
-    return lsp.Hover(content, snapshot.convert.range(snapshot.file, at.start, at.end))
+    return lsp.Hover(_content(text, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
+
+
+def _content(markdown: str, capabilities: ClientCapabilities) -> lsp.MarkupContent:
+    if capabilities.has_markdown:
+        return lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
+    return lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))

@@ -16,9 +16,10 @@ from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES
 from xla_lens.lsp.raw_json import Json, RawJson
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import Token, TokenType
+from xla_lens.render.pages import header_text, page_sections
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -48,6 +49,28 @@ def hlo_document_symbol(snapshot: HloSnapshot, _params: lsp.DocumentSymbolParams
     return _outline(snapshot, hlo_symbols(snapshot.analysis.dump, snapshot.module, SYMBOL_LIMIT))
 
 
+def page_document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
+    """The sections of a page, each with the headers of its table, which editors keep in view while the user scrolls."""
+    if not snapshot.capabilities.has_nested_symbols:
+        return None
+    lines, found = snapshot.page.lines, []
+    for section in page_sections(lines):
+        children = []
+        if section.header is not None:
+            name = header_text(lines[section.header])
+            children.append(_page_symbol(name, lsp.SymbolKind.Array, section.header, section.last, []))
+        found.append(_page_symbol(section.title, lsp.SymbolKind.Namespace, section.first, section.last, children))
+    return found
+
+
+def _page_symbol(
+    name: str, kind: lsp.SymbolKind, first: int, last: int, children: list[lsp.DocumentSymbol]
+) -> lsp.DocumentSymbol:
+    start = lsp.Position(first, 0)
+    span = lsp.Range(start, lsp.Position(last + 1, 0))
+    return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
+
+
 def _outline(snapshot: Snapshot, symbols: list[Symbol]) -> RawJson:
     if snapshot.capabilities.has_nested_symbols:
         # A truncated entry says so in its detail.
@@ -74,6 +97,11 @@ def hlo_folding_range(snapshot: HloSnapshot, _params: lsp.FoldingRangeParams) ->
     """The folding ranges of an HLO module, the biggest ones if there are too many."""
     limit = _fold_limit(snapshot)
     return _folding_ranges(snapshot, hlo_folds(snapshot.module, limit), limit)
+
+
+def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+    """The sections of a page."""
+    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
 
 
 def _fold_limit(snapshot: Snapshot) -> int:
