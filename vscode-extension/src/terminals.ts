@@ -5,8 +5,8 @@ import { delimiter, join } from "node:path";
 import type * as vscode from "vscode";
 
 /**
- * Writes a program `xla-lens` that runs the command of the server, and adds its folder to the end of the PATH of new terminals, so that
- * an installed `xla-lens` counts more.
+ * Writes a program `xla-lens` that runs the command of the server, and adds its folder to the end of the PATH of new
+ * terminals, so that an installed `xla-lens` counts more.
  */
 export async function offerInTerminals(
   { globalStorageUri, environmentVariableCollection: variables }: vscode.ExtensionContext,
