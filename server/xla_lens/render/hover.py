@@ -25,7 +25,7 @@ from xla_lens.render.glossary import kind_sentence, remat_sentence
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, counted, human, parse_size, percent, shortened
-from xla_lens.render.padding import padding_part
+from xla_lens.render.padding import padding_cause, padding_part
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.warrants import bounded, bounded_size, reasons
 from xla_lens.syntax.columns import Kind
@@ -108,8 +108,8 @@ def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> 
     if facts.shape is not None:
         exact = _rounded_bytes(facts.size_bytes) if facts.size_bytes is not None else ""
         yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{exact}{_padding(facts)}"
-        for part in facts.padding.parts if facts.padding else ():
-            yield f"  - {padding_part(part)}"
+        if facts.padding and len(facts.padding.parts) > 1:
+            yield from (f"  - {padding_part(part)}" for part in facts.padding.parts)
     if facts.allocation:
         yield f"- {_placement(facts, facts.allocation, links)}"
     yield f"- value {facts.id}" + (f", defined by {code(facts.opcode)}" if facts.opcode else "")
@@ -129,7 +129,7 @@ def _rounded_bytes(size_bytes: int) -> str:
 def _placement(facts: ValueFacts, allocation: AllocationName, links: CommandLinks) -> str:
     is_whole = facts.size_bytes == allocation.size_bytes
     kind = kind_text(allocation.kind)
-    size = "" if is_whole else human(allocation.size_bytes)
+    size = "" if is_whole else apart(allocation.size_bytes, facts.size_bytes or 0)
     details = ", ".join(filter(None, (kind, size)))
     where = "all of" if is_whole else f"offset {facts.offset:,} of"
     name = links.history(f"allocation {allocation.index}", allocation.index)
@@ -156,7 +156,9 @@ def _padding(facts: ValueFacts) -> str:
         return ""
     logical = facts.padding.logical_bytes
     times = f" ({facts.size_bytes / logical:.1f} times the size of the shape)" if logical else ""
-    return f", {human(padding)} of it padding{times}"
+    parts = facts.padding.parts
+    cause = f": {padding_cause(parts[0])}" if len(parts) == 1 else ""
+    return f", {apart(padding, facts.size_bytes)} of it padding{times}{cause}"
 
 
 def _live_range(facts: LiveRangeFacts, label: str, links: CommandLinks) -> str:

@@ -62,5 +62,5 @@ def call_chain(frames: Sequence[StackFrame], links: CommandLinks = NO_LINKS) -> 
 def _call(frame: StackFrame, links: CommandLinks, path: str, *, is_own: bool) -> str:
     function = f"in {code(frame.function)}" if frame.function else ""
     if is_own:
-        return " of ".join(filter(None, (function, path)))
+        return f"{function} of {path}" if function and path else function or (path and f"in {path}")
     return f"{links.source(code(short_frame(frame)), frame)} {function}".rstrip()
