@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xla_lens.syntax.columns import Texts
 from xla_lens.text.document import Document
 
 
@@ -31,7 +32,7 @@ def _differences(one: Any, other: Any, where: str, seen: set[tuple[int, int]]) -
             yield f"{where}: {list(one)[:10]} and {list(other)[:10]}"
         for name in one.keys() & other.keys():
             yield from _differences(one[name], other[name], f"{where}[{name!r}]", seen)
-    elif isinstance(one, list | tuple):
+    elif isinstance(one, list | tuple | Texts):
         if len(one) != len(other):
             yield f"{where}: {len(one)} and {len(other)} items"
         for number, (item, counterpart) in enumerate(zip(one, other, strict=False)):
