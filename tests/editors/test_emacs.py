@@ -232,6 +232,15 @@ def test_workspace_symbols_are_found(emacs: Emacs, split: Dump) -> None:
     assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
 
 
+def test_workspace_symbols_are_found_by_filters(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("xref-find-apropos")
+    emacs.type("module:train peak: >1MiB kind:value\r")
+    found = wait_for(lambda: emacs.text('"*xref*"')).split("\n")
+    assert [line.partition(":")[0].strip() for line in found if line.strip().startswith(("3:", "84:"))] == ["3", "84"]
+
+
 def test_implementation_is_found(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
