@@ -97,7 +97,8 @@ async def test_dump_in_one_file_has_all_features(client: LanguageClient) -> None
     hover = await client.text_document_hover_async(lsp.HoverParams(*place))
     assert hover is not None
     assert isinstance(hover.contents, lsp.MarkupContent)
-    assert hover.contents.value.startswith("**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak\n")
+    title = "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak · `test_auto_sharding_basic.py:52`"
+    assert hover.contents.value.startswith(f"{title}\n")
     assert hover.range is not None
     assert _shown(client, lsp.Location(uri, hover.range), text) == "cublas-gemm.1{}"
 
@@ -163,7 +164,7 @@ async def test_hints_and_outline_are_shown(client: LanguageClient) -> None:
         lsp.InlayHintParams(document, lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines), 0)))
     )
     labels = {lines[hint.position.line][: hint.position.character]: hint.label for hint in hints or []}
-    assert labels["    4:cublas-gemm.1"] == "580.0 KiB live ◀ peak"
+    assert labels["    4:cublas-gemm.1"] == "+4.0 KiB → 580.0 KiB live ◀ peak"
     assert labels["  Live ranges at 5 (peak):"] == "real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)"
     symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
     assert [symbol.name for symbol in symbols or []] == ["BufferAssignment", "Used values", "HloLiveRange (max 7)"]
