@@ -182,7 +182,7 @@ def test_details_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, 
         assert map.hover_value("copy.2").split() == of_value.split()
         assert map.hover_step(17).split() == of_step.split()
         text = map.hover_allocation("dot", 0)
-        assert "at the host memory peak, step 36" in text
+        assert "42.3 % of the host memory peak" in text
         assert text.endswith("Nothing is live here.")
 
 
