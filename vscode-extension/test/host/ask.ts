@@ -8,6 +8,11 @@ async function execute<T>(command: string, ...parameters: unknown[]): Promise<T>
   return await vscode.commands.executeCommand<T>(command, ...parameters);
 }
 
+/** A line of Markdown with the texts of its links in place of the links. */
+export function withoutLinks(line: string): string {
+  return line.replace(/\[([^\]]+)\]\(command:[^)]*\)/g, "$1");
+}
+
 /** The lines of the Markdown of a hover. */
 export async function hover({ document, position }: Place): Promise<string[]> {
   const hovers = await execute<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, position);

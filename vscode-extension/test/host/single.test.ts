@@ -11,7 +11,8 @@ const document = (): Promise<vscode.TextDocument> => open("single", "-buffer-ass
 const place = async (): Promise<Place> => at(await document(), "    Arg_1.2.0{}:0-6", "Arg");
 
 test("one file: hover", async () => {
-  assert.deepEqual((await ask.hover(await place())).slice(0, 4), [
+  const lines = (await ask.hover(await place())).map(ask.withoutLinks);
+  assert.deepEqual(lines.slice(0, 4), [
     "**`Arg_1.2.0`** · 1.00 MiB · 20.0 % of the HBM peak",
     "",
     "- op_name `b`",
@@ -71,8 +72,15 @@ test("one file: semantic tokens", async () => {
 test("one file: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
-    [hints[0], hints[10], hints.at(-1)],
-    ["3: live 3–5", "66: 5.00 MiB live ◀ peak", "77: real HBM peak: 5.00 MiB at step 3 (3.50 MiB here)"],
+    hints
+      .filter((hint) => /^(2|3|66|77): /.test(hint))
+      .toSorted((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10)),
+    [
+      "2: 2.00 MiB · 40.0 % of the HBM peak",
+      "3: 2.00 MiB · 40.0 % of the peak · live 3–5",
+      "66: +3.50 MiB → 5.00 MiB live ◀ peak",
+      "77: real HBM peak: 5.00 MiB at step 3 (3.50 MiB here)",
+    ],
   );
 });
 
