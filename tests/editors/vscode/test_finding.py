@@ -120,10 +120,16 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         _wait_for_heading(window, "h1", "peak-understated")
         # What explanations advise to run is on the PATH of terminals.
         window.command("Terminal: Create New Terminal")
-        window.page.wait_for_timeout(3000)
         target = workspace / "version.txt"
-        window.page.keyboard.type(f"xla-lens --version > {target}\n")
-        wait_for(lambda: target.exists() and target.read_text().startswith("xla-lens "), seconds=SECONDS)
+
+        def version() -> str:
+            # The shell starts some time after the terminal is visible.
+            window.page.locator(".terminal .xterm-helper-textarea").focus()
+            window.page.keyboard.type(f"xla-lens --version > {target}\n")
+            window.page.wait_for_timeout(3000)
+            return target.read_text() if target.exists() else ""
+
+        wait_for(version, lambda text: text.startswith("xla-lens "), SECONDS)
 
 
 def _wait_for_heading(window: Window, selector: str, text: str) -> None:
