@@ -37,7 +37,9 @@ if (what === "package") {
   run(python, "bundle_server.py", "--target", target, ...rest);
   const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
   const vsce = join("node_modules", "@vscode", "vsce", "vsce");
-  run(process.execPath, vsce, "package", ...options, "--target", target, "--out", `dist/xla-lens-${target}.vsix`);
+  // A package for no platform in particular runs on those that have none of their own.
+  if (target !== "universal") options.push("--target", target);
+  run(process.execPath, vsce, "package", ...options, "--out", `dist/xla-lens-${target}.vsix`);
 }
 
 /** Return the licenses of the bundled packages, from the paths of the bundled files. */

@@ -14,6 +14,7 @@ from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
 from lsp.wire import FULL, Process
 from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
+from xla_lens.syntax.target_config import TARGET_CONFIG
 
 _WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·–-]*")
 """Text that XLA Lens itself writes."""
@@ -190,7 +191,9 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
     assert not [name for name in opened if name.startswith(str(outside))]
     read = {Path(name).relative_to(inside) for name in opened if name.startswith(str(inside))}
     assert read >= {Path("set") / SPLIT.name}
-    assert all(name.name.startswith("module_0000") or name.name in (SEED.name, "notes.txt") for name in read)
+    # The description of the GPU, if there is one, states the capacity of the device.
+    others = (SEED.name, "notes.txt", TARGET_CONFIG)
+    assert all(name.name.startswith("module_0000") or name.name in others for name in read)
     assert any(name.endswith("explanations/syntax.md") for name in opened)
     await server.kill()
 

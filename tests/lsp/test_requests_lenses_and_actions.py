@@ -7,7 +7,7 @@ import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
-from lsp.wire import FULL
+from lsp.wire import FULL, RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU
 from xla_lens.lsp.requests import code_lens
 
@@ -238,7 +238,13 @@ async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path)
             arguments = action["command"]["arguments"]
             if (action["command"]["command"], str(arguments)) not in seen:
                 seen.add((action["command"]["command"], str(arguments)))
-                assert await reader.run(action["command"]["command"].removeprefix("xla-lens."), *arguments)
+                name = action["command"]["command"].removeprefix("xla-lens.")
+                if name == "goTo" and "path" in arguments[0]:
+                    # The programs of these dumps are on other machines.
+                    with pytest.raises(RequestFailed, match="is not in this workspace: map its folder"):
+                        await reader.run(name, *arguments)
+                else:
+                    assert await reader.run(name, *arguments)
     assert len(seen) > 1 or "report" in path.name
 
 

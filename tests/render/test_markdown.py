@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from samples import SEED, analysis_of, analysis_of_text, assignments, on_all_dumps
+from samples import SEED, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.cli.main import main
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
@@ -61,6 +61,8 @@ def check_structure(lines: list[str]) -> None:
     columns: set[int] = set()
     for line in lines:
         assert "\n" not in line
+        if line == "</details>" or re.fullmatch("<details><summary>[^<>]*</summary>", line):
+            continue
         assert re.fullmatch(r"[\w .,:;()%+=…×█▏▎▍▌▋▊▉≥≤−/'|&#^–-]*", outside_of_code(line)), line
         columns = (columns or cell_counts(line)) if line.startswith("|") else set()
         assert not columns or cell_counts(line) == columns, line
@@ -68,6 +70,14 @@ def check_structure(lines: list[str]) -> None:
 
 def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Report:
     return report(analysis, {FileKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))  # type: ignore[arg-type]
+
+
+def test_sections_of_other_memory_spaces_are_folded() -> None:
+    lines = list(report_markdown(_report(analysis_of(TPU))))
+    titles = [line for line in lines if line.startswith(("###", "<details>"))]
+    assert [title for title in titles if "VMEM" in title and title.startswith("#")] == []
+    assert [title for title in titles if "HBM" in title and title.startswith("<")] == []
+    assert sum(line.startswith("<details>") for line in lines) == lines.count("</details>") >= 2
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -91,7 +101,8 @@ def test_names_stay_in_their_cells_and_lines(text: str) -> None:
     section = Section(
         ("Title ", name), (Table(headers("", "size", "name", text=("", "name")), rows), ("sentence ", name), name)
     )
-    outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section,),))
+    minor = replace(section, is_minor=True)
+    outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section, minor),))
     check_structure(list(markdown_lines(outline)))
     check_structure(list(table(("a", "b"), [(code(text), code(text))] * 2, left=(0,))))
 

@@ -9,7 +9,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, as_given, counted, human, percent
-from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, headers, inlines
+from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, headers, plain_text
 from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 
@@ -26,26 +26,22 @@ def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterato
     outline = ranking_outline(one, folder, budget_bytes)
     ((section,),) = outline.parts
     yield '<details class="index" open>'
-    yield f"<summary>{escape(_plain(outline.title))}</summary>"
-    yield from (f"<p>{escape(_plain(sentence))}</p>" for sentence in outline.answer)
+    yield f"<summary>{escape(plain_text(outline.title))}</summary>"
+    yield from (f"<p>{escape(plain_text(sentence))}</p>" for sentence in outline.answer)
     for block in section.blocks:
         if not isinstance(block, Table):
-            yield f"<p>{escape(_plain(block))}</p>"
+            yield f"<p>{escape(plain_text(block))}</p>"
             continue
         titles = [column.title for column in block.header]
         yield "<table>"
         yield f"<tr>{''.join(f'<th scope=col>{escape(title)}</th>' for title in titles)}</tr>"
         for number, row in enumerate(block.rows):
-            cells = [escape(_plain(cell)) for cell in row]
+            cells = [escape(plain_text(cell)) for cell in row]
             place = titles.index("module")
             cells[place] = f'<a href="{map_link(number)}">{cells[place] or "module"}</a>'
             yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         yield "</table>"
     yield "</details>"
-
-
-def _plain(text: Text) -> str:
-    return "".join(one.text if isinstance(one, Name) else str(one) for one in inlines(text))
 
 
 def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:

@@ -51,7 +51,7 @@ def test_values_are_found_by_filters(open_window: OpenWindow, workspace: Path) -
             "peak:": "dot  peak:",
             "temp:": "dot  temp:",
             "module:train": "dot  module:train",
-            "kind:allocation": "allocation 29  kind:allocation",
+            "kind:allocation": "allocation 0  kind:allocation",
         }.items():
             assert first in _found_symbols(window, query, first)
 

@@ -175,9 +175,17 @@ class Window:
 
     def open(self, path: Path) -> None:
         """Open a file by its path."""
-        # The labels of dumps are not the names of their files, but only one file has this path.
-        self._pick("Control+p", str(path), None)
-        wait_for(self.active_tab, lambda name: name == path.name, SECONDS)
+
+        def opened() -> bool:
+            # The labels of dumps are not the names of their files, so that the list does not tell whether it is the one
+            # for this path, or still the one before.
+            self._pick("Control+p", str(path), None)
+            with contextlib.suppress(AssertionError):
+                wait_for(self.active_tab, lambda name: name == path.name, seconds=5)
+                return True
+            return False
+
+        wait_for(opened, seconds=SECONDS)
 
     def go_to(self, line: int, column: int = 1) -> None:
         """Move the cursor in the active editor."""

@@ -138,6 +138,7 @@ test("three files: code actions", async () => {
       "Show the history of allocation 29",
       "Show what would lower the peak",
       "Show the report as Markdown",
+      "Select this dump for comparison",
     ],
   );
 });

@@ -16,7 +16,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.render.diff.causes import cause_text
 from xla_lens.render.diff.differences import difference_text
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.report.blocks import Bar, Text, inlines
+from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.values import op_name, shape_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -29,7 +29,7 @@ def diff_data(one: Diff) -> dict[str, Any]:
         "old": _side(one.old),
         "new": _side(one.new),
         "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
-        "warnings": [_plain(difference_text(difference)) for difference in one.differences],
+        "warnings": [plain_text(difference_text(difference)) for difference in one.differences],
         "causes": [_cause(cause) for cause in one.causes],
         "instructions": _pair(one.comparison.instructions) if one.comparison else None,
         "memory_spaces": [_space(one, space) for space in one.memory_spaces],
@@ -46,11 +46,6 @@ def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bo
 
 def _side(side: DiffSide | Baseline) -> dict[str, Any]:
     return {"module": side.name, "files": {kind.value: path for kind, path in side.files.items()}}
-
-
-def _plain(text: Text) -> str:
-    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar))
-    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
 
 
 def _cause(cause: ChangeCause) -> dict[str, Any]:

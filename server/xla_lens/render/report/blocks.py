@@ -101,12 +101,13 @@ class Section:
     """A title with sentences and tables below it.
 
     If the first block is a table with a header whose first column has no title, text puts the section's title there.
-    `level` is 1 for a subsection of the section above.
+    `level` is 1 for a subsection of the section above. Markdown folds a section that `is_minor`.
     """
 
     title: Text
     blocks: tuple[Text | Table, ...] = ()
     level: int = 0
+    is_minor: bool = False
 
 
 Sections: TypeAlias = tuple[Section, ...]
@@ -144,3 +145,9 @@ def joined(texts: Iterable[Text], separator: str) -> tuple[Inline, ...]:
     for text in texts:
         found += [separator, *inlines(text)] if found else inlines(text)
     return tuple(found)
+
+
+def plain_text(text: Text) -> str:
+    """Return a text without its links, roles and bars."""
+    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar))
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)

@@ -1,6 +1,7 @@
 """Reports as Markdown for issues and chats. No name from a dump can become a link or markup."""
 
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Final
 
 from xla_lens.render.markdown import code, table
@@ -16,6 +17,7 @@ from xla_lens.render.report.blocks import (
     Text,
     bar_text,
     inlines,
+    plain_text,
 )
 
 _LONGEST_PATH: Final = 4096
@@ -64,7 +66,10 @@ def markdown_lines(outline: Outline) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     yield ""
-    yield f"{'#' * (3 + section.level)} {_markdown(section.title)}"
+    if section.is_minor:
+        yield f"<details><summary>{escape(' '.join(plain_text(section.title).split()))}</summary>"
+    else:
+        yield f"{'#' * (3 + section.level)} {_markdown(section.title)}"
     for block in section.blocks:
         yield ""
         if isinstance(block, Table):
@@ -73,6 +78,9 @@ def _section(section: Section) -> Iterator[str]:
             yield from table(titles, ([_markdown(cell) for cell in row] for row in block.rows), left)
         else:
             yield _markdown(block)
+    if section.is_minor:
+        yield ""
+        yield "</details>"
 
 
 def _markdown(text: Text) -> str:

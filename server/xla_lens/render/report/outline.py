@@ -1,6 +1,7 @@
 """Reports as text and as Markdown: which parts they have, in which order."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
@@ -87,13 +88,18 @@ def _parts(report: Report) -> Iterator[Sections]:
     yield donation_sections(report)
     yield advice_sections(report)
     for one in others:
-        yield from (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
+        parts = (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
+        yield from map(_minor, parts) if first else parts
     for one in spaces:
         yield from (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
     for part_of_report in _REPORT_PARTS:
         yield part_of_report(report)
     if step is not None and not report.has_step:
         yield (Section(missing_step(report, step)),)
+
+
+def _minor(sections: Sections) -> Sections:
+    return tuple(replace(section, is_minor=True) for section in sections)
 
 
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
