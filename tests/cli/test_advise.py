@@ -73,6 +73,6 @@ def test_arguments_that_exceed_the_budget_come_first(capsys: pytest.CaptureFixtu
         "    7.48 GiB  12 arrays  state[1]  optimizer state: nothing reads it before the backward pass",
         "    7.48 GiB  12 arrays  state[2]  optimizer state: nothing reads it before the backward pass",
         "    3.74 GiB  12 arrays  state[0]",
-        "  Divided over 2 times as many devices, they take 9.35 GiB. Without the optimizer state, 3.74 GiB remain.",
+        "  Sharded over 2 times as many devices, they take 9.35 GiB. Without the optimizer state, 3.74 GiB remain.",
         "  To fit into 15.75GiB, do 1–2, 4. The peak, recomputed after each: 29.40 GiB, 15.84 GiB, 12.90 GiB.",
     ]

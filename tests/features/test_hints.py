@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, module_of, module_of_text, never
-from xla_lens.features.hints import LiveBytesHint, hints, module_hints
+from xla_lens.features.hints import AllocationHint, LiveBytesHint, SlotHint, hints, module_hints
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.render.hints import hint_label
 from xla_lens.syntax.columns import NONE
 
@@ -102,6 +103,14 @@ def test_hints_of_wide_rows_follow_the_name() -> None:
         analysis_of_text(text),
         f" value: <4 cublas-gemm.1 @0> (size=4096,offset=0): ({wide})",
         f" value: <4 cublas-gemm.1 @0> [4.0 KiB · 0.7 % of the peak · live 4–5] (size=4096,offset=0): ({wide})",
+    )
+
+
+def test_tiny_shares_are_not_shown() -> None:
+    assert hint_label(SlotHint(4096, 10**9, (5, 7))) == "4.0 KiB · live 5–7"
+    assert hint_label(AllocationHint(65536, SpaceId(0, Backend.TPU), 0, 10**9)) == "64.0 KiB"
+    assert (
+        hint_label(AllocationHint(65536, SpaceId(0, Backend.TPU), 65536, 10**8)) == "64.0 KiB · 0.1 % of the HBM peak"
     )
 
 

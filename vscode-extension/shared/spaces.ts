@@ -67,3 +67,14 @@ function isWorse(space: SpaceSummary, other: SpaceSummary): boolean {
   ];
   return peak > otherPeak || (peak === otherPeak && space.reservedBytes > other.reservedBytes);
 }
+
+/** Smaller memory spaces than this are folded, as in reports. */
+const BIG_BYTES = 2 ** 16;
+
+/** Split memory spaces into those to show and those to fold: the small ones besides the default space, if there are several. */
+export function splitSmall<Space extends SpaceSummary>(spaces: readonly Space[]): [shown: Space[], folded: Space[]] {
+  const isSmall = ({ color, peakLiveBytes, reservedBytes }: Space): boolean =>
+    color !== 0 && Math.max(peakLiveBytes, reservedBytes) < BIG_BYTES;
+  const folded = spaces.filter(isSmall);
+  return folded.length > 1 ? [spaces.filter((space) => !isSmall(space)), folded] : [[...spaces], []];
+}

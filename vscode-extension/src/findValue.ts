@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import * as vscode from "vscode";
 
 import { human, percent } from "../shared/numbers";
-import type { FoundValue } from "../shared/protocol";
+import type { FoundValue, FoundValues } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
 import { goTo } from "./locations";
 import type { Server } from "./server";
@@ -50,7 +50,7 @@ export class ValueFinder {
       const answer = await this.server.execute("xla-lens.findValues", { query: this.query }).catch(() => undefined);
       if (number !== latest) return;
       pick.busy = answer?.isReading ?? false;
-      pick.title = titleOf(answer?.found.length ?? 0, answer?.isTruncated ?? false, pick.busy);
+      pick.title = answer ? titleOf(answer) : TITLE;
       pick.items = answer?.found.map(itemOf) ?? [];
       if (answer?.isReading) timer = setTimeout(() => void search(), POLL_MS);
     };
@@ -89,9 +89,9 @@ export function withFilter<Symbol extends vscode.SymbolInformation>(symbol: Symb
   return symbol;
 }
 
-function titleOf(count: number, isTruncated: boolean, isReading: boolean): string {
-  const parts = [TITLE, isTruncated && `the best ${count} matches`, isReading && "reading dumps…"];
-  return parts.filter(Boolean).join(" · ");
+function titleOf({ found, isTruncated, isReading }: FoundValues): string {
+  const count = isTruncated ? `the best ${found.length} matches` : !found.length && !isReading && "nothing matches";
+  return [TITLE, count, isReading && "reading dumps…"].filter(Boolean).join(" · ");
 }
 
 function itemOf(found: FoundValue): Item {

@@ -3,12 +3,13 @@
  * their peaks, its allocations and its files.
  */
 
+import { dirname } from "node:path";
 import * as vscode from "vscode";
 
 import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
-import { isOver, limitText, peakText, reservedText, worstSpace } from "../shared/spaces";
+import { isOver, limitText, peakText, reservedText, splitSmall, worstSpace } from "../shared/spaces";
 import type { Task } from "./activity";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
@@ -123,7 +124,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const hasPeak = worst && worst.peakStep >= 0;
     const name = module.module || "module";
     const sign = module.spaces.length ? module.gap : "empty";
-    const facts = [folder, sign, worst && !hasPeak && "reserved", worst && limitText(worst, true)];
+    const limit = worst && limitText(worst, true);
+    // A narrow view shows only the first fact.
+    const isFirst = worst && isOver(worst);
+    const facts = [isFirst && limit, folder, sign, worst && !hasPeak && "reserved", !isFirst && limit];
     const size = worst ? (hasPeak ? peakText(worst) : reservedText(worst)) : "";
     const item = row(size, name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, worst));
     item.id = module.uri;
@@ -173,13 +177,17 @@ function moduleIcon(sign: string, worst: SpaceSummary | undefined): [icon: strin
   return sign ? ["warning", "list.warningForeground"] : ["file-binary"];
 }
 
+/** The sizes of a module, and where it is. A longer tooltip would cover the rows below. */
 function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
-  const sizes = spaces.map((space) => {
+  const [shown, folded] = splitSmall(spaces);
+  const sizes = shown.map((space) => {
     const peak = space.peakStep < 0 ? "" : `${peakText(space)} peak of `;
     return `${space.name}: ${peak}${reservedText(space)} reserved`;
   });
   const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
-  return [...sizes, ...gaps, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
+  const small = folded.length ? [counted(folded.length, "small memory space")] : [];
+  const folders = new Set(files.map(({ uri }) => dirname(vscode.Uri.parse(uri).fsPath)));
+  return [...sizes, ...small, ...gaps, "", ...folders].join("\n");
 }
 
 /** The folders that tell modules of the same name apart. */

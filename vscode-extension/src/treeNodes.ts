@@ -18,7 +18,7 @@ import type {
   ValueGroup,
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import { bounded, isOver, limitText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { bounded, isOver, limitText, peakText, reservedText, shareOfPeak, splitSmall } from "../shared/spaces";
 import { SECTION, type Server } from "./server";
 
 /** What the commands of a node's menu need. */
@@ -84,14 +84,15 @@ export class Node {
 export function row(size: string, name: string, description: string, icon: string, color?: string): vscode.TreeItem {
   const item = new vscode.TreeItem(size ? `${size}  ${name}` : name);
   item.description = description;
-  item.iconPath = new vscode.ThemeIcon(icon, color ? new vscode.ThemeColor(color) : undefined);
+  if (icon) item.iconPath = new vscode.ThemeIcon(icon, color ? new vscode.ThemeColor(color) : undefined);
   return item;
 }
 
 /** The color of the icon of what does not fit into the device. */
 export const OVER_COLOR = "errorForeground";
 
-const GROUP_ICONS = { line: "code", like: "layers", path: "symbol-namespace" };
+/** Source lines have none: in a view of the default width, it would push the number of the line out of sight. */
+const GROUP_ICONS = { line: "", like: "layers", path: "symbol-namespace" };
 
 /** How many values a list shows at first. */
 const FIRST = 100;
@@ -106,8 +107,10 @@ export class SetNodes {
   /** The children of its module. */
   below(module: Node): Node[] {
     const { spaces, allocations, allocationCount, files } = this.overview;
+    const [shown, folded] = splitSmall(spaces);
     return [
-      ...spaces.map((space) => this.space(space, module)),
+      ...shown.map((space) => this.space(space, module)),
+      ...(folded.length ? [this.smallSpaces(folded, module)] : []),
       this.advice(module),
       group("Allocations", grouped(allocationCount), "archive", module, {
         holds: (key) => key.startsWith("allocation "),
@@ -120,6 +123,15 @@ export class SetNodes {
         children: (self) => files.map((file) => fileNode(file, self)),
       }),
     ];
+  }
+
+  /** Memory spaces of a few bytes, of which a TPU has up to nine. */
+  private smallSpaces(spaces: readonly SpaceOverview[], parent: Node): Node {
+    const shown = new Set(spaces.flatMap(({ live }) => live.map(({ value }) => `value ${value}`)));
+    return group(counted(spaces.length, "small memory space"), "", "pulse", parent, {
+      holds: (key) => shown.has(key),
+      children: (self) => spaces.map((space) => this.space(space, self)),
+    });
   }
 
   private space(space: SpaceOverview, parent: Node): Node {

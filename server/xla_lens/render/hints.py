@@ -22,16 +22,22 @@ def hint_label(facts: HintFacts, warrants: Warrants = COMPLETE) -> str:
             return ", ".join(named) + why + (f" ◀ peak of {', '.join(map(space_name, peaks))}" if peaks else "")
         case SlotHint(size, peak, live):
             shown = human(size) if size is not None else ""
-            part = f"{percent(size, peak)} of the peak" if peak and size is not None else ""
+            part = f"{share} of the peak" if (share := _share(size, peak)) else ""
             return " · ".join(filter(None, (shown, part, f"live {live[0]}–{live[1]}" if live else "")))
         case AllocationHint(size, space, live, peak):
-            part = f" · {percent(live, peak)} of the {space_name(space)} peak" if peak and live is not None else ""
+            part = f" · {share} of the {space_name(space)} peak" if (share := _share(live, peak)) else ""
             return f"{human(size)}{part}"
         case SizeHint(size):
             return human(size)
         case PeakHint(space, live, step, peak):
             here = bounded(apart(live, peak), bound)
             return f"real {space_name(space)} peak: {bounded_size(peak, bound)} at step {step} ({here} here){why}"
+
+
+def _share(part: int | None, peak: int | None) -> str:
+    """Return a share of a peak; empty if it is unknown or too small to matter."""
+    share = percent(part, peak) if part is not None and peak else ""
+    return "" if share == percent(0, 1) else share
 
 
 def _level(size_bytes: int, change: int, bound: Bound) -> str:

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { SpaceSummary } from "../../shared/protocol";
-import { isOver, limitText, ofCapacity } from "../../shared/spaces";
+import { isOver, limitText, ofCapacity, splitSmall } from "../../shared/spaces";
 
 const GIB = 2 ** 30;
 
@@ -35,4 +35,16 @@ test("a program exceeds the device only if the dump proves it", () => {
     [1, 0, -1, null].map((overBytes) => isOver(space(overBytes))),
     [true, false, false, false],
   );
+});
+
+test("several small memory spaces are folded, never the default space", () => {
+  const [vmem, smem, other] = [46 * 2 ** 20, 44, 512].map((peakLiveBytes, index) =>
+    space(null, { color: index + 1, peakLiveBytes, reservedBytes: peakLiveBytes }),
+  ) as [SpaceSummary, SpaceSummary, SpaceSummary];
+  const tiny = space(null, { peakLiveBytes: 8, reservedBytes: 8 });
+  assert.deepEqual(splitSmall([tiny, vmem, smem, other]), [
+    [tiny, vmem],
+    [smem, other],
+  ]);
+  assert.deepEqual(splitSmall([tiny, smem]), [[tiny, smem], []]);
 });

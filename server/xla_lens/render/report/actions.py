@@ -80,7 +80,7 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
         headers("size", "arrays", "arguments", "use", text=("arguments", "use")), rows, has_text_header=False, indent=4
     )
     factor = budget.divide_arguments_by
-    devices = f"Divided over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
+    devices = f"Sharded over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
     idle = sum(tree.size_bytes for tree in advice.arguments if tree.is_idle)
     offloaded = human(advice.argument_bytes - idle)
     yield f"{devices}. " + (f"Without the optimizer state, {offloaded} remain." if idle else "")
@@ -142,7 +142,7 @@ def _rows(report: Report, number: int, action: Action) -> Iterator[tuple[Text, .
 _WHAT: Final = {
     Rule.DONATE: "donate these arguments: the caller keeps them, so outputs of the same shape need other memory",
     Rule.REMATERIALIZE: "rematerialize what the forward pass saves here for the backward pass",
-    Rule.OPTIMIZER_STATE: "keep the optimizer state in host memory until the update reads it, or divide it",
+    Rule.OPTIMIZER_STATE: "keep the optimizer state in host memory until the update reads it, or shard it",
     Rule.GRADIENTS: "apply gradients as they are completed: they are live together with the optimizer state",
     Rule.ATTENTION_SCORES: "compute attention in blocks (flash attention), so that it never stores these scores",
     Rule.LOGITS: "compute logits and loss in {factor} chunks",
@@ -162,7 +162,7 @@ def largest_saving(action: Action) -> str:
 _DOING: Final = {
     Rule.DONATE: "Donating arguments",
     Rule.REMATERIALIZE: "Rematerializing activations",
-    Rule.OPTIMIZER_STATE: "Offloading or dividing the optimizer state",
+    Rule.OPTIMIZER_STATE: "Offloading or sharding the optimizer state",
     Rule.GRADIENTS: "Applying gradients as they are completed",
     Rule.ATTENTION_SCORES: "Computing attention in blocks",
     Rule.LOGITS: "Computing logits and loss in chunks",

@@ -128,7 +128,8 @@ def _actions(report: Report, one: SpaceReport) -> Iterator[Text]:
         from xla_lens.render.report.actions import largest_saving
 
         if advice.budget and advice.budget.do_arguments_exceed:
-            yield f"The arguments alone take {human(advice.argument_bytes)}."
+            limit, over = advice.budget.budget_bytes, advice.argument_bytes - advice.budget.budget_bytes
+            yield f"The arguments alone take {human(advice.argument_bytes)}, {human(over)} more than {as_given(limit)}."
         if advice.actions:
             yield largest_saving(advice.actions[0])
             if advice.actions[0].rule is Rule.DONATE:
