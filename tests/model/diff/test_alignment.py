@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,3 +79,23 @@ def test_combined_keys_are_equal_where_all_columns_are() -> None:
     keys = combined(columns, [columns[0]])
     assert keys[0] == keys[4] != keys[1]
     assert keys[2] == keys[3] == NONE
+
+
+@given(st.lists(st.tuples(*[st.sampled_from((NONE, 0, 1, 2**40))] * 4), max_size=20))
+def test_combined_keys_are_equal_where_all_columns_are_even_if_their_product_is_too_big(rows: list[tuple[int]]) -> None:
+    table = np.array(rows, np.int64).reshape(-1, 4)
+    keys = combined([*table.T], [table[:, 0]]).tolist()
+    known: dict[tuple[int, ...], int] = {}
+    for row, key in zip(table.tolist(), keys, strict=True):
+        assert key == (NONE if row[0] == NONE else known.setdefault(tuple(row), key))
+    assert len(set(known.values())) == len(known)
+
+
+@pytest.mark.parametrize("factor", [1, 2**58])
+def test_equal_keys_pair_in_order_however_big_they_are(factor: int) -> None:
+    alignment = Alignment(6, 7)
+    alignment.pair_anywhere(_SMALL * factor, np.array([3, 0, 1, 1, 2, 0, 1]) * factor, 0)
+    assert alignment.partner.tolist() == [2, 4, 3, 6, 1, 5]
+
+
+_SMALL = np.array([1, 2, 1, 1, 0, 0])

@@ -107,34 +107,39 @@ def _equal_length(one: Column, other: Column) -> int:
 
 def _pairs(old_keys: Column, new_keys: Column, rule: _Rule) -> tuple[Column, Column]:
     """The pairs of equal keys, the n-th with the n-th, in the order of the old keys."""
-    keys, numbers = np.unique(np.concatenate((old_keys, new_keys)), return_inverse=True)
-    old, new = numbers[: len(old_keys)], numbers[len(old_keys) :]
-    old_counts, new_counts = np.bincount(old, minlength=len(keys)), np.bincount(new, minlength=len(keys))
-    match rule:
-        case _Rule.UNIQUE:
-            is_paired = (old_counts == 1) & (new_counts == 1)
-        case _Rule.EQUALLY_OFTEN:
-            is_paired = old_counts == new_counts
-        case _:
-            is_paired = (old_counts > 0) & (new_counts > 0)
-    old_rows, new_rows = np.flatnonzero(is_paired[old]), np.flatnonzero(is_paired[new])
-    width = len(old_keys) + len(new_keys) + 1
-    old_numbers = old[old_rows] * width + _occurrence(old[old_rows])
-    new_numbers = new[new_rows] * width + _occurrence(new[new_rows])
-    _, first, second = np.intersect1d(old_numbers, new_numbers, assume_unique=True, return_indices=True)
-    order = np.argsort(first)
-    return old_rows[first[order]], new_rows[second[order]]
-
-
-def _occurrence(keys: Column) -> Column:
-    """For each key how many equal ones come before it."""
-    order = np.argsort(keys, kind="stable")
+    keys = np.concatenate((old_keys, new_keys))
+    order = _stable_order(keys)
     ordered = keys[order]
     is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
-    first = np.maximum.accumulate(np.where(is_first, np.arange(len(ordered)), 0))
-    found = np.empty(len(keys), np.int64)
-    found[order] = np.arange(len(keys)) - first
-    return found
+    group = np.cumsum(is_first) - 1
+    count = int(is_first.sum())
+    # In each group of equal keys, the old ones come before the new ones.
+    is_old = order < len(old_keys)
+    old_counts = np.bincount(group[is_old], minlength=count)
+    new_counts = np.bincount(group[~is_old], minlength=count)
+    match rule:
+        case _Rule.UNIQUE:
+            pairs = (old_counts == 1) & (new_counts == 1)
+        case _Rule.EQUALLY_OFTEN:
+            pairs = np.where(old_counts == new_counts, old_counts, 0)
+        case _:
+            pairs = np.minimum(old_counts, new_counts)
+    place = np.arange(len(order))
+    rows = np.flatnonzero(is_old & (place - place[is_first][group] < pairs[group]))
+    first, second = order[rows], order[rows + old_counts[group[rows]]] - len(old_keys)
+    by_first = np.argsort(first)
+    return first[by_first], second[by_first]
+
+
+def _stable_order(keys: Column) -> Column:
+    """The rows of keys that are not negative in the order of the keys; equal ones in their own order."""
+    count = len(keys)
+    if int(keys.max(initial=0)) >= np.iinfo(np.int64).max // (count + 1) - 1:
+        return np.argsort(keys, kind="stable")
+    # Numbers are sorted several times as fast as rows.
+    ordered: Column = np.sort(keys * count + np.arange(count))
+    ordered %= max(count, 1)
+    return ordered
 
 
 def longest_chain(numbers: Column) -> Column:
@@ -165,8 +170,15 @@ def combined(columns: list[NDArray[np.int64]], required: list[NDArray[np.int64]]
     `required` is NONE.
     """
     key = np.zeros(len(columns[0]), np.int64)
+    limit = 1
     for column in columns:
-        _, key = np.unique(key * (int(column.max(initial=0)) + 2) + column + 1, return_inverse=True)
+        width = int(column.max(initial=0)) + 2
+        if limit * width > np.iinfo(np.int64).max:
+            _, key = np.unique(key, return_inverse=True)
+            limit = len(key)
+        key = key * width + column + 1
+        limit *= width
+    _, key = np.unique(key, return_inverse=True)
     for column in required:
         key = np.where(column == NONE, NONE, key)
     return key

@@ -16,6 +16,7 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
@@ -221,7 +222,7 @@ def _reserved_by_kind(dump: DumpSet, color: int) -> Breakdown:
     is_here = dump.allocations.color == color
     return {
         KIND_NAMES[kind]: Part(sum(sizes[is_here & (kinds == kind)].tolist()), int((is_here & (kinds == kind)).sum()))
-        for kind in np.unique(kinds[is_here]).tolist()
+        for kind in distinct(kinds[is_here]).tolist()
     }
 
 

@@ -53,13 +53,15 @@ def refused_values(compared: Comparison, old_module: HloModule, new_module: HloM
     op_names: list[tuple[str, str]] = []
     for key, _ in keys.most_common(_MAX_KEYS):
         defined = [_defined(compared.old.dump, key), _defined(compared.new.dump, key)]
-        total = _operations(old_module, key), _operations(new_module, key)
-        for side, other in ((0, 1), (1, 0)):
-            is_fused = (total[side] <= total[other]) if defined[other] else total[other] > 0
-            if defined[side] > defined[other] and key in sizes[side] and is_fused:
-                counts[side] += defined[side] - defined[other]
-                bytes_of[side] += sizes[side][key]
-                op_names.append((key[0], key[0]))
+        side = int(defined[1] > defined[0])
+        if defined[0] == defined[1] or key not in sizes[side]:
+            continue
+        total = [_operations(module, key) for module in (old_module, new_module)]
+        is_fused = (total[side] <= total[1 - side]) if defined[1 - side] else total[1 - side] > 0
+        if is_fused:
+            counts[side] += defined[side] - defined[1 - side]
+            bytes_of[side] += sizes[side][key]
+            op_names.append((key[0], key[0]))
     return RefusedValues(Pair(*counts), Pair(*bytes_of), tuple(op_names))
 
 

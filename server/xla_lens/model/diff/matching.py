@@ -18,7 +18,7 @@ from xla_lens.model.diff.moved_lines import moved_lines
 from xla_lens.model.diff.traits import Numbering, Traits, read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.model.tables.lookup import distinct, first_rows, taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
@@ -104,7 +104,7 @@ def _moved_lines(old: Traits, new: Traits, matching: Matching, texts: list[Any])
         (texts[before], texts[after]): count
         for before, after, count in zip(*lines.tolist(), counts.tolist(), strict=True)
     }
-    return moved_lines(votes, (texts[number] for number in np.unique(old_source[old_source != NONE]).tolist()))
+    return moved_lines(votes, (texts[number] for number in distinct(old_source[old_source != NONE]).tolist()))
 
 
 def _by_value(traits: Traits, column: Column) -> Column:
@@ -204,14 +204,19 @@ def _neighbors(pair: _Pair, matched: Column) -> tuple[tuple[Column, Column], tup
     value = taken(dump.value_of_used_value, dump.uses.value)
     reader = taken(first_value, dump.uses.name)
     is_known = (value != NONE) & (reader != NONE) & (value != reader)
-    value, reader, operand = value[is_known], reader[is_known], dump.uses.operand[is_known]
+    value, reader, operand = value[is_known], reader[is_known], dump.uses.operand[is_known].astype(np.int64)
+
+    width = int(number.max(initial=0)) + 1
 
     def first(of: Column, neighbor: Column) -> tuple[Column, Column]:
         neighbors = number[neighbor]
         rows = np.flatnonzero(neighbors != NONE)
-        rows = rows[np.lexsort((neighbors[rows], operand[rows], of[rows]))]
-        row = first_rows(np.arange(len(dump.values)), of[rows], rows)[traits.value]
-        return taken(neighbors, row), taken(operand, row)
+        nothing = np.iinfo(np.int64).max
+        least = np.full(len(dump.values), nothing)
+        np.minimum.at(least, of[rows], operand[rows] * width + neighbors[rows])
+        least = least[traits.value]
+        is_found = least != nothing
+        return np.where(is_found, least % width, NONE), np.where(is_found, least // width, NONE)
 
     # The other elements of a tuple have the readers of the first one's instruction.
     producer_of_first = first(reader, value)

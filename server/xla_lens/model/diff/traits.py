@@ -17,7 +17,9 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.instruction import usual_metadata
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
+from xla_lens.syntax.texts import number_texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,15 +69,32 @@ class Numbering:
         numbers = self._numbers
         return np.array([NONE if text is None else numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
+    def stems(self, dump: DumpSet, names: Column) -> Column:
+        """Return the numbers of the stems of some names of a dump."""
+        numbers, texts = self._numbers, dump.names
+        # Most names are a stem and one number, and there are few stems.
+        known: dict[bytes, int] = {}
+        found = []
+        for name in names.tolist():
+            text = texts[name]
+            head, _, number = text.rpartition(b".")
+            if not number.isdigit():
+                head = text
+            if head not in known:
+                known[head] = numbers.setdefault(_NUMBERS.sub(b"", head), len(numbers))
+            found.append(known[head])
+        return np.array(found, np.int64)
+
 
 def read_traits(dump: DumpSet, module: HloModule | None, numbering: Numbering) -> Traits:
     """Return the traits of all values. Only `source` may need the HLO module."""
     values = dump.values
     names, of_name = np.unique(values.name, return_inverse=True)
-    stems = [_NUMBERS.sub(b"", dump.names[name]) for name in names.tolist()]
-    instructions = [*_instructions(dump, module, names)]
-    opcodes = (opcode or stem for (opcode, *_), stem in zip(instructions, stems, strict=True))
-    folded_op_names = {name: folded(name) if name is not None else None for name in {one[1] for one in instructions}}
+    stem = numbering.stems(dump, names)
+    opcode, origin, origins = _instructions(dump, module, names, numbering)
+    opcode = np.where(opcode == NONE, stem, opcode)[of_name]
+    origin = origin[of_name]
+    op_names = [op_name for op_name, _ in origins]
     step = taken(dump.schedule.step, dump.schedule_row_of_name[names])[of_name]
     index = numbering.numbers(iter(dump.indices))
     shapes, shape = dump.slice_shapes
@@ -83,15 +102,15 @@ def read_traits(dump: DumpSet, module: HloModule | None, numbering: Numbering) -
     columns = {
         "value": np.arange(len(values)),
         "step": step,
-        "stem": numbering.numbers(iter(stems))[of_name],
+        "stem": stem[of_name],
         "index": index[np.maximum(values.index, 0)],
-        "opcode": numbering.numbers(opcodes)[of_name],
+        "opcode": opcode,
         "shape": taken(numbering.numbers(iter(shapes)), shape),
         "bare_shape": taken(numbering.numbers(map(without_layout, shapes)), shape),
-        "op_name": numbering.numbers(op_name for _, op_name, _ in instructions)[of_name],
-        "folded_op_name": numbering.numbers(folded_op_names[op_name] for _, op_name, _ in instructions)[of_name],
-        "operation": numbering.numbers(name and name.rpartition("/")[2] for _, name, _ in instructions)[of_name],
-        "source": numbering.numbers(source for *_, source in instructions)[of_name],
+        "op_name": numbering.numbers(iter(op_names))[origin],
+        "folded_op_name": numbering.numbers(name and folded(name) for name in op_names)[origin],
+        "operation": numbering.numbers(name and name.rpartition("/")[2] for name in op_names)[origin],
+        "source": numbering.numbers(source for _, source in origins)[origin],
         "parameter": _parameters(dump, numbering),
     }
     # A number in an index can have several digits: {2} comes before {10}.
@@ -163,63 +182,56 @@ _Source: TypeAlias = tuple[str, int | None]
 _Origin: TypeAlias = tuple[str | None, _Source | None]
 """An op_name and a source line."""
 
-_Facts: TypeAlias = tuple[bytes | None, str | None, _Source | None]
-"""An opcode, an op_name and a source line."""
 
-
-def _instructions(dump: DumpSet, module: HloModule | None, names: Column) -> Iterator[_Facts]:
-    """The opcode, the op_name and the source line of the instructions with some names."""
+def _instructions(
+    dump: DumpSet, module: HloModule | None, names: Column, numbering: Numbering
+) -> tuple[Column, Column, list[_Origin]]:
+    """For the instructions with some names the number of the opcode, NONE if it is unknown, and the row of the origin
+    in a list of all origins.
+    """
+    opcode = np.full(len(names), NONE)
+    origin = np.zeros(len(names), np.int64)
+    origins: list[_Origin] = [(None, None)]
     rows = taken(dump.first_quote, names) if len(dump.names) else names
-    if dump.used is None:
-        yield from ((None, None, None) for _ in rows)
-        return
+    quoted = np.flatnonzero(rows != NONE)
+    if dump.used is None or not len(quoted):
+        return opcode, origin, origins
     data, used = dump.used.document.data, dump.used_values
-    starts, ends = taken(used.instruction_start, rows), taken(used.instruction_end, rows)
-    is_quoted = starts != NONE
-    shape_ends = np.full(len(rows), NONE)
-    shape_ends[is_quoted] = read_quotes(data, starts[is_quoted], ends[is_quoted], QuoteParts.HEADS).shape_end
+    starts, ends = used.instruction_start[rows[quoted]], used.instruction_end[rows[quoted]]
+    heads = read_quotes(data, starts, ends, QuoteParts.HEADS)
+    is_usual = heads.opcode_start != NONE
+    number, first = number_texts(data, heads.opcode_start[is_usual], heads.opcode_end[is_usual])
+    spans = zip(heads.opcode_start[is_usual][first].tolist(), heads.opcode_end[is_usual][first].tolist(), strict=True)
+    opcode[quoted[is_usual]] = numbering.numbers(data[start:end] for start, end in spans)[number]
     # Thousands of instructions share their metadata, and millions of bytes are not worth parsing twice.
-    known: dict[bytes, _Origin] = {b"": (None, None)}
-    opcodes: dict[bytes, bytes] = {}
+    known: dict[bytes, int] = {b"": 0}
     sources: dict[tuple[str | None, ...], _Source | None] = {}
-    for name, start, end, shape_end in zip(
-        names.tolist(), starts.tolist(), ends.tolist(), shape_ends.tolist(), strict=True
-    ):
-        if start == NONE:
-            yield None, None, None
-            continue
-        bracket = data.find(b"(", shape_end, end) if shape_end != NONE else NONE
-        if bracket == NONE:
-            instruction = dump.instruction(name)
-            metadata = instruction.metadata() if instruction else {}
-            yield instruction.opcode if instruction else None, *_origin(metadata, module, sources)
-            continue
-        text = data[shape_end:bracket].strip()
-        opcode = opcodes.setdefault(text, text)
-        place = data.find(_METADATA, bracket, end)
+    found = []
+    for row, start, end in zip(quoted.tolist(), heads.opcode_end.tolist(), ends.tolist(), strict=True):
+        place = data.find(_METADATA, start, end) if start != NONE else NONE
         text = data[place : data.find(b"}", place, end) + 1] if place != NONE else b""
-        if text.count(b'"') % 2 or (place != NONE and data.find(b'"', bracket, place) != NONE):
-            # The text may be a part of a string.
-            instruction = dump.instruction(name)
-            yield opcode, *_origin(instruction.metadata() if instruction else {}, module, sources)
-            continue
-        if text not in known:
-            known[text] = _origin(_metadata(dump, name, text), module, sources)
-        yield opcode, *known[text]
-
-
-_USUAL: Final = re.compile(
-    rb', metadata=\{(?:op_name="([^"\\]*)")? ?(?:stack_frame_id=(\d+))?(?:source_file="([^"\\]*)" source_line=(\d+))?\}'
-)
-_FIELDS: Final = ("op_name", "stack_frame_id", "source_file", "source_line")
+        is_quoted = place != NONE and data.find(b'"', start, place) != NONE
+        number_of_origin = known.get(text)
+        # The text may be a part of a string.
+        if start == NONE or is_quoted or (number_of_origin is None and text.count(b'"') % 2):
+            instruction = dump.instruction(int(names[row]))
+            if start == NONE and instruction:
+                (opcode[row],) = numbering.numbers(iter((instruction.opcode,)))
+            number_of_origin = len(origins)
+            origins.append(_origin(instruction.metadata() if instruction else {}, module, sources))
+        elif number_of_origin is None:
+            number_of_origin = known[text] = len(origins)
+            origins.append(_origin(_metadata(dump, int(names[row]), text), module, sources))
+        found.append(number_of_origin)
+    origin[quoted] = found
+    return opcode, origin, origins
 
 
 def _metadata(dump: DumpSet, name: int, text: bytes) -> Mapping[str, str]:
     """The metadata of an instruction. The usual form is read ten times as fast as any other."""
-    usual = _USUAL.fullmatch(text)
-    if usual:
-        fields = zip(_FIELDS, usual.groups(), strict=True)
-        return {field: value.decode("utf-8", "replace") for field, value in fields if value is not None}
+    usual = usual_metadata(text, 0, len(text))
+    if usual is not None:
+        return usual
     instruction = dump.instruction(name)
     return instruction.metadata() if instruction else {}
 

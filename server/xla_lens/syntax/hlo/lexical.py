@@ -22,7 +22,7 @@ REFERENCE: Final = re.compile(rb"%(" + NAME + rb")")
 KEY: Final = rb"[A-Za-z_][A-Za-z0-9_.-]*+"
 """The name of an attribute or of a metadata field."""
 
-STRING: Final = rb'"(?:[^"\\]|\\.)*+"'
+STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string, which may span lines. Compile with `re.DOTALL`."""
 
 STRING_IN_LINE: Final = rb'"(?:[^"\\\n]|\\.)*+"'
