@@ -13,7 +13,7 @@ from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json, print_page
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
-from xla_lens.cli.terminal import find_terminal, print_outline
+from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
 from xla_lens.features.diff.facts import Diff, DiffSide, diff, diff_with_baseline
 from xla_lens.features.diff.gates import IncreaseLimit, violations
@@ -108,16 +108,20 @@ def _print_folders(
     if arguments.output_format == "html":
         _print_html([folder_outline(folders)], most if most_bytes else None)
         return
-    after = diff_outline(most) if most and most_bytes else None
-    print_outline(folder_outline(folders), None, arguments.output_format, find_terminal(arguments.color), after)
+    outlines = [folder_outline(folders), *([diff_outline(most)] if most and most_bytes else [])]
+    _print_outlines(outlines, arguments)
 
 
 def _print(one: Diff, arguments: argparse.Namespace) -> None:
     if arguments.output_format == "html":
         _print_html([], one)
         return
+    _print_outlines([diff_outline(one)], arguments)
+
+
+def _print_outlines(outlines: list[Outline], arguments: argparse.Namespace) -> None:
     # Values have no links: their ids differ between the two dumps.
-    print_outline(diff_outline(one), None, arguments.output_format, find_terminal(arguments.color))
+    print_outlines([(one, None) for one in outlines], arguments.output_format, find_terminal(arguments.color))
 
 
 def _print_html(before: list[Outline], one: Diff | None) -> None:

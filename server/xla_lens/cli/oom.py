@@ -12,7 +12,7 @@ from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error, print_json
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.single import options_of, report_of
-from xla_lens.cli.terminal import find_terminal, print_outline
+from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import DamagedFile, SetFiles, log_blocks
@@ -111,7 +111,7 @@ def _print(answer: OomReport, last: Report | None, output_format: str, color: st
         print_json(oom_data(answer) | {"report": last and report_data(last)})
         return
     terminal = find_terminal(color)
-    print_outline(oom_outline(answer), last.dump if last else None, output_format, terminal)
+    outlines = [(oom_outline(answer), last.dump if last else None)]
     if last:
-        print()
-        print_outline(report_outline(last), last.dump, output_format, terminal)
+        outlines.append((report_outline(last), last.dump))
+    print_outlines(outlines, output_format, terminal)

@@ -2,13 +2,14 @@
 
 import argparse
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet
 from xla_lens.cli.single import report_of, report_with_step
-from xla_lens.cli.terminal import find_terminal, print_outline
+from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
 from xla_lens.features.report.ranking import RankedModule, ranked_module, ranking, sort_key
@@ -48,10 +49,8 @@ def print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.N
     else:
         terminal = find_terminal(arguments.color)
         outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes)
-        print_outline(outline, None, arguments.output_format, terminal)
-        for one in reports:
-            print()
-            print_outline(report_outline(one), one.dump, arguments.output_format, terminal)
+        outlines = chain([(outline, None)], ((report_outline(one), one.dump) for one in reports))
+        print_outlines(outlines, arguments.output_format, terminal)
     return int(any(row.error_count for row in rows))
 
 

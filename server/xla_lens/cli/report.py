@@ -28,11 +28,11 @@ def run_report(arguments: argparse.Namespace) -> int:
 
         print_json([report_data(one)])
     else:
-        from xla_lens.cli.terminal import find_terminal, print_outline
+        from xla_lens.cli.terminal import find_terminal, print_outlines
         from xla_lens.render.report.outline import report_outline
 
         terminal = find_terminal(arguments.color)
-        print_outline(report_outline(one), one.dump, arguments.output_format, terminal)
+        print_outlines([(report_outline(one), one.dump)], arguments.output_format, terminal)
     return int(not one.is_sound)
 
 

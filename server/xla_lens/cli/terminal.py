@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -39,29 +38,29 @@ def find_terminal(color: str) -> Terminal | None:
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
 
 
-def print_outline(
-    outline: "Outline",
-    dump: "DumpSet | None",
-    output_format: str,
-    terminal: Terminal | None,
-    after: "Outline | None" = None,
+def print_outlines(
+    outlines: "Iterable[tuple[Outline, DumpSet | None]]", output_format: str, terminal: Terminal | None
 ) -> None:
-    """Print a report as text, fitted to the terminal if there is one, or as Markdown, short enough for a comment on
-    GitHub. Another report may come `after` it.
+    """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
+    together short enough for a comment on GitHub.
     """
     from xla_lens.render.report.markdown import markdown_lines, shortened
     from xla_lens.render.report.terminal import terminal_lines
     from xla_lens.render.report.text import Layout, text_lines
 
-    def lines_of_report(one: "Outline") -> Iterable[str]:
-        if output_format == "markdown":
-            return markdown_lines(one)
-        if terminal:
-            return terminal_lines(one, dump, terminal)
-        return (line.text for line in text_lines(one, Layout(WIDTH_OF_FILES, stretch=1)))
+    def lines_of_reports() -> Iterator[str]:
+        for number, (outline, dump) in enumerate(outlines):
+            if number:
+                yield ""
+            if output_format == "markdown":
+                yield from markdown_lines(outline)
+            elif terminal:
+                yield from terminal_lines(outline, dump, terminal)
+            else:
+                yield from (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES, stretch=1)))
 
-    lines = chain(lines_of_report(outline), ("", *lines_of_report(after)) if after else ())
-    print("\n".join(shortened(lines) if output_format == "markdown" else lines))
+    lines = lines_of_reports()
+    sys.stdout.writelines(f"{line}\n" for line in (shortened(lines) if output_format == "markdown" else lines))
 
 
 def lines_of(pieces: Pieces, terminal: Terminal, hanging: int = 0) -> Iterator[str]:
