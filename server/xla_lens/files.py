@@ -344,7 +344,7 @@ def load_module(
     from xla_lens.syntax.hlo.module import read_module
 
     module = HloModule(file, read_module(document, is_cancelled, report_progress))
-    module.prepare()
+    module.prepare(is_cancelled)
     return LoadedModule(module, stamp)
 
 

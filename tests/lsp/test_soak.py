@@ -48,6 +48,7 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
         await state.sets.poll()
     assert state.sets.recent == []
     assert protocol.in_flight == 0
+    assert protocol.activity.is_idle
     assert not any(state.published.diagnostics.values())
     for _ in range(250):
         mine = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

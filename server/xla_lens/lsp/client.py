@@ -34,6 +34,10 @@ class Client:
         self.capabilities = capabilities
         self._protocol = protocol
 
+    def let_go_first(self, seconds: float) -> None:
+        """Block a worker thread while messages and requests are being handled, at most for some seconds."""
+        self._protocol.activity.await_end(seconds)
+
     async def _try_request(self, method: str, params: Any = None) -> bool:
         """Send a request for an action. Return whether the editor accepts it."""
         try:

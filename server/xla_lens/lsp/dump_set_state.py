@@ -60,6 +60,8 @@ class Events:
     """A context manager that is entered around each load."""
     module_loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
     """A context manager that is entered around each load of an HLO module."""
+    let_go_first: Callable[[float], None] = _ignore
+    """Blocks a worker thread while requests are handled, at most for some seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -295,7 +297,8 @@ class DumpSetState:
         for path in self.open.keys() - texts.keys():
             self._match_opened(path)
         self._events.loaded(self)
-        self._module.reload(self.path, texts, self._events.module_loading(self), partial(self._module_loaded, load))
+        on_loaded = partial(self._module_loaded, load)
+        self._module.reload(self.path, texts, self._events.module_loading(self), on_loaded, self._events.let_go_first)
 
     def _module_loaded(self, load: _Load) -> None:
         if self.module:

@@ -21,6 +21,12 @@ logger = logging.getLogger(__name__)
 _GRACE: Final = 0.1
 """Seconds in which the editor's first requests are answered before the module is read, unless one of them needs it."""
 
+_PATIENCE: Final = 5.0
+"""Seconds for which a load waits in all while requests are answered: both need the interpreter's lock."""
+
+_LONGEST_WAIT: Final = 0.05
+"""Seconds for which it waits at once."""
+
 
 class ModuleState:
     """The HLO module of one set, and the load in progress. Only the event loop touches it."""
@@ -62,12 +68,14 @@ class ModuleState:
         texts: Mapping[Path, Document],
         loading: AbstractAsyncContextManager[None],
         on_loaded: Callable[[], None],
+        let_go_first: Callable[[float], None],
     ) -> None:
         """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress. `loading` is
-        entered around the load.
+        entered around the load. `let_go_first` blocks a worker thread while requests are handled, at most for some
+        seconds.
         """
         self.close()
-        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loading, on_loaded))
+        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loading, on_loaded, let_go_first))
 
     def close(self) -> None:
         """Cancel the load in progress."""
@@ -79,8 +87,8 @@ class ModuleState:
 
     async def ready(self) -> HloModule | None:
         """Wait until no load is in progress and return the module."""
-        self._is_wanted.set()
         while self._task and self.is_loading:
+            self._is_wanted.set()
             # Not awaited directly: cancelling the load must not cancel the waiting request.
             await asyncio.wait((self._task,))
         return self.module
@@ -91,13 +99,24 @@ class ModuleState:
         texts: Mapping[Path, Document],
         loading: AbstractAsyncContextManager[None],
         on_loaded: Callable[[], None],
+        let_go_first: Callable[[float], None],
     ) -> None:
         self._load = load = object()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
-        self._is_wanted.clear()
-        started = time.monotonic()
+        patience = _PATIENCE
+
+        def is_cancelled() -> bool:
+            """Let requests go first, unless one of them waits for the module."""
+            nonlocal patience
+            if patience > 0 and not self._is_wanted.is_set():
+                before = time.monotonic()
+                let_go_first(_LONGEST_WAIT)
+                patience -= time.monotonic() - before
+            return self._load is not load
+
         try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
+            started = time.monotonic()
             self.done = 0.0
             async with loading:
                 loaded = await in_thread(
@@ -105,7 +124,7 @@ class ModuleState:
                     path,
                     texts,
                     self._loaded,
-                    lambda: self._load is not load,
+                    is_cancelled,
                     partial(setattr, self, "done"),
                 )
         except Cancelled:
@@ -113,6 +132,8 @@ class ModuleState:
         except Exception:
             logger.exception("cannot load the HLO module of %s", path)
             return
+        finally:
+            self._is_wanted.clear()
         if self._load is load:
-            self._loaded, self.seconds = loaded, time.monotonic() - started
+            self._loaded, self.seconds = loaded, time.monotonic() - started - (_PATIENCE - patience)
             on_loaded()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from xla_lens.lsp.errors import ErrorCode, ResponseError
 from xla_lens.lsp.raw_json import EncodedJson, Json, RawJson
+from xla_lens.lsp.tasks import Activity
 from xla_lens.lsp.transport import Malformed
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class LanguageServerProtocol:
         self.on_start: Callable[[], None] = lambda: None
         self.on_exit: Callable[[], None] = lambda: None
         self.writer: Writer | None = None
+        self.activity = Activity()
+        """The requests that are being handled; the connection counts its messages here, too."""
         self._initialize = initialize
         self._methods = {*methods, "initialize", "shutdown"}
         self._answer = answer
@@ -185,6 +188,7 @@ class LanguageServerProtocol:
         else:
             task = asyncio.ensure_future(self._answer(method, params))
             self._requests[request_id] = task
+            self.activity.begin()
             task.add_done_callback(partial(self._finish, request_id))
 
     def _receive_notification(self, message: dict[str, Any], method: str) -> None:
@@ -231,6 +235,7 @@ class LanguageServerProtocol:
             self._respond_error(request_id, error)
         else:
             self._respond(request_id, task.result())
+        self.activity.end()
 
     def _respond(self, request_id: int | str, result: Any) -> None:
         try:

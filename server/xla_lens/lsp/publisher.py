@@ -45,6 +45,7 @@ class Publisher:
             closed=self._set_closed,
             evicted=self._set_evicted,
             files_deleted=self._files_deleted,
+            let_go_first=self._client.let_go_first,
         )
 
     # ---------------------------------------------------------------- events of dump sets

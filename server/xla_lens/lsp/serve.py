@@ -53,7 +53,7 @@ async def run(source: BinaryIO, sink: BinaryIO) -> int:
     server, ended = Server(), asyncio.Event()
     protocol = server.protocol
     transport = Transport(source, sink, protocol.receive, protocol.receive_malformed, ended.set)
-    protocol.writer = transport
+    protocol.writer, protocol.activity = transport, transport.activity
     protocol.on_exit = ended.set
 
     def prepare() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import logging
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final, ParamSpec, TypeVar
@@ -51,6 +52,39 @@ class BackgroundTasks:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("a background task failed", exc_info=error)
+
+
+class Activity:
+    """How many messages and requests are being handled, in any thread. Work that can wait lets them go first, because
+    each handover between threads takes long while another one needs the interpreter's lock.
+    """
+
+    def __init__(self) -> None:
+        self._count, self._lock = 0, threading.Lock()
+        self._is_idle = threading.Event()
+        self._is_idle.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being handled."""
+        return self._is_idle.is_set()
+
+    def begin(self) -> None:
+        """Count one more. Each `begin` needs an `end`."""
+        with self._lock:
+            self._count += 1
+            self._is_idle.clear()
+
+    def end(self) -> None:
+        """Count one less."""
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                self._is_idle.set()
+
+    def await_end(self, seconds: float) -> None:
+        """Block a worker thread until nothing is being handled, at most for some seconds."""
+        self._is_idle.wait(seconds)
 
 
 _M_ARENA_MAX: Final = -8

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
 from xla_lens.lsp.long_messages import decode
+from xla_lens.lsp.tasks import Activity
 
 _LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
 
@@ -55,6 +56,8 @@ class Transport:
     ) -> None:
         self._source, self._sink = source, sink
         self._receive, self._fail, self._end = receive, fail, end
+        self.activity = Activity()
+        """The messages that are being handled or written."""
         self._loop = asyncio.get_running_loop()
         self._unhandled = threading.BoundedSemaphore(_UNHANDLED)
         self._waiting = 0
@@ -68,6 +71,7 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         """Queue a message with its header. Does not block."""
+        self.activity.begin()
         with self._may_read:
             self._waiting += len(data)
         self._outgoing.put(data)
@@ -99,6 +103,7 @@ class Transport:
                 self._sink.write(data)
                 self._sink.flush()
                 self._end_waiting(len(data))
+                self.activity.end()
         except (OSError, ValueError):
             self._call(self._end)
 
@@ -125,6 +130,7 @@ class Transport:
         return True
 
     def _deliver(self, handle: Callable[[Any], None], message: Any, size: int) -> None:
+        self.activity.begin()
         self._unhandled.acquire()
         with self._may_read:
             self._waiting += size
@@ -139,7 +145,10 @@ class Transport:
     def _handle(self, handle: Callable[[Any], None], message: Any, size: int) -> None:
         self._unhandled.release()
         self._end_waiting(size)
-        handle(message)
+        try:
+            handle(message)
+        finally:
+            self.activity.end()
 
     def _end_waiting(self, size: int) -> None:
         with self._may_read:

@@ -1,6 +1,6 @@
 """Parse bytes into syntax trees. Only the package `syntax` imports tree-sitter."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from tree_sitter import Language, Node, Parser, Point, Range
@@ -13,6 +13,12 @@ HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
 
 class Cancelled(Exception):
     """Raised by a load that was cancelled."""
+
+
+def check_cancelled(is_cancelled: Callable[[], bool]) -> None:
+    """Raise `Cancelled` if a load was cancelled."""
+    if is_cancelled():
+        raise Cancelled
 
 
 def parse_lines(data: bytes) -> Node:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _TAIL: Final = 1 << 10
 
 _CHUNK: Final = 1 << 20
-"""Bytes scanned at once, which bounds the size of temporary arrays."""
+"""Bytes scanned at once, which bounds the size of temporary arrays and how long the interpreter's lock is held."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Document:
     def line_starts(self) -> NDArray[np.signedinteger]:
         """The byte offset at which each line starts, in 32 bits if they fit. There is always a first line."""
         starts = _offsets_after(self.data, b"\n", zeros=1)
-        if b"\r" in self.data:
+        if any(self.data.find(b"\r", start, start + _CHUNK) >= 0 for start in range(0, len(self.data), _CHUNK)):
             returns = _offsets_after(self.data, b"\r")
             following = np.frombuffer(self.data + b"\0", np.uint8)[returns]
             starts = np.sort(np.concatenate((starts, returns[following != ord("\n")])))
@@ -89,7 +89,8 @@ class Document:
 
 def document_of_file(data: bytes) -> Document:
     """Return the document of a file's bytes. Invalid UTF-8 becomes replacement characters, as in an editor."""
-    if not data.isascii():
+    # `data.isascii()` would hold the interpreter's lock to its end.
+    if data and np.frombuffer(data, np.uint8).max() >= 0x80:
         return Document(data if _is_utf8(data) else data.decode("utf-8", "replace").encode())
     document = Document(data)
     document.__dict__["wide_rows"] = np.zeros(0, np.int64)

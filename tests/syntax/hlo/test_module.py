@@ -1,6 +1,8 @@
 """The columns of HLO modules match the grammar."""
 
+import itertools
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from fuzzing.texts import damaged
-from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
+from samples import DUMPS, SHARED_DUMPS, modules, needs_shared_dumps, never
+from xla_lens.files import find_set, load_module
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.module import ModuleColumns, read_module
 from xla_lens.syntax.tree import HLO, Cancelled
@@ -120,3 +123,15 @@ def test_damaged_modules_give_columns_within_their_text() -> None:
 def test_reading_a_module_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         read_module(Document(b"HloModule f\n"), lambda: True)
+
+
+def test_each_step_of_loading_a_module_can_be_cancelled() -> None:
+    files = find_set(modules()[0])
+    checks = itertools.count()
+    assert load_module(files, {}, None, lambda: next(checks) < 0)
+    total = next(checks)
+    assert total > 4
+    for last in range(total):
+        checks = itertools.count()
+        with pytest.raises(Cancelled):
+            load_module(files, {}, None, partial(lambda checks, last: next(checks) == last, checks, last))

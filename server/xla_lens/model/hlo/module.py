@@ -5,7 +5,7 @@ element of a tuple ends with its number: ``%while.5#1``.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,7 +18,7 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
+from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,17 @@ class HloModule:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
         return not self.data.endswith((b"\n\n", b"\n\r\n")) or self.data.rfind(b"\nENTRY ") < 0
 
-    def prepare(self) -> None:
-        """Build all derived tables now, so that the first request does not pay for them."""
+    def prepare(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
+        `is_cancelled` returns True.
+        """
         # Each step leaves freed memory between the tables, as in `analyse`.
         release_memory()
-        _ = self.instruction_rows, self.computation_rows
+        rows = _rows_by_name(self.data, self.columns.instructions, is_cancelled)
+        self.__dict__["instruction_rows"] = rows
         release_memory()
-        references = self.references
+        references = read_references(self.data, self.columns, rows, self.computation_rows, is_cancelled)
+        self.__dict__["references"] = references
         release_memory()
         references.prepare()
         release_memory()
@@ -59,14 +63,12 @@ class HloModule:
     @cached_property
     def instruction_rows(self) -> RowsByName:
         """The rows of the instructions by name."""
-        table = self.columns.instructions
-        return RowsByName(self.data, table.name_start, table.name_end)
+        return _rows_by_name(self.data, self.columns.instructions)
 
     @cached_property
     def computation_rows(self) -> RowsByName:
         """The rows of the computations by name."""
-        table = self.columns.computations
-        return RowsByName(self.data, table.name_start, table.name_end)
+        return _rows_by_name(self.data, self.columns.computations)
 
     def row_of(self, name: bytes) -> int:
         """Return the row of the instruction with a name, NONE if there is none."""
@@ -182,6 +184,12 @@ def operand_position(operand: bytes) -> tuple[bytes, bytes]:
     """
     match = _ELEMENT.fullmatch(operand)
     return (match[1], b"{%s}" % match[2]) if match else (operand, b"")
+
+
+def _rows_by_name(
+    data: bytes, table: Instructions | Computations, is_cancelled: Callable[[], bool] = lambda: False
+) -> RowsByName:
+    return RowsByName(data, table.name_start, table.name_end, is_cancelled)
 
 
 def _row_at(table: Table, offset: int) -> int:

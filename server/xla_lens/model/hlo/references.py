@@ -4,7 +4,7 @@ Searching the text for one name takes time proportional to the text, and finds i
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -16,6 +16,7 @@ from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column, place_in
 from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
 from xla_lens.syntax.hlo.module import ModuleColumns
+from xla_lens.syntax.tree import check_cancelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +64,20 @@ def _rows(column: Column, order: Column, row: int) -> Column:
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
 _MAX_32_BIT: Final = 1 << 31
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 14
 """Bytes searched at once. The interpreter's lock is held that long."""
 
 
 def read_references(
-    data: bytes, columns: ModuleColumns, instructions: RowsByName, computations: RowsByName
+    data: bytes,
+    columns: ModuleColumns,
+    instructions: RowsByName,
+    computations: RowsByName,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> References:
-    """Find the references in a module. `instructions` and `computations` are the rows by name."""
+    """Find the references in a module. `instructions` and `computations` are the rows by name. Raises `Cancelled` once
+    `is_cancelled` returns True.
+    """
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
     pattern = REFERENCE if is_signed else _BARE
@@ -81,6 +88,7 @@ def read_references(
     )
     parts = [np.zeros((3, 0), number_type)]
     for first, last in _chunks(data):
+        check_cancelled(is_cancelled)
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
         names = [name for _, name in found]
         rows, of_computations = instructions.rows_of(names), computations.rows_of(names)

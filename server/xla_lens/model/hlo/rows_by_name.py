@@ -4,27 +4,33 @@ A dictionary of all names of a big module would take as much memory as half of i
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.tree import check_cancelled
 
-_CHUNK: Final = 1 << 12
+_CHUNK: Final = 1 << 9
 """Names hashed at once. The interpreter's lock is held that long."""
 
 _HALF: Final = 1 << 31
 
 
 class RowsByName(Mapping[bytes, int]):
-    """The rows of a table by name. The first row of a name wins. `start` and `end` span the names in `data`."""
+    """The rows of a table by name. The first row of a name wins. `start` and `end` span the names in `data`. Raises
+    `Cancelled` once `is_cancelled` returns True.
+    """
 
-    def __init__(self, data: bytes, start: Column, end: Column) -> None:
+    def __init__(
+        self, data: bytes, start: Column, end: Column, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         self._data, self._start, self._end = data, start, end
         hashes = np.zeros(len(start), np.int32)
         for first in range(0, len(start), _CHUNK):
+            check_cancelled(is_cancelled)
             hashes[first : first + _CHUNK] = _hashes(list(self._names(slice(first, first + _CHUNK))))
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._rows = hashes[order], as_rows(order)

@@ -15,7 +15,7 @@ import numpy as np
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Rows, Table
 from xla_lens.syntax.hlo.lexical import DEFINITION, NAME, STRING_IN_LINE
-from xla_lens.syntax.tree import Cancelled
+from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import Document
 
 
@@ -104,8 +104,11 @@ _ROW: Final = re.compile(rb"(\d{1,9})[ \t]+(?:(" + STRING_IN_LINE + rb")|\{([^{}
 _FIELD: Final = re.compile(rb"([a-z_]+)=(\d{1,9})(?!\d)")
 _DIGITS: Final = frozenset(b"0123456789")
 
-_CHECK_INTERVAL: Final = 1 << 12
+_CHECK_INTERVAL: Final = 1 << 7
 """Lines between two checks for cancellation."""
+
+_CHUNK: Final = 1 << 12
+"""Lines searched for quotation marks at once."""
 
 
 def read_module(
@@ -114,7 +117,8 @@ def read_module(
     """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped. `report_progress`
     is called with the fraction that is read.
 
-    Made for a worker thread; raises `Cancelled` once `is_cancelled` returns True.
+    Made for a worker thread; raises `Cancelled` once `is_cancelled` returns True. That is called about every
+    millisecond, and may wait.
     """
     return _Reader(document, is_cancelled, report_progress).read()
 
@@ -126,7 +130,7 @@ class _Reader:
         self, document: Document, is_cancelled: Callable[[], bool], report_progress: Callable[[float], None]
     ) -> None:
         self._data = document.data
-        self._starts = _line_starts(document)
+        self._starts = _line_starts(document, is_cancelled)
         self._is_cancelled, self._report_progress = is_cancelled, report_progress
         self._tables = {
             b"FileNames": Rows(Strings),
@@ -180,8 +184,7 @@ class _Reader:
         """The starts of the lines and of those behind them."""
         bounds = np.append(self._starts, len(self._data))
         for first in range(0, len(self._starts), _CHECK_INTERVAL):
-            if self._is_cancelled():
-                raise Cancelled
+            check_cancelled(self._is_cancelled)
             self._report_progress(first / len(self._starts))
             yield from pairwise(bounds[first : first + _CHECK_INTERVAL + 1].tolist())
 
@@ -234,18 +237,19 @@ _FIELDS: Final = {
 }
 
 
-def _line_starts(document: Document) -> Column:
+def _line_starts(document: Document, is_cancelled: Callable[[], bool]) -> Column:
     """The starts of lines, without those inside a string: an instruction may continue there."""
     data, starts = document.data, document.line_starts
     is_within, count = np.zeros(len(starts), np.bool_), 0
-    for first in range(0, len(starts), _CHECK_INTERVAL):
-        rows = starts[first : first + _CHECK_INTERVAL]
-        end = starts[first + _CHECK_INTERVAL] if first + _CHECK_INTERVAL < len(starts) else len(data)
+    for first in range(0, len(starts), _CHUNK):
+        check_cancelled(is_cancelled)
+        rows = starts[first : first + _CHUNK]
+        end = starts[first + _CHUNK] if first + _CHUNK < len(starts) else len(data)
         text = data[rows[0] : end]
         if b"\\" in text:
             text = text.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
         quotes = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('"'))
-        is_within[first : first + _CHECK_INTERVAL] = (quotes.searchsorted(rows - rows[0]) + count) % 2
+        is_within[first : first + _CHUNK] = (quotes.searchsorted(rows - rows[0]) + count) % 2
         count += len(quotes)
     # With an odd number of quotation marks it is unknown which of them open a string.
     return starts[~is_within] if count % 2 == 0 else starts

@@ -1,0 +1,59 @@
+"""The HLO module is read without delaying requests."""
+
+import asyncio
+import threading
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from samples import modules
+from xla_lens.lsp.module_state import ModuleState
+from xla_lens.lsp.tasks import Activity
+
+
+def _reload(state: ModuleState, path: Path, waits: list[float], done: asyncio.Event) -> None:
+    state.reload(path, {}, nullcontext(), done.set, waits.append)
+
+
+async def test_a_load_lets_requests_go_first_again_and_again() -> None:
+    state, waits, done = ModuleState(), list[float](), asyncio.Event()
+    path = max(modules(), key=lambda path: path.stat().st_size)
+    _reload(state, path, waits, done)
+    await asyncio.wait_for(done.wait(), 30)
+    assert state.module
+    # At least once for each 16 KiB of text, half of it searched for references and half of it read.
+    assert len(waits) > path.stat().st_size >> 14
+    assert max(waits) < 0.1
+
+
+async def test_a_load_that_a_request_waits_for_does_not_wait() -> None:
+    state, waits, done = ModuleState(), list[float](), asyncio.Event()
+    _reload(state, modules()[0], waits, done)
+    assert await state.ready()
+    assert waits == []
+    _reload(state, modules()[-1], waits, done)
+    done.clear()
+    await asyncio.wait_for(done.wait(), 30)
+    assert waits
+
+
+async def test_a_load_ends_although_requests_never_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xla_lens.lsp.module_state._PATIENCE", 0.2)
+    activity, state, done = Activity(), ModuleState(), asyncio.Event()
+    activity.begin()
+    state.reload(modules()[0], {}, nullcontext(), done.set, activity.await_end)
+    await asyncio.wait_for(done.wait(), 30)
+    assert state.module
+
+
+def test_waiting_ends_with_the_last_activity() -> None:
+    activity = Activity()
+    activity.begin()
+    activity.begin()
+    activity.end()
+    threading.Timer(0.05, activity.end).start()
+    before = time.monotonic()
+    activity.await_end(30)
+    assert 0.03 < time.monotonic() - before < 20
