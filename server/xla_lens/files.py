@@ -168,13 +168,17 @@ def load_set(
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     before: Analysis | None = None,
+    report_file: Callable[[DumpFile], None] = lambda _: None,
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Load and analyse the files of a set like `load_files`. `report_progress` is called with the fraction that is
-    done. The analysis is `before` if that is of the same files and none of them has changed.
+    done, `report_file` with each file before the analysis. The analysis is `before` if that is of the same files and
+    none of them has changed.
 
     Raises `Cancelled`.
     """
-    loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done))
+    loaded = load_files(
+        files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), report_file=report_file
+    )
     capacity = _capacity_beside(files)
     if before and before.capacity == capacity and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
         return loaded, before
@@ -255,9 +259,12 @@ def load_files(
     known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[float], None] = lambda _: None,
+    *,
+    report_file: Callable[[DumpFile], None] = lambda _: None,
 ) -> dict[Path, LoadedFile]:
     """Read and parse the files of a set, except the HLO module. Unreadable files are left out. Files in `known` that
-    have not changed are reused. `report_progress` is called with the fraction of the bytes that is read.
+    have not changed are reused. `report_progress` is called with the fraction of the bytes that is read, `report_file`
+    with each file when it is read, those in `opened` first.
 
     Raises `Cancelled`, and `DamagedFile` if a file cannot be decompressed.
     """
@@ -277,6 +284,7 @@ def load_files(
         else:
             report = partial(_report_read, report_progress, read_bytes, all_bytes)
             loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
+        report_file(loaded[path].dump_file)
         read_bytes += len(document.data)
     return loaded
 

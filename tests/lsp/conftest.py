@@ -9,7 +9,9 @@ import pytest_asyncio
 
 from lsp.reading import Reader
 from lsp.wire import Process
+from xla_lens import files
 from xla_lens.lsp import dump_set_state
+from xla_lens.syntax.tree import Cancelled
 
 
 @pytest_asyncio.fixture
@@ -53,6 +55,13 @@ class Loads:
         report_progress(self.done)
         assert self._may_go_on.wait(30)
 
+    def wait_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> None:
+        """Count a load and wait until it may continue. Raises `Cancelled`."""
+        self.count += 1
+        while not self._may_go_on.wait(0.01):
+            if is_cancelled():
+                raise Cancelled
+
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
@@ -65,5 +74,19 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
 
     monkeypatch.setattr(dump_set_state, "load_set_of", held)
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
+    yield found
+    found.resume()
+
+
+@pytest.fixture
+def analyses(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
+    """Analyses that the test can hold when all files of the set are read. Those that are held can be cancelled."""
+    found, analyse = Loads(), vars(files)["analyse"]
+
+    def held(*arguments: Any) -> Any:
+        found.wait_unless_cancelled(arguments[1])
+        return analyse(*arguments)
+
+    monkeypatch.setattr(files, "analyse", held)
     yield found
     found.resume()

@@ -150,6 +150,10 @@ class Reader:
         """Return the answer to a request about a document."""
         return await self.editor.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
 
+    async def analysed(self, uri: str) -> None:
+        """Wait until a document is analysed. Some requests are answered before."""
+        await self.ask("codeLens", uri)
+
     async def ask_at(self, method: str, uri: str, marked: str, **params: Any) -> Any:
         """Return the answer to a request about a marked position."""
         return await self.ask(method, uri, position=self.at(uri, marked), **params)

@@ -55,6 +55,7 @@ async def test_outline_follows_edits(reader: Reader, loads: Loads, tmp_path: Pat
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path))
     before = await _outline_of(reader, uri)
+    await reader.analysed(uri)
     loads.hold()
     reader.replace(uri, "BufferAssignment:", "🚀\r\n\tBufferAssignment:")
     reader.replace(uri, "\nallocation 2:", "\n\n🚀 allocation 2:")

@@ -64,6 +64,7 @@ async def test_folding_ranges_follow_edits(reader: Reader, loads: Loads) -> None
     await reader.start()
     uri = reader.open(SEED)
     before = await _folds(reader, uri)
+    await reader.analysed(uri)
     loads.hold()
     reader.replace(uri, "BufferAssignment:", "\n\r\n\rBufferAssignment:")
     assert await _folds(reader, uri) == [(first + 3, last + 3, line) for first, last, line in before]
@@ -125,6 +126,7 @@ async def test_selection_ranges_follow_edits(reader: Reader, loads: Loads) -> No
     await reader.start()
     uri = reader.open(SEED)
     before = await _selections(reader, uri, "    cublas-gemm.1: 4096 bytes\n      ^")
+    await reader.analysed(uri)
     loads.hold()
     reader.replace(uri, "BufferAssignment:", "🚀\r\nBufferAssignment:")
     after = await _selections(reader, uri, "    cublas-gemm.1: 4096 bytes\n      ^")

@@ -96,7 +96,7 @@ async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, wher
     # The server imports its engine after the answer to `initialize`. That memory is not the line's.
     small = {"uri": "untitled:small", "languageId": "xla-dump", "version": 1, "text": "BufferAssignment:\n"}
     server.notify("textDocument/didOpen", {"textDocument": small})
-    await server.request("textDocument/foldingRange", {"textDocument": {"uri": small["uri"]}})
+    await server.request("textDocument/codeLens", {"textDocument": {"uri": small["uri"]}})
     if where == "file":
         big.write_text(text)
         text = "HloLiveRange (max 1):\n  InstructionSequence:\n    0:a\n  BufferLiveRange:\n    a{}:0-1\n"

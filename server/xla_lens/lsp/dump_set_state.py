@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -66,9 +66,10 @@ class Events:
 
 @dataclass(slots=True, eq=False)
 class _Load:
-    """A load in progress, and the open documents at its start."""
+    """A load in progress, the open documents at its start, and the files that are read so far."""
 
     open: dict[Path, OpenDocument]
+    files: dict[Path, DumpFile] = field(default_factory=dict)
     is_cancelled: bool = False
     done: float = 0.0
     """The fraction that is done. A worker thread sets it, the event loop reads it."""
@@ -91,6 +92,7 @@ class DumpSetState:
         self._is_stale = False
         self._skip_debounce = asyncio.Event()
         self._load: _Load | None = None
+        self._next_file: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
         self._seconds = 0.0
         self._module = ModuleState()
@@ -142,6 +144,18 @@ class DumpSetState:
         self._module.close()
 
     # ---------------------------------------------------------------- the analysis and the HLO module
+
+    async def file_before_analysis(self, path: Path) -> DumpFile | None:
+        """Return the file of an open document as soon as its current text is read, long before its set is analysed.
+        None if the document is already analysed, or is not a dump file.
+        """
+        while self._task and not self._task.done() and (opened := self.open.get(path)) and opened.analysed is None:
+            file = self._load.files.get(path) if self._load else None
+            if file and file.document.data == opened.document.data:
+                return file
+            self._skip_debounce.set()
+            await asyncio.wait((self._task, self._next_file), return_when=asyncio.FIRST_COMPLETED)
+        return None
 
     async def analysis_for(self, path: Path) -> Analysis | None:
         """Return the analysis that answers a request about a file: that of the current text if loads are short or there
@@ -274,6 +288,11 @@ class DumpSetState:
     async def _load_once(self) -> None:
         self._load = load = _Load(dict(self.open))
         texts = {path: opened.document for path, opened in load.open.items()}
+        loop = asyncio.get_running_loop()
+
+        def report_file(file: DumpFile) -> None:
+            loop.call_soon_threadsafe(self._file_read, load, file)
+
         started = time.monotonic()
         async with self._events.loading(self):
             files, analysis = await in_thread(
@@ -284,6 +303,7 @@ class DumpSetState:
                 lambda: load.is_cancelled,
                 partial(setattr, load, "done"),
                 before=self.analysis,
+                report_file=report_file,
             )
         self._files = files
         if analysis is not self.analysis:
@@ -299,6 +319,11 @@ class DumpSetState:
         self._events.loaded(self)
         on_loaded = partial(self._module_loaded, load)
         self._module.reload(self.path, texts, self._events.module_loading(self), on_loaded, self._events.let_go_first)
+
+    def _file_read(self, load: _Load, file: DumpFile) -> None:
+        load.files[Path(file.label)] = file
+        self._next_file.set_result(None)
+        self._next_file = asyncio.get_running_loop().create_future()
 
     def _module_loaded(self, load: _Load) -> None:
         if self.module:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.tables.dump_files import kind_of_content
+from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.text.document import Document
 
@@ -44,11 +44,16 @@ def load_set_of(
     report_progress: Callable[[float], None],
     *,
     before: Analysis | None,
+    report_file: Callable[[DumpFile], None],
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Load and analyse the set of a file. Files in `known` that have not changed are not read again. If none has
-    changed, the analysis is `before`. `report_progress` is called with the fraction that is done. Raises `Cancelled`.
+    changed, the analysis is `before`. `report_progress` is called with the fraction that is done, `report_file` with
+    each file when it is read, the open documents first. Raises `Cancelled`.
     """
-    loaded, analysis = load_set(set_files(path, texts), texts, known, is_cancelled, report_progress, before=before)
+    files = set_files(path, texts)
+    loaded, analysis = load_set(
+        files, texts, known, is_cancelled, report_progress, before=before, report_file=report_file
+    )
     if analysis is not before:
         analysis.prepare()
     return loaded, analysis

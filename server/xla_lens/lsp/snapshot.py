@@ -1,14 +1,16 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from lsprotocol import types as lsp
 
+from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.pages import RenderedPage
 from xla_lens.lsp.settings import Settings
@@ -18,6 +20,8 @@ from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.joining import join
 from xla_lens.records import dataclass
 from xla_lens.text.edits import backward
 from xla_lens.text.positions import to_offset
@@ -26,26 +30,52 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A file of a dump set as it was analysed.
+class FileSnapshot:
+    """A dump file as it was read, before its set is analysed.
 
-    `offset` converts a position in the editor's current text to an offset in that file. `module` is the HLO module of
-    the set, None if there is none or it is not loaded yet. `on_truncated` is called with a text for the user when an
-    answer is truncated. `compared` is the active comparison, if it is about this set. `others` are the
-    URIs of dumps to compare it with.
+    `offset` converts a position in the editor's current text to an offset in that file. `on_truncated` is called with a
+    text for the user when an answer is truncated.
     """
 
     uri: str
-    analysis: Analysis
-    module: HloModule | None
     file: DumpFile
     convert: Converter
     offset: Callable[[lsp.Position], int]
     capabilities: ClientCapabilities
     settings: Settings
     on_truncated: Callable[[str], None]
+
+    @property
+    def dump(self) -> DumpSet:
+        """The dump set as far as it is known: this file."""
+        return join((self.file,))
+
+
+NEEDS_ONLY_FILE: Final[Mapping[str, Callable[[DumpFile], bool]]] = {
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: has_whole_outline,
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: lambda _: True,
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: lambda _: True,
+}
+"""The requests that a `FileSnapshot` answers like a `Snapshot`, and for which files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(FileSnapshot):
+    """A file of a dump set as it was analysed.
+
+    `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
+    comparison, if it is about this set. `others` are the URIs of dumps to compare it with.
+    """
+
+    analysis: Analysis
+    module: HloModule | None
     compared: ActiveComparison | None
     others: tuple[str, ...]
+
+    @property
+    def dump(self) -> DumpSet:
+        """The dump set."""
+        return self.analysis.dump
 
     def mention(self, position: lsp.Position) -> Mention | None:
         """Return what is mentioned at a position, None if nothing is."""
@@ -85,6 +115,22 @@ class PageSnapshot:
     find_source: Callable[[str], Awaitable[Path | None]]
 
 
+def file_snapshot_of(
+    opened: OpenDocument,
+    file: DumpFile,
+    capabilities: ClientCapabilities,
+    settings: Settings,
+    on_truncated: Callable[[str], None],
+) -> FileSnapshot:
+    """Take a snapshot of an open document whose current text is that of a file."""
+    convert = Converter({opened.path: opened}, capabilities.encoding)
+
+    def offset(position: lsp.Position) -> int:
+        return to_offset(file.document, position.line, position.character, capabilities.encoding)
+
+    return FileSnapshot(opened.uri, file, convert, offset, capabilities, settings, on_truncated)
+
+
 def snapshot_of(
     state: DumpSetState,
     path: Path,
@@ -105,7 +151,7 @@ def snapshot_of(
         return backward(edits, to_offset(document, position.line, position.character, capabilities.encoding))
 
     uri, convert = opened.uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
-    rest = capabilities, settings, on_truncated, compared, others
+    start = uri, file, convert, offset, capabilities, settings, on_truncated, state.analysis
     if module and state.is_module(path):
-        return HloSnapshot(uri, state.analysis, module, file, convert, offset, *rest)
-    return Snapshot(uri, state.analysis, module, file, convert, offset, *rest)
+        return HloSnapshot(*start, module, compared, others)
+    return Snapshot(*start, module, compared, others)

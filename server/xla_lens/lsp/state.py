@@ -6,6 +6,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -34,7 +35,14 @@ from xla_lens.lsp.pages import (
     set_key_of_page,
 )
 from xla_lens.lsp.settings import Settings, read_settings
-from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, snapshot_of
+from xla_lens.lsp.snapshot import (
+    NEEDS_ONLY_FILE,
+    FileSnapshot,
+    PageSnapshot,
+    Snapshot,
+    file_snapshot_of,
+    snapshot_of,
+)
 from xla_lens.lsp.sources import SourceFinder
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
@@ -248,7 +256,7 @@ class State:
 
     # ---------------------------------------------------------------- snapshots
 
-    async def snapshot(self, method: str, uri: str) -> Snapshot | PageSnapshot | None:
+    async def snapshot(self, method: str, uri: str) -> FileSnapshot | PageSnapshot | None:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
         """
@@ -259,11 +267,25 @@ class State:
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
             convert = Converter(page.open, capabilities.encoding)
             return PageSnapshot(page, sets, convert, capabilities, self.find_source)
-        return await self.file_snapshot(method, uri)
+        return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
 
     async def find_source(self, path: str) -> Path | None:
         """Return the source file that a dump names by a path, None if it is not here."""
         return await self.sources.find(path, self.settings.path_mapping, self.folders)
+
+    async def _early_snapshot(self, method: str, uri: str) -> FileSnapshot | None:
+        """Take a snapshot of an open document before its set is analysed. None if it is analysed, or if the answer
+        needs more than the file.
+        """
+        found = self.sets.find(uri) if method in NEEDS_ONLY_FILE else None
+        if found is None:
+            return None
+        state, path = found
+        file = await state.file_before_analysis(path)
+        if file is None or not NEEDS_ONLY_FILE[method](file):
+            return None
+        capabilities, on_truncated = self.client.capabilities, self._on_truncated(method, uri)
+        return file_snapshot_of(state.open[path], file, capabilities, self.settings, on_truncated)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
         """Take a snapshot of an open document, which is not a page."""
@@ -277,15 +299,19 @@ class State:
             if analysis is None and not state.is_module(path):
                 return None
         state.record_answer(method, path)
+        on_truncated = self._on_truncated(method, uri)
+        capabilities, others = self.client.capabilities, self._others(state)
+        compared = self.comparisons.of_analysis(analysis) if analysis else None
+        return snapshot_of(state, path, capabilities, self.settings, on_truncated, compared=compared, others=others)
+
+    def _on_truncated(self, method: str, uri: str) -> Callable[[str], None]:
         loop = asyncio.get_running_loop()
 
         def on_truncated(text: str) -> None:
             # Handlers may run in worker threads.
             loop.call_soon_threadsafe(self.report_truncated, method, uri, text)
 
-        capabilities, others = self.client.capabilities, self._others(state)
-        compared = self.comparisons.of_analysis(analysis) if analysis else None
-        return snapshot_of(state, path, capabilities, self.settings, on_truncated, compared=compared, others=others)
+        return on_truncated
 
     def _others(self, state: DumpSetState) -> tuple[str, ...]:
         """The URIs of dumps that the user may want to compare a set with: the selected one, or else open ones."""

@@ -24,7 +24,7 @@ from xla_lens.lsp.requests import (
     structure,
     workspace,
 )
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.records import dataclass
@@ -44,7 +44,7 @@ class DocumentHandler:
     page: Answer | None
     is_inline: bool
 
-    def function_for(self, snapshot: Snapshot | PageSnapshot) -> Answer | None:
+    def function_for(self, snapshot: FileSnapshot | PageSnapshot) -> Answer | None:
         """Return the function for the kind of document of a snapshot."""
         match snapshot:
             case PageSnapshot():

@@ -16,7 +16,7 @@ from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES
 from xla_lens.lsp.raw_json import Json, RawJson
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.render.pages import header_text, page_sections
@@ -39,9 +39,9 @@ TOKEN_LIMIT: Final = 20_000
 # ---------------------------------------------------------------- outline
 
 
-def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
+def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file."""
-    return _outline(snapshot, document_symbols(snapshot.analysis.dump, snapshot.file, SYMBOL_LIMIT))
+    return _outline(snapshot, document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT))
 
 
 def hlo_document_symbol(snapshot: HloSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
@@ -71,7 +71,7 @@ def _page_symbol(
     return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
 
 
-def _outline(snapshot: Snapshot, symbols: list[Symbol]) -> RawJson:
+def _outline(snapshot: FileSnapshot, symbols: list[Symbol]) -> RawJson:
     if snapshot.capabilities.has_nested_symbols:
         # A truncated entry says so in its detail.
         return snapshot.convert.symbols(snapshot.file, symbols)
@@ -87,7 +87,7 @@ def _is_truncated(symbol: Symbol) -> bool:
 # ---------------------------------------------------------------- folding ranges
 
 
-def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
+def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> RawJson:
     """The folding ranges of a dump file, the biggest ones if there are too many."""
     limit = _fold_limit(snapshot)
     return _folding_ranges(snapshot, [(fold.start, fold.end) for fold in folds(snapshot.file, limit)], limit)
@@ -104,11 +104,11 @@ def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) 
     return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
 
 
-def _fold_limit(snapshot: Snapshot) -> int:
+def _fold_limit(snapshot: FileSnapshot) -> int:
     return min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
 
 
-def _folding_ranges(snapshot: Snapshot, found: list[tuple[int, int]], limit: int) -> RawJson:
+def _folding_ranges(snapshot: FileSnapshot, found: list[tuple[int, int]], limit: int) -> RawJson:
     if len(found) == limit:
         snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
     starts, _ = snapshot.convert.positions(snapshot.file, [start for start, _ in found])
@@ -121,7 +121,7 @@ def _folding_ranges(snapshot: Snapshot, found: list[tuple[int, int]], limit: int
 # ---------------------------------------------------------------- selection ranges
 
 
-def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> RawJson:
+def selection_range(snapshot: FileSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
     """The selection ranges around each position of a dump file, from the word to the whole file."""
     return _selection_ranges(snapshot, params, lambda offset: selection(snapshot.file, offset, NESTING_LIMIT))
 
@@ -132,14 +132,16 @@ def hlo_selection_range(snapshot: HloSnapshot, params: lsp.SelectionRangeParams)
 
 
 def _selection_ranges(
-    snapshot: Snapshot, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
+    snapshot: FileSnapshot, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
 ) -> RawJson:
     found = [_selection_range(snapshot, position, find) for position in params.positions[:POSITION_LIMIT]]
     # The protocol requires a range for each position.
     return RawJson([*found, *map(_empty_range, params.positions[POSITION_LIMIT:])])
 
 
-def _selection_range(snapshot: Snapshot, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]) -> Json:
+def _selection_range(
+    snapshot: FileSnapshot, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]
+) -> Json:
     found: Json = {}
     spans = find(snapshot.offset(position))
     for where in reversed(snapshot.convert.ranges(snapshot.file, spans)):
