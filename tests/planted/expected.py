@@ -17,6 +17,11 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     # f32[512,512] has 1 MiB.
     "donation_removed": ("+1.00 MiB", "Donation: 1 parameter with 1.00 MiB no longer donated"),
     "donation_added": ("−1.00 MiB", "Donation: 1 parameter with 1.00 MiB newly donated"),
+    # The row is written into the parameter, or else into a copy of it.
+    "donation_replaced_by_copy": (
+        "+1.00 MiB",
+        "Donation: 1 parameter with 1.00 MiB no longer donated, copied by copy",
+    ),
     "checkpoint_added": ("Checkpointing: jax.checkpoint computes", "(0 before) again", "fewer × f32[1024,64]"),
     # Both policies compute something again, the new one also the products.
     "other_policy": ("Checkpointing: jax.checkpoint computes", "fewer × f32[1024,64]"),

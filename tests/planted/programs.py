@@ -101,6 +101,13 @@ def update() -> Program:
     return step, (_of(512, 512), _of(512))
 
 
+def update_in_place() -> Program:
+    def step(state: Any, x: Any) -> Any:
+        return state.at[0].set(x)
+
+    return step, (_of(512, 512), _of(512))
+
+
 def order(is_sorted: bool) -> Program:
     def step(x: Any) -> Any:
         doubled = 2 * x
@@ -137,6 +144,7 @@ PAIRS: dict[str, tuple[Program, Program]] = {
     "wider_type": (lookup(jnp.float16), lookup(jnp.float32)),
     "donation_removed": (update(), update()),
     "donation_added": (update(), update()),
+    "donation_replaced_by_copy": (update_in_place(), update_in_place()),
     "checkpoint_added": (network(8), network(8, around=_remat)),
     "other_policy": (network(8, around=_SAVE_DOTS), network(8, around=_remat)),
     "batch_doubled": (network(batch=512), network(batch=1024)),
@@ -150,7 +158,7 @@ PAIRS: dict[str, tuple[Program, Program]] = {
     "other_flags": (network(), network()),
 }
 
-DONATED = {("donation_removed", "old"), ("donation_added", "new")}
+DONATED = {("donation_removed", "old"), ("donation_replaced_by_copy", "old"), ("donation_added", "new")}
 OPTIONS: dict[tuple[str, str], dict[str, Any]] = {("other_flags", "new"): {"xla_backend_optimization_level": 0}}
 
 

@@ -9,6 +9,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair, compare_analyses
+from xla_lens.render.diff.causes import cause_text
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 """Four donated parameters: f32[128], f32[64,64], f32[8] and f32[32,32]."""
@@ -40,6 +41,29 @@ def test_donation_that_is_gone_has_its_parameter_and_bytes() -> None:
 
 
 _PARAMETER = "parameter 1, shape |f32[64,64]| at ShapeIndex {}"
+
+
+def test_copy_that_replaces_a_donation_is_named() -> None:
+    """The parameter is copied before a fusion that would overwrite it."""
+    fusion = " value: <15 fusion.1 @0> (size=16384,offset=0): f32[64,64]{1,0}\n"
+
+    def edit(text: str) -> str:
+        text = text.replace(f"{_PARAMETER}, maybe-live-out", _PARAMETER).replace(fusion, "")
+        copy = fusion.replace("15 fusion.1", "24 copy.99")
+        text = text.replace("\n\nTotal", f"\nallocation 8: size 16384, maybe-live-out:\n{copy}{fusion}\nTotal")
+        block = " uses:\n  fusion.1, operand 0\n from"
+        quote = " instruction:%copy.99 = f32[64,64]{1,0} copy(f32[64,64]{1,0} %Arg_1.2)"
+        copied = f"<24 copy.99 @0>\n positions:\n  copy.99\n{block}{quote}\n"
+        text = text.replace(block, block.replace("fusion.1", "copy.99"))
+        return text.replace("<15 fusion.1 @0>\n positions", f"{copied}<15 fusion.1 @0>\n positions")
+
+    compared, found = _compared(edit)
+    cause = found[CauseKind.DONATION]
+    assert (cause.count, cause.copies) == (Pair(1, 0), ((), ("copy.99",)))
+    assert cause_text(cause) == "Donation: 1 parameter with 16.0 KiB no longer donated, copied by copy.99 instead."
+    opposite, *_ = causes(compare_analyses(compared.new, None, compared.old, None))
+    assert opposite.copies == (("copy.99",), ())
+    assert cause_text(opposite) == ("Donation: 1 parameter with 16.0 KiB newly donated, no longer copied by copy.99.")
 
 
 def test_new_donation_is_the_opposite() -> None:

@@ -18,7 +18,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
@@ -57,12 +57,14 @@ class ChangeCause:
     `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the
     outputs, of the fused values, or of the padding; None where the cause is not about bytes. `types` are the element
     types for `TYPE`, the dimensions for `SIZE` and the op_name for `FUSION`, before and after, most bytes first.
+    `copies` are the names of the copies that only one dump makes, of parameters that only the other one donates.
     """
 
     kind: CauseKind
     count: Pair
     size_bytes: Pair | None = None
     types: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def causes(
@@ -112,7 +114,23 @@ def _donation(compared: Comparison) -> Iterator[ChangeCause]:
             CauseKind.DONATION,
             Pair(len(lost), len(gained)),
             Pair(sum(old.values.size_bytes[lost].tolist()), sum(new.values.size_bytes[gained].tolist())),
+            copies=(
+                _copies(old, first[is_new[second] & ~is_old[first]], compared.matching.new_of_old == NONE),
+                _copies(new, second[is_old[first] & ~is_new[second]], compared.matching.old_of_new == NONE),
+            ),
         )
+
+
+def _copies(dump: DumpSet, parameters: Column, is_unmatched: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The names of the copies of some parameters whose values only this dump has."""
+    is_read = np.isin(taken(dump.value_of_used_value, dump.uses.value), parameters)
+    readers = distinct(dump.uses.name[is_read])
+    readers = readers[np.isin(readers, dump.values.name[is_unmatched])]
+    return tuple(
+        dump.names[name].decode("utf-8", "replace")
+        for name in readers.tolist()
+        if dump.opcode(name) in (b"copy", b"copy-start")
+    )
 
 
 def _is_parameter(dump: DumpSet) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ def cause_text(cause: ChangeCause) -> str:
     count, size = cause.count, cause.size_bytes or _NOTHING
     match cause.kind:
         case CauseKind.DONATION:
-            return _donation(count, size)
+            return _donation(cause, count, size)
         case CauseKind.TYPE:
             types = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
             return f"Type: {counted(count.new, 'value')} at the peaks changed from {types}: {change_text(size)}."
@@ -50,10 +50,21 @@ def _fusion(cause: ChangeCause, count: Pair, size: Pair) -> str:
     return f"Fusion: {', '.join(filter(None, (split, fused)))} ({names})."
 
 
-def _donation(count: Pair, size: Pair) -> str:
+def _donation(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    fewer, more = cause.copies
     lost = f"{counted(count.old, 'parameter')} with {human(size.old)} no longer donated" if count.old else ""
     gained = f"{counted(count.new, 'parameter')} with {human(size.new)} newly donated" if count.new else ""
+    if more:
+        lost += f", copied by {_names(more)} instead"
+    if fewer:
+        gained += f", no longer copied by {_names(fewer)}"
     return f"Donation: {', '.join(filter(None, (lost, gained)))}."
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """The first names of instructions, and how many there are besides."""
+    shown, others = ", ".join(names[:2]), len(names) - 2
+    return f"{shown} and {others:,} more" if others > 0 else shown
 
 
 def _counts(count: Pair, noun: str) -> str:
