@@ -112,7 +112,7 @@ release:
 	$(PYTHON) release/release.py "$(VERSION)"
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
+	rm -rf $(VENV) $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
 
 # Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])
@@ -143,7 +143,6 @@ $(VSCODE)/installed: tests/editors/vscode/install.sh tests/editors/vscode/instal
 
 $(VSIX): $(VENV)/installed $(EXTENSION)/node_modules/installed $(EXTENSION)/package.json $(EXTENSION)/build.mjs \
     $(EXTENSION)/bundle_server.py $(shell find $(EXTENSION)/src $(EXTENSION)/shared $(EXTENSION)/languages $(EXTENSION)/media \
-    $(EXTENSION)/server server grammar/xla_dump/src grammar/hlo/src grammar/python -type f \
-    -not -path '*/libraries/*' -not -path '*/__pycache__/*' -not -path '*/screenshots/*' -not -path '*/sample/*' \
-    -not -path '*.egg-info/*' -not -name '*.so' -not -name bundle.json)
+    $(EXTENSION)/start.py server grammar/xla_dump/src grammar/hlo/src grammar/python -type f \
+    -not -path '*/__pycache__/*' -not -path '*/screenshots/*' -not -path '*/sample/*' -not -path '*.egg-info/*' -not -name '*.so')
 	npm --prefix $(EXTENSION) run package

@@ -5,7 +5,7 @@
 One folder serves all versions of CPython in `PYTHONS`: compiled modules have a version tag in their names, and all
 other files of a package are the same for every version. All versions use the releases that pip selects for the oldest
 one. The compiled modules of the versions are alike, so that one compressed archive of them takes a third of the space
-of single files; `server/start.py` unpacks it once. The wheel of XLA Lens is built here; pass `--wheels` to bundle for
+of single files; `start.py` unpacks it once. The wheel of XLA Lens is built here; pass `--wheels` to bundle for
 another platform. The target `universal` has no server, only the page of the memory map.
 """
 
@@ -64,10 +64,9 @@ def main() -> None:
         "--wheels", type=Path, metavar="FOLDER", help="the wheels of XLA Lens; default: one is built for this machine"
     )
     options = parser.parse_args()
-    libraries = HERE / "server" / "libraries"
-    shutil.rmtree(libraries, ignore_errors=True)
-    for name in ("bundle.json", "compiled.tar.xz"):
-        (HERE / "server" / name).unlink(missing_ok=True)
+    server = HERE / "server"
+    libraries = server / "libraries"
+    shutil.rmtree(server, ignore_errors=True)
     if options.target == UNIVERSAL:
         page = Path("xla_lens", "render", "memory_map")
         shutil.copytree(
@@ -84,9 +83,10 @@ def main() -> None:
             install(wheel, packages, python, PLATFORMS[options.target], versions)
             versions.write_text("".join(f"{version}\n" for version in installed(packages)))
             merge(packages, libraries)
-    archive_compiled(libraries, HERE / "server" / "compiled.tar.xz")
+    archive_compiled(libraries, server / "compiled.tar.xz")
+    shutil.copy(HERE / "start.py", server)
     about = {"pythons": PYTHONS, "target": options.target}
-    (HERE / "server" / "bundle.json").write_text(json.dumps(about) + "\n")
+    (server / "bundle.json").write_text(json.dumps(about) + "\n")
     print(f"bundled for {options.target} and Python {', '.join(PYTHONS)}: {', '.join(installed(libraries))}")
 
 
