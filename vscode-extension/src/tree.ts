@@ -146,7 +146,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 
   /**
-   * The node of the value at the cursor, or else of the allocation there. Prefers the one that is selected, since a click on
+   * The node of the value at the cursor, or of the allocation whose row it is on. The allocation of a value too small for the
+   * tree would open a long list that nobody asked for. Prefers the one that is selected, since a click on
    * it moved the cursor, and then one in the same list.
    */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
@@ -157,11 +158,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const near: Node[] = [];
     for (let node = this.view.selection[0]; node; node = node.parent) near.push(node);
     const places = near.at(-1) === module ? near : [module];
-    for (const key of [at.value >= 0 && `value ${at.value}`, at.allocation >= 0 && `allocation ${at.allocation}`]) {
-      for (const place of key ? places : []) {
-        const found = await place.find(`${key}`);
-        if (found) return found;
-      }
+    const key = at.value >= 0 ? `value ${at.value}` : `allocation ${at.allocation}`;
+    for (const place of places) {
+      const found = await place.find(key);
+      if (found) return found;
     }
     return undefined;
   }

@@ -1,6 +1,7 @@
 """Pages: reports as text that an editor shows beside the dump, with links back into it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -75,9 +76,10 @@ def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> P
 def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
     """Return a page with some blocks. `place_of` finds where a dump describes an entity."""
     place_of = cache(place_of)
+    layout = replace(_LAYOUT, short_files=_unambiguous_files(outline))
     data = bytearray()
     links: list[PageLink | SourceLink] = []
-    for line in text_lines(outline, _LAYOUT):
+    for line in text_lines(outline, layout):
         for first, last, named in line.spans:
             start = len(data) + len(_encoded(line.text[:first]))
             end = start + len(_encoded(line.text[first:last]))
@@ -88,6 +90,14 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
                 links.append(PageLink(start, end, named, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
+
+
+def _unambiguous_files(outline: Outline) -> frozenset[str]:
+    """The source files that their names tell apart. A link has the whole path."""
+    spans = (span for line in text_lines(outline, _LAYOUT) for span in line.spans)
+    files = {named.file for _, _, named in spans if isinstance(named, StackFrame)}
+    count = Counter(file.rpartition("/")[2] for file in files)
+    return frozenset(file for file in files if count[file.rpartition("/")[2]] == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,10 @@ def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> No
         window.page.locator(".editor-group-container.active .view-lines").click()
         window.go_to(67, 7)
         wait_for(lambda: window.texts(_SELECTED), lambda rows: any("dot" in row for row in rows), SECONDS)
+        # The tree has no row for `copy.2`, and does not show its allocation instead.
+        window.go_to(51, 7)
+        window.page.wait_for_timeout(1000)
+        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
 
 
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:

@@ -27,10 +27,13 @@ Span: TypeAlias = tuple[int, int, Entity | StackFrame]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The maximum width of a line, and how many times wider than usual a name may be."""
+    """The maximum width of a line, how many times wider than usual a name may be, and the source files that are named
+    without their folders.
+    """
 
     width: int
     stretch: int
+    short_files: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ def _line(indent: int, content: Text, layout: Layout) -> Line:
             case str():
                 text += inline
             case Name(name, entity, widest, frame=frame):
+                if frame and frame.file in layout.short_files:
+                    name = name.removeprefix(frame.file[: frame.file.rfind("/") + 1])
                 text += shortened(name, widest * layout.stretch if widest else len(name))
                 if target := entity or frame:
                     spans.append((start, len(text), target))
