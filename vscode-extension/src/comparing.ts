@@ -54,11 +54,12 @@ export class Comparing {
   }
 
   async select(uri: vscode.Uri): Promise<void> {
-    const overview = await this.sets.overview(uri);
     this.selected = uri;
+    // Menus offer the comparison at once; the name of the module may take seconds to load.
+    await vscode.commands.executeCommand("setContext", SELECTED, true);
+    const overview = await this.sets.overview(uri);
     // For the actions of the server, which offer the same.
     await this.server.execute("xla-lens.selectForCompare", { uri: uri.toString() });
-    await vscode.commands.executeCommand("setContext", SELECTED, true);
     const name = overview?.module || basename(uri.path);
     vscode.window.setStatusBarMessage(`$(check) Selected ${name} for comparison`, STATUS_MS);
   }

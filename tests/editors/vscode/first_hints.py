@@ -57,8 +57,9 @@ def _seconds(window: Window, file: Path) -> float:
     window.page.keyboard.press("Control+p")
     box = window.page.locator(".quick-input-widget input.input")
     box.fill(str(file))
+    # The labels of dumps are not the names of their files, but only one file has this path.
     entry = ".quick-input-list .monaco-list-row .label-name"
-    wait_for(lambda: window.texts(entry)[:1], lambda found: found == [file.name])
+    wait_for(lambda: window.texts(entry), lambda found: len(found) == 1)
     start = time.perf_counter()
     window.page.keyboard.press("Enter")
     script = """() => new Promise(done => { const look = () => [...document.querySelectorAll('.view-line')]
