@@ -38,7 +38,7 @@ def test_hover_works_in_three_files(emacs: Emacs, split: Dump) -> None:
 def test_hover_works_in_one_file(emacs: Emacs, single: Dump) -> None:
     emacs.open(single.file("buffer-assignment"))
     shown = _hover(emacs, "    cublas-gemm.1{}:4-5", "gemm")
-    assert shown[0] == "cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak"
+    assert shown[0] == "cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak · test_auto_sharding_basic.py:52"
     assert "- value 4, defined by custom-call" in shown
 
 

@@ -62,7 +62,7 @@ def test_hover_works_in_three_files(neovim: Neovim, split: Dump) -> None:
 def test_hover_works_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     shown = _hover(neovim, "    cublas-gemm.1{}:4-5", "gemm")
-    assert shown[0] == "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak"
+    assert shown[0] == "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak · `test_auto_sharding_basic.py:52`"
     assert "- value 4, defined by `custom-call`" in shown
 
 
@@ -257,7 +257,7 @@ def test_grammar_highlights_instructions(neovim: Neovim, single: Dump) -> None:
     line = " from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)"
     neovim.go_to(line, "tuple(f32")
     captures = neovim.lua("return vim.inspect_pos().treesitter")
-    assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function")
+    assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function.builtin")
 
 
 def test_grammars_are_optional(neovim: Neovim, split: Dump) -> None:

@@ -7,9 +7,7 @@ from typing import Any
 
 from editors.driving import wait_for
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Error, OpenWindow, Window
-
-_ENTRIES = ".quick-input-list .monaco-list-row .label-name"
+from editors.vscode.window import ENTRIES, Error, OpenWindow, Window
 
 
 def _fill(window: Window, text: str) -> None:
@@ -19,11 +17,29 @@ def _fill(window: Window, text: str) -> None:
     box.fill(text)
 
 
+def _choose_file(window: Window, path: Path) -> None:
+    """Enter a path into VS Code's own file picker, which takes it only after it has read the folder."""
+    box = window.page.locator(".quick-input-widget input.input")
+
+    def is_closed() -> bool:
+        with contextlib.suppress(Error):
+            if box.is_visible() and box.input_value(timeout=1000) != str(path):
+                box.fill(str(path), timeout=1000)
+            window.page.wait_for_timeout(1000)
+            if box.is_visible():
+                window.page.keyboard.press("Enter")
+                window.page.wait_for_timeout(1000)
+        return not box.is_visible()
+
+    wait_for(box.is_visible, seconds=SECONDS)
+    wait_for(is_closed, seconds=SECONDS)
+
+
 def _found_symbols(window: Window, query: str, first: str) -> list[str]:
     """Return the first entries of the editor's own list of symbols, once it has an entry."""
     window.page.keyboard.press("Control+t")
     _fill(window, f"#{query}")
-    found = wait_for(lambda: window.texts(_ENTRIES), lambda entries: first in entries, SECONDS)
+    found = wait_for(lambda: window.texts(ENTRIES), lambda entries: first in entries, SECONDS)
     window.page.keyboard.press("Escape")
     return found
 
@@ -36,7 +52,7 @@ def test_values_are_found_by_filters(open_window: OpenWindow, workspace: Path) -
         _fill(window, "module:train peak: >1MiB kind:value")
         expected = ["params_0__0_.1", "parameter · jit_train_step · split"]
         expected += ["dot", "programs.py:50 in mlp_apply · temp · jit_train_step · split"]
-        wait_for(lambda: window.texts(_ENTRIES), lambda found: found == expected, SECONDS)
+        wait_for(lambda: window.texts(ENTRIES), lambda found: found == expected, SECONDS)
         sizes = window.texts(".quick-input-list .monaco-list-row .label-description")
         assert sizes == 2 * ["1.53 MiB · 36.3 % of the host memory peak"]
         window.page.keyboard.press("ArrowDown")
@@ -65,15 +81,12 @@ def test_missing_sources_are_located(open_window: OpenWindow, workspace: Path, t
         window.wait_for_text("MiB live")
         window.go_to(67, 7)
         window.ask("XLA Lens: Go to Python Source")
-        wait_for(lambda: window.texts(_ENTRIES), lambda found: len(found) == 4, SECONDS)
+        wait_for(lambda: window.texts(ENTRIES), lambda found: len(found) == 4, SECONDS)
         window.page.keyboard.press("Enter")
         notice = "programs.py is not in this workspace. The dump names it /home/user/programs/programs.py."
         wait_for(window.notices, lambda found: found == [notice], SECONDS)
         window.ask("Notifications: Accept Notification Primary Action")
-        _fill(window, str(sources / "programs.py"))
-        # The picker checks the path.
-        window.page.wait_for_timeout(1000)
-        window.page.keyboard.press("Enter")
+        _choose_file(window, sources / "programs.py")
         wait_for(window.active_tab, lambda name: name == "programs.py", SECONDS)
         wait_for(window.cursor, lambda place: place == (50, 13), SECONDS)
         settings = json.loads((workspace / ".vscode" / "settings.json").read_text())
@@ -82,7 +95,7 @@ def test_missing_sources_are_located(open_window: OpenWindow, workspace: Path, t
         window.open(file_of(workspace, "split", "-live-range"))
         window.go_to(67, 7)
         window.ask("XLA Lens: Go to Python Source")
-        wait_for(lambda: window.texts(_ENTRIES), lambda found: len(found) == 4, SECONDS)
+        wait_for(lambda: window.texts(ENTRIES), lambda found: len(found) == 4, SECONDS)
         _fill(window, "run_progs")
         window.page.keyboard.press("Enter")
         wait_for(window.active_tab, lambda name: name == "run_progs.py", SECONDS)

@@ -42,6 +42,10 @@ def browsing() -> Iterator[Browser]:
         browser.close()
 
 
+ENTRIES = ".quick-input-list .monaco-list-row .label-name"
+"""The labels in the list that is open."""
+
+
 class Window:
     """A window of VS Code."""
 
@@ -177,9 +181,15 @@ class Window:
         """Open a file by its path."""
 
         def opened() -> bool:
-            # The labels of dumps are not the names of their files, so that the list does not tell whether it is the one
-            # for this path, or still the one before.
-            self._pick("Control+p", str(path), None)
+            # The labels of dumps are not the names of their files: the list is the one for this path once it changes.
+            self._type("Control+p", "")
+            self.page.wait_for_timeout(500)
+            before = self.texts(ENTRIES)
+            self._type("Control+p", str(path))
+            with contextlib.suppress(AssertionError):
+                wait_for(lambda: self.texts(ENTRIES), lambda entries: entries and entries != before, seconds=3)
+            self.page.wait_for_timeout(300)
+            self.page.keyboard.press("Enter")
             with contextlib.suppress(AssertionError):
                 wait_for(self.active_tab, lambda name: name == path.name, seconds=5)
                 return True
@@ -240,18 +250,16 @@ class Window:
         entry.click()
         entry.wait_for(state="detached")
 
-    def _pick(self, key: str, text: str, label: str | None, *, closes: bool = True) -> None:
-        """Choose the first entry for a text in the list that a key opens, once it has a label or, for None, at once."""
-
-        entries = ".quick-input-list .monaco-list-row .label-name"
+    def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
+        """Choose the first entry for a text in the list that a key opens, once it has the label."""
 
         def first() -> str:
-            return next(iter(self.texts(entries)), "")
+            return next(iter(self.texts(ENTRIES)), "")
 
         def offered() -> bool:
             self._type(key, text)
             with contextlib.suppress(AssertionError):
-                wait_for(first, lambda found: _title(found) == _title(label) if label else found, seconds=3)
+                wait_for(first, lambda found: _title(found) == _title(label), seconds=3)
                 return True
             # The list does not add entries that become available later.
             self.page.keyboard.press("Escape")
