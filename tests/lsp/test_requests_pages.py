@@ -34,11 +34,11 @@ Memory space  live bytes  of the peak  values       peak  at step   reserved
   HBM          324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
 
 Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
-       size   share  value          shape                 live  source                          op_name
-  256.0 KiB  79.0 %  param          f32[64,256,4]{2,1,0}  0–7
-   64.0 KiB  19.8 %  param.1        f32[1024,4,4]{2,1,0}  0–7
-    4.0 KiB   1.2 %  negate.0       f32[64,16]{1,0}       5–7   test_auto_sharding_basic.py:53  parallelize(func_shard_parallel)/neg
-    4.0 KiB   1.2 %  cublas-gemm.1  f32[64,16]{1,0}       4–5   test_auto_sharding_basic.py:52  parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
+       size   share  value          source                          shape                 live  op_name
+  256.0 KiB  79.0 %  param                                          f32[64,256,4]{2,1,0}  0–7
+   64.0 KiB  19.8 %  param.1                                        f32[1024,4,4]{2,1,0}  0–7
+    4.0 KiB   1.2 %  negate.0       test_auto_sharding_basic.py:53  f32[64,16]{1,0}       5–7   parallelize(func_shard_parallel)/neg
+    4.0 KiB   1.2 %  cublas-gemm.1  test_auto_sharding_basic.py:52  f32[64,16]{1,0}       4–5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
 """  # noqa: E501
     )
 
@@ -58,7 +58,7 @@ async def test_page_has_an_outline_with_the_headers_of_its_tables(reader: Reader
         (title, title, 13),
     ]
     (headers,) = outline[2][3]
-    assert headers["name"] == "size, share, value, shape, live, source, op_name"
+    assert headers["name"] == "size, share, value, source, shape, live, op_name"
     assert (headers["range"]["start"]["line"], headers["range"]["end"]["line"]) == (8, 13)
     assert shown[13:] == [""]
     assert [(fold["startLine"], fold["endLine"]) for fold in await reader.ask("foldingRange", uri)] == [

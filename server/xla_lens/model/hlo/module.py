@@ -38,7 +38,7 @@ class HloModule:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
         return not self.data.endswith((b"\n\n", b"\n\r\n")) or self.data.rfind(b"\nENTRY ") < 0
 
-    def prepare(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
+    def prepare(self, is_cancelled: Callable[[], bool]) -> None:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
         `is_cancelled` returns True.
         """

@@ -91,7 +91,8 @@ def _parts(report: Report) -> Iterator[Sections]:
         parts = (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
         yield from map(_minor, parts) if first else parts
     for one in spaces:
-        yield from (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
+        parts = (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
+        yield from map(_minor, parts) if first and one in others else parts
     for part_of_report in _REPORT_PARTS:
         yield part_of_report(report)
     if step is not None and not report.has_step:

@@ -157,7 +157,7 @@ def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
 def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
     """The values that are live at a step, biggest first."""
     values = live.values[: report.options.top].tolist()
-    titles = ("value", "shape", "live", *(("source",) if live.lines else ()), "op_name")
+    titles = ("value", *(("source",) if live.lines else ()), "shape", "live", "op_name")
     header = headers("size", "share", *titles, text=titles)
     left_out = len(live.values) - len(values)
     bound = report.warrants.of(Quantity.LIVE).bound
@@ -180,9 +180,9 @@ def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tup
             human(size_bytes),
             share(size_bytes, live.live_bytes, bound),
             value_link(dump, value),
+            *((sources.get(value, ""),) if sources else ()),
             Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE),
             live_range_text(dump, value),
-            *((sources.get(value, ""),) if sources else ()),
             op_name_text(dump, value),
         )
 
