@@ -87,7 +87,7 @@ def test_extension_works_without_network_and_packages(
     ("python", "reason"),
     [
         (None, "found none on the PATH"),
-        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n'\n", "found only CPython 3.9"),
+        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n1\\n'\n", "found only CPython 3.9"),
     ],
     ids=["none", "too old"],
 )
