@@ -27,7 +27,7 @@ def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Pat
         window.has_rows("XLA Memory", f"{new} jit_roundtrip", f"{old} jit_roundtrip")
         for size, label in ((old, "Select for Compare"), (new, "Compare with Selected")):
             window.row("XLA Memory", size).click(button="right")
-            window.page.locator(".context-view .action-label", has_text=label).first.click()
+            window.menu(label)
         wait_for(window.active_tab, lambda name: name == "comparison.txt", SECONDS)
         window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
         (title, *_) = window.lines()
