@@ -13,8 +13,10 @@ from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.tree import check_cancelled
 
-_CHUNK: Final = 1 << 9
-"""Names hashed at once. The interpreter's lock is held that long."""
+_CHUNK: Final = 1 << 11
+"""Names hashed at once. numpy gives the interpreter's lock back in each chunk and takes it again at once. If it does so
+more often than once in a switch interval, threads that wait for the lock are woken again and again, but never get it.
+"""
 
 _HALF: Final = 1 << 31
 
