@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
@@ -21,7 +22,16 @@ from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
-from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES, FileKind, module_name, module_prefix, split_name
+from xla_lens.syntax.file_names import (
+    COMPRESSED,
+    SUFFIXES,
+    FileKind,
+    is_from_cache,
+    module_name,
+    module_prefix,
+    split_name,
+    uncompressed_name,
+)
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
@@ -81,7 +91,7 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
 
 def find_sets(path: Path) -> list[SetFiles]:
     """Find the dump set of a file, or all dump sets in a folder and its subfolders. Any of the files may be compressed
-    with gzip.
+    with gzip or zstd.
 
     Raises like `find_set`, `NotADump` for a folder without dump sets, and `DamagedFile`.
     """
@@ -92,10 +102,26 @@ def find_sets(path: Path) -> list[SetFiles]:
         folders.sort()
         found += _sets_in(folder, names, _is_readable, lambda: False)
     if not found:
-        raise NotADump(
-            f"{path}: this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
-        )
+        cached = cached_modules(path)
+        raise NotADump(f"{cached[0]}: {_CACHED}" if cached else f"{path}: {_NO_DUMPS}")
     return found
+
+
+_NO_DUMPS: Final = "this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
+_WITHOUT_ASSIGNMENT: Final = "this HLO module has no *-buffer-assignment.txt file beside it"
+_CACHED: Final = (
+    "loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer assignment. Run the program "
+    "again with JAX_ENABLE_COMPILATION_CACHE=false"
+)
+
+
+def cached_modules(folder: Path) -> list[Path]:
+    """Return the HLO modules in a folder and its subfolders that were loaded from JAX's compilation cache, for which
+    XLA writes no buffer assignment.
+    """
+    return [
+        Path(below, name) for below, _, names in os.walk(folder) for name in sorted(names) if is_from_cache(name, names)
+    ]
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
@@ -362,19 +388,47 @@ def _read(path: Path, opened: Mapping[Path, Document], known: Mapping[Path, Load
     stamp = _stamp(path)
     if path in known and known[path].stamp == stamp:
         return known[path].dump_file.document, stamp
-    return document_of_file(_decompressed(path) if _is_compressed(path) else path.read_bytes()), stamp
+    return read_text(path), stamp
+
+
+def read_text(path: Path) -> Document:
+    """Read a file, which may be compressed. Raises `OSError`, and `DamagedFile` if it cannot be decompressed."""
+    return document_of_file(_decompressed(path) if _is_compressed(path) else path.read_bytes())
 
 
 def _decompressed(path: Path, size: int = -1) -> bytes:
     """The first `size` bytes in a compressed file, or all of them."""
+    with path.open("rb") as file:
+        return decompressed(file, str(path), is_zstd=path.suffix == _ZSTD, size=size)
+
+
+_ZSTD: Final = ".zst"
+
+
+def decompressed(stream: BinaryIO, name: str, *, is_zstd: bool, size: int = -1) -> bytes:
+    """Return the first `size` bytes in a stream that is compressed with gzip or zstd, or all of them.
+
+    Raises `OSError`, and `DamagedFile` if the stream, which is called `name` there, cannot be decompressed.
+    """
     import gzip
     import zlib
 
     try:
-        with gzip.open(path) as file:
-            return file.read(size)
+        if not is_zstd:
+            with gzip.open(stream) as file:
+                return file.read(size)
+        # The standard library has it since Python 3.14.
+        zstd = import_module("compression.zstd")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{path}: cannot be decompressed; it is cut off, damaged or not made by gzip") from error
+        raise DamagedFile(f"{name}: cannot be decompressed; it is cut off, damaged or not made by gzip") from error
+    except ImportError as error:
+        raise DamagedFile(f"{name}: zstd needs Python 3.14 or later. Decompress it first, with zstd -d") from error
+    try:
+        with zstd.open(stream) as file:
+            content: bytes = file.read(size)
+    except (EOFError, zstd.ZstdError) as error:
+        raise DamagedFile(f"{name}: cannot be decompressed; it is cut off, damaged or not made by zstd") from error
+    return content
 
 
 def _parse(
@@ -445,7 +499,7 @@ def _sets_in(
         if is_cancelled():
             raise Cancelled
         path, (stem, kind) = Path(folder, name), split_name(name)
-        is_text = name.removesuffix(COMPRESSED).endswith(SUFFIXES[FileKind.HLO])
+        is_text = uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])
         if not is_text or Path(folder, stem) in stems or not is_there(path):
             continue
         try:
@@ -471,7 +525,8 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
         # A file with an unusual name has no siblings.
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
-        raise NotADump(f"{path}: this HLO module has no *-buffer-assignment.txt file beside it")
+        is_cached = is_from_cache(path.name, os.listdir(path.parent) if path not in opened else ())
+        raise NotADump(f"{path}: {_CACHED if is_cached else _WITHOUT_ASSIGNMENT}")
     return SetFiles(path.parent / stem, siblings)
 
 
@@ -484,15 +539,15 @@ def _siblings(
     found: dict[FileKind, Path] = {}
     for kind in FileKind:
         plain = stem.with_name(stem.name + SUFFIXES[kind])
-        compressed = plain.with_name(plain.name + COMPRESSED)
-        for sibling in (compressed, plain) if path == compressed else (plain, compressed):
+        compressed = [plain.with_name(plain.name + suffix) for suffix in COMPRESSED]
+        for sibling in sorted((plain, *compressed), key=lambda sibling: sibling != path):
             if kind not in found and is_there(sibling) and _matches_its_name(kind, sibling, opened):
                 found[kind] = sibling
     return found
 
 
 def _is_compressed(path: Path) -> bool:
-    return path.suffix == COMPRESSED
+    return path.suffix in COMPRESSED
 
 
 def _is_readable(path: Path) -> bool:

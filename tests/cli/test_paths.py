@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, facts
+from samples import DUMPS, GLUED, SEED, SPLIT, TPU, facts
 from xla_lens.cli.main import main
-from xla_lens.files import find_sets
+from xla_lens.files import cached_modules, find_sets
 
 FOLDER = SPLIT.parent
 SET = sorted(FOLDER.glob("module_0000*"))
@@ -132,13 +132,92 @@ def test_standard_input_holds_all_files_of_a_set_one_after_another(
     assert _peaks(_reports(capsys, "-")) == [_expected_peaks(SPLIT)]
 
 
+def _printed(*folders: Path) -> bytes:
+    """What XLA prints with `--xla_dump_to=-` (DumpToFileInDirOrStdoutImpl)."""
+    text = "compiling...\n" * 5
+    for file in (file for folder in folders for file in sorted(folder.glob("module_*.txt"))):
+        text += f"*** Begin {file.name} ***\n{file.read_text()}\n*** End {file.name} ***\n"
+    return text.encode()
+
+
+_FOLDERS = (FOLDER, GLUED.parent, TPU.parent)
+
+
+def test_output_of_xla_holds_all_of_its_modules(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = _reports(capsys, *_FOLDERS)
+    assert len(expected) >= 5
+    log = tmp_path / "train.log"
+    log.write_bytes(_printed(*_FOLDERS))
+    _feed(monkeypatch, log.read_bytes())
+    for given, label in ((log, str(log)), ("-", "<stdin>")):
+        reports = _reports(capsys, given)
+        assert _peaks(reports) == _peaks(expected)
+        assert [[*report["files"]] for report in reports] == [[*report["files"]] for report in expected]
+        assert all(path.startswith(f"{label}/module_") for report in reports for path in report["files"].values())
+    # The HLO module is there, which has the source lines.
+    options = ("--all", "--part", "line", "--output-format", "json")
+    printed, written = (json.loads(_run(capsys, "report", *paths, *options)[1]) for paths in ((log,), _FOLDERS))
+    for one, other in zip(printed, written, strict=True):
+        assert one | {"files": {}, "findings": []} == other | {"files": {}, "findings": []}
+
+
+def test_output_of_two_runs_holds_both(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_bytes(_printed(FOLDER) + _printed(FOLDER))
+    one, both = _reports(capsys, FOLDER), _reports(capsys, log)
+    assert _peaks(both) == sorted(2 * _peaks(one), reverse=True)
+    assert {Path(report["files"]["live-range"]).parent.name for report in both} == {"train.log", "train.log (2)"}
+
+
+def test_findings_in_output_of_xla_name_the_printed_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    printed = _printed(FOLDER, GLUED.parent)
+    assert _run(capsys, "check", "--select", "total-mismatch", FOLDER, log)[0] == 2
+    log.write_bytes(printed.replace(b"Total bytes used: ", b"Total bytes used: 1"))
+    status, out, _ = _run(capsys, "check", "--select", "total-mismatch", log)
+    totals = {f"{log}/{path.name}" for path in (*FOLDER.glob("*-values.txt"), *GLUED.parent.glob("*-assignment.txt"))}
+    assert status == 1
+    assert {line.partition(":")[0] for line in out.splitlines()[:-1]} == totals
+
+
+def test_folder_for_each_module_and_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`--xla_dump_hlo_to_subfolder` writes to DIR/MODULE/HOST_PID/."""
+    for process in ("host_12", "host_345"):
+        for file in FOLDER.glob("module_*.txt"):
+            folder = tmp_path / file.name.split(".")[1] / process
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, folder)
+    reports = _reports(capsys, tmp_path)
+    assert _peaks(reports) == sorted(2 * _peaks(_reports(capsys, FOLDER)), reverse=True)
+    assert {Path(report["files"]["hlo"]).parent.name for report in reports} == {"host_12", "host_345"}
+
+
+def test_module_from_the_compilation_cache_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """XLA writes these two files for a program that comes from JAX's compilation cache."""
+    module = tmp_path / "module_0008.jit_train_step.after_optimizations.txt"
+    shutil.copy(next(file for file in SET if file.name.endswith("_optimizations.txt")), module)
+    (tmp_path / "module_0008.jit_train_step.debug_options").touch()
+    for given in (tmp_path, module):
+        status, out, err = _run(capsys, "report", given)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"xla-lens: {module}: loaded from JAX's compilation cache.")
+        assert err.endswith("Run the program again with JAX_ENABLE_COMPILATION_CACHE=false\n")
+    assert cached_modules(tmp_path) == [module]
+    # Older releases of XLA have no prefix of the backend, and write this file only when they compile.
+    (tmp_path / "module_0008.jit_train_step.before_optimizations.txt").touch()
+    assert cached_modules(tmp_path) == []
+    assert "has no *-buffer-assignment.txt file beside it" in _run(capsys, "report", module)[2]
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
         (b"", "<stdin>: not an XLA dump"),
         (b"hello\n", "<stdin>: not an XLA dump"),
         (b"HloModule jit_f\n", "<stdin>: an HLO module"),
-        (gzip.compress(SEED.read_bytes())[:200], "-: standard input cannot be decompressed"),
+        (gzip.compress(SEED.read_bytes())[:200], "-: cannot be decompressed"),
     ],
 )
 def test_standard_input_without_a_dump_is_an_error(
@@ -173,6 +252,21 @@ def test_compressed_sets_have_the_same_report(capsys: pytest.CaptureFixture[str]
         # Files and findings name the files.
         assert report | {"files": {}, "findings": []} == expected | {"files": {}, "findings": []}
         assert [one["code"] for one in report["findings"]] == [one["code"] for one in expected["findings"]]
+
+
+def test_zstd_is_read_where_python_has_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        for file in SET:
+            (tmp_path / f"{file.name}.zst").write_bytes(zstd.compress(file.read_bytes()))
+        assert _peaks(_reports(capsys, tmp_path)) == [_expected_peaks(SPLIT)]
+    else:
+        path = tmp_path / f"{SPLIT.name}.zst"
+        path.write_bytes(b"\x28\xb5\x2f\xfd")
+        problem = "zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
+        for given in (tmp_path, path):
+            assert _run(capsys, "report", given) == (2, "", f"xla-lens: {path}: {problem}\n")
 
 
 def test_a_set_that_is_there_compressed_and_uncompressed_counts_once(

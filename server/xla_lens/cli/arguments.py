@@ -378,7 +378,7 @@ def _add_paths(parser: Parser, nargs: str = "+") -> None:
         metavar="PATH",
         nargs=nargs,
         type=Path,
-        help="a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip",
+        help="a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd",
     )
 
 

@@ -78,7 +78,7 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, op
             # The advice has the plan for the budget, so the part of that name would repeat it.
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
-        last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis), options)
+        last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened), options)
     _print(answer, last, output_format, color)
     return int(bool(paths) and not (last and last.is_sound))
 

@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,11 +12,23 @@ from typing import TYPE_CHECKING, Final
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_error
 from xla_lens.cli.progress import ProgressBar
-from xla_lens.files import DamagedFile, NotADump, SetFiles, file_size, find_set, find_sets, load_module, load_set
+from xla_lens.files import (
+    DamagedFile,
+    NotADump,
+    SetFiles,
+    decompressed,
+    file_size,
+    find_set,
+    find_sets,
+    load_module,
+    load_set,
+    read_text,
+)
 from xla_lens.model.analysis import Analysis
 from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
-from xla_lens.syntax.file_names import COMPRESSED, FileKind
+from xla_lens.syntax.file_names import FileKind, uncompressed_name
+from xla_lens.syntax.standard_output import files_in_output, has_files
 from xla_lens.text.document import Document, document_of_file
 
 if TYPE_CHECKING:
@@ -23,15 +37,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedSet:
-    """A dump set, and its files on disk."""
+    """A dump set, and its files on disk. `opened` has the texts of files that are not on disk."""
 
     files: SetFiles
     analysis: Analysis
+    opened: Mapping[Path, Document]
 
     def module(self) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
         try:
-            loaded = load_module(self.files, {}, None, lambda: False)
+            loaded = load_module(self.files, self.opened, None, lambda: False)
         except DamagedFile as error:
             raise CannotRun(str(error)) from error
         return loaded.module if loaded else None
@@ -39,7 +54,9 @@ class LoadedSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DumpSets:
-    """The dump sets at the paths of a command, each once. `opened` has the text of standard input."""
+    """The dump sets at the paths of a command, each once. `opened` has the text of standard input, and of the files
+    that XLA printed to standard output.
+    """
 
     files: tuple[SetFiles, ...]
     opened: Mapping[Path, Document]
@@ -56,7 +73,7 @@ class DumpSets:
                 raise CannotRun(str(error)) from error
             finally:
                 bar.erase()
-            yield LoadedSet(files, analysis)
+            yield LoadedSet(files, analysis, self.opened)
 
 
 def load_sets(paths: Sequence[Path]) -> Iterator[LoadedSet]:
@@ -99,35 +116,72 @@ _LABEL_OF_INPUT: Final = Path("<stdin>")
 
 
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
-    if path != STANDARD_INPUT:
-        sets = find_sets(path)
-    else:
-        if _LABEL_OF_INPUT not in opened:
-            opened[_LABEL_OF_INPUT] = document_of_file(_read_input())
-        sets = [find_set(_LABEL_OF_INPUT, opened)]
+    try:
+        sets = _sets_of_input(opened) if path == STANDARD_INPUT else find_sets(path)
+    except NotADump:
+        label = _LABEL_OF_INPUT if path == STANDARD_INPUT else path
+        # A program may print other lines before XLA does.
+        if not (label in opened or path.is_file()) or not (sets := _printed_sets(label, opened)):
+            raise
+        return sets
+    sets = [one for files in sets for one in (_printed_sets(_only_file(files), opened) or [files])]
     if list(sets[0].paths) == [FileKind.HLO]:
         raise NotADump(f"{sets[0].stem}: an HLO module. Expected its *-buffer-assignment.txt file or a folder of dumps")
     return sets
+
+
+def _sets_of_input(opened: dict[Path, Document]) -> list[SetFiles]:
+    if _LABEL_OF_INPUT not in opened:
+        opened[_LABEL_OF_INPUT] = document_of_file(_read_input())
+    return [find_set(_LABEL_OF_INPUT, opened)]
+
+
+def _only_file(files: SetFiles) -> Path | None:
+    """The file of a set that may be the standard output of XLA, as it has no other files."""
+    return files.paths[FileKind.BUFFER_ASSIGNMENT] if set(files.paths) == {FileKind.BUFFER_ASSIGNMENT} else None
+
+
+def _printed_sets(path: Path | None, opened: dict[Path, Document]) -> list[SetFiles]:
+    """The dump sets of all modules in a file that has the standard output of XLA (`--xla_dump_to=-`), none in another
+    file. `opened` gets their files, under the names that XLA printed, in a folder with the name of the file. A name
+    that appears again is from another run of the program, which gets a folder of its own.
+    """
+    text = (opened[path] if path in opened else read_text(path)) if path else None
+    if path is None or text is None or not has_files(text.data):
+        return []
+    folder, run = path, 1
+    sets: dict[Path, SetFiles] = {}
+    printed: list[Path] = []
+    for name, content in files_in_output(text.data):
+        if folder / name in opened and folder / name in printed:
+            run += 1
+            folder = path.with_name(f"{path.name} ({run})")
+        printed.append(folder / name)
+        opened[folder / name] = document_of_file(content)
+    for one in printed:
+        with suppress(NotADump):
+            files = find_set(one, opened)
+            sets.setdefault(files.stem, files)
+    return list(sets.values())
 
 
 def _read_input() -> bytes:
     if sys.stdin is None:
         raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
     data = sys.stdin.buffer.read()
-    if not data.startswith(b"\x1f\x8b"):
+    if not data.startswith((_GZIP, _ZSTD)):
         return data
-    import gzip
-    import zlib
+    return decompressed(BytesIO(data), "-", is_zstd=data.startswith(_ZSTD))
 
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        raise CannotRun("-: standard input cannot be decompressed: it is cut off or damaged") from error
+
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""The first bytes of compressed files."""
 
 
 def _identity(files: SetFiles) -> tuple[str, ...]:
     """What two paths to the same files have in common: links are followed, and compression does not count."""
-    return tuple(sorted(os.path.realpath(path).removesuffix(COMPRESSED) for path in files.paths.values()))
+    return tuple(sorted(uncompressed_name(os.path.realpath(path)) for path in files.paths.values()))
 
 
 def _skipped(skipped: Sequence[NotADump]) -> str:

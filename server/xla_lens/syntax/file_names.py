@@ -8,6 +8,7 @@ All files of a set share one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -34,15 +35,20 @@ SUFFIXES: Final = {
 """The suffixes of the names. The last one fits any text file and identifies nothing by itself."""
 
 
-COMPRESSED: Final = ".gz"
-"""The suffix that `gzip` adds to the name of a file."""
+COMPRESSED: Final = (".gz", ".zst")
+"""The suffixes that `gzip` and `zstd` add to the name of a file."""
+
+
+def uncompressed_name(name: str) -> str:
+    """Return the name that a file has before it is compressed."""
+    return name[: name.rindex(".")] if name.endswith(COMPRESSED) else name
 
 
 def split_name(name: str) -> tuple[str, FileKind | None]:
     """Return the stem of a file's name and the kind that its suffix implies, None if it implies none. A compressed file
     has the stem and the kind of the file in it.
     """
-    name = name.removesuffix(COMPRESSED)
+    name = uncompressed_name(name)
     for kind, suffix in SUFFIXES.items():
         if kind is not FileKind.HLO and name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix), kind
@@ -74,6 +80,21 @@ def module_prefix(name: str) -> str:
     module = _MODULE.match(name)
     return name[: module.end("module") + 1] if module else (_ANY_MODULE.match(name) or ("",))[0]
 
+
+def is_from_cache(name: str, names: Iterable[str]) -> bool:
+    """Whether a file, by its name and the names of all files in its folder, is an HLO module that was loaded from JAX's
+    compilation cache. XLA writes the module without the backend's prefix then, and nothing else that it writes when it
+    compiles (PjRt's deserialization calls DumpHloModuleIfEnabled without a buffer assignment).
+    """
+    stem, kind = split_name(name)
+    module = module_prefix(name)
+    if kind is not None or not module or stem != f"{module}{_CACHED_STAGE}":
+        return False
+    written = (f"{module}before_optimizations", f"{stem}{SUFFIXES[FileKind.BUFFER_ASSIGNMENT]}")
+    return not any(other.startswith(written) for other in names)
+
+
+_CACHED_STAGE: Final = "after_optimizations"
 
 _ANY_MODULE: Final = re.compile(r"module_\d{4,}\.")
 

@@ -123,8 +123,8 @@ def test_only_first_module_of_standard_output_is_read() -> None:
     assert (
         findings_text(analysis)
         == """\
-information[syntax] `module_2.f.cpu_after_optimizations-buffer-assignment.txt` belongs to a second module. XLA Lens
-reads only the first module of a file: save each module to a file of its own.
+information[syntax] `module_2.f.cpu_after_optimizations-buffer-assignment.txt` belongs to a second module. Editors
+show the first module of a file, `xla-lens report` shows all. With `--xla_dump_to=DIR`, each has files of its own.
 *** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
     )
