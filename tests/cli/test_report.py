@@ -61,6 +61,17 @@ def test_source_shows_trees_that_add_up(capsys: pytest.CaptureFixture[str]) -> N
     assert (
         _part(capsys, SPLIT, "--part", "source").split("\nHost memory peak by kind")[0]
         == """\
+Parameters at the host memory peak by path: 2.43 MiB
+ 2.04 MiB  48.5 %    params  6 values
+ 1.53 MiB  36.4 %      [0]  2 values
+ 1.53 MiB  36.3 %        [0]  1 value
+  2.0 KiB   0.0 %        (smaller)
+513.0 KiB  11.9 %      [1]  2 values
+512.0 KiB  11.9 %        [0]  1 value
+  1.0 KiB   0.0 %        (smaller)
+ 10.0 KiB   0.2 %      (smaller)
+392.0 KiB   9.1 %    x  1 value
+  5.0 KiB   0.1 %    (smaller)
 Host memory peak by op_name: 4.21 MiB
  2.29 MiB  54.4 %    jit(train_step)  8 values
  1.78 MiB  42.3 %      transpose(jvp())  3 values
@@ -85,27 +96,28 @@ def test_line_shows_the_biggest_lines_and_the_rest(capsys: pytest.CaptureFixture
         _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
 Host memory peak by source line: 4.21 MiB
-  █████████▏   1.92 MiB  45.6 %  (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
-  ███████▎     1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
-  ██▍         523.0 KiB  12.1 %  /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
-              256.0 KiB   5.9 %  (2 more lines)"""  # noqa: E501
+  ███████▎  1.53 MiB  36.4 %  parameters params[0]  2 values
+  ███████▎  1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
+  ▏              4 B   0.0 %  (no source: 1 constant buffer)
+            1.15 MiB  27.2 %  (5 more lines)"""
     )
 
 
 def test_stacks_show_the_calls_of_each_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("\n\n")[0]
+    text = _part(capsys, SPLIT, "--part", "totals", "--top", 2, "--stacks").partition("\n\n")[0]
     assert (
         text
         == """\
 Host memory peak by source line: 4.21 MiB
-  █████████▏   1.92 MiB  45.6 %  (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
-  ███████▎     1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
-                                   /home/user/programs/programs.py:50:13 in mlp_apply
-                                   /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
-                                   /home/user/programs/programs.py:58:16 in mlp_train.<locals>.train_step
-                                   /home/user/programs/run_progs.py:54:23 in child
-                                   <string>:1:68 in <module>
-              779.0 KiB  18.0 %  (3 more lines)"""
+  ███████▎  1.53 MiB  36.4 %  parameters params[0]  2 values
+  ███████▎  1.53 MiB  36.4 %  /home/user/programs/programs.py:50 in mlp_apply  2 values
+                                /home/user/programs/programs.py:50:13 in mlp_apply
+                                /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
+                                /home/user/programs/programs.py:58:16 in mlp_train.<locals>.train_step
+                                /home/user/programs/run_progs.py:54:23 in child
+                                <string>:1:68 in <module>
+  ▏              4 B   0.0 %  (no source: 1 constant buffer)
+            1.15 MiB  27.2 %  (5 more lines)"""
     )
     lines = _json(capsys, SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
     assert [frame["line"] for frame in lines["lines"][1]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
@@ -118,7 +130,12 @@ def test_line_without_the_module_says_what_is_missing(capsys: pytest.CaptureFixt
         _part(capsys, tmp_path, "--part", "line")
         == """\
 Host memory peak by source line: 4.21 MiB (the HLO module is missing)
-  ████████████████████  ≤ 4.21 MiB  100.0 %  (no source)
+  ████████▌   ≤ 1.78 MiB  42.3 %  (no source)
+  ███████▎    ≥ 1.53 MiB  36.4 %  parameters params[0]  ≥ 2 values
+  ██▍        ≥ 513.0 KiB  11.9 %  parameters params[1]  ≥ 2 values
+  █▉         ≥ 392.0 KiB   9.1 %  parameters x  ≥ 1 value
+  ▏           ≥ 10.0 KiB   0.2 %  parameters params[2]  ≥ 2 values
+  ▏            ≥ 5.0 KiB   0.1 %  parameters y  ≥ 1 value
   2.29 MiB have a source line that only the HLO module contains, and that file is missing or lacks the line."""
     )
 
@@ -218,7 +235,7 @@ def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path
             continue
         assert max(live_bytes for _, live_bytes in space["curve"]) == peak
         assert next(step for step, live_bytes in space["curve"] if live_bytes == peak) == space["peak_step"]
-        for tree in (space["sources"][name] for name in ("by_op_name", "by_opcode", "by_kind")):
+        for tree in (space["sources"][name] for name in ("by_op_name", "by_opcode", "by_kind", "by_parameter")):
             assert tree["size_bytes"] == peak
             _check_tree(tree)
         assert space["lines"]["size_bytes"] == sum(line["size_bytes"] for line in space["lines"]["lines"]) == peak

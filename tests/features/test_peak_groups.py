@@ -20,9 +20,10 @@ from samples import (
     needs_shared_dumps,
     on_all_dumps,
 )
-from xla_lens.features.report.peak_groups import PeakGroups, parameter_path, peak_groups
+from xla_lens.features.report.peak_groups import PeakGroups, peak_groups
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_op import BytesNode
+from xla_lens.model.attribution.parameters import path_parts
 from xla_lens.render.contract import ValueGroup
 from xla_lens.render.peak_groups import peak_groups_data
 
@@ -40,12 +41,9 @@ def test_lines_have_groups_of_like_values() -> None:
     assert (
         "\n".join(_rows(made["lines"][:3]))
         == """\
-2014212 5 (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)
+1607680 2 params[0] parameters
   1605632 1 f32[784,512] params[*][*]
-  401408 1 f32[128,784] x
-  5120 1 f32[128,10] y
   2048 1 f32[512] params[*][*]
-  4 1 f32[]
 1607680 2 /home/user/programs/programs.py:50 mlp_apply
   1605632 1 f32[784,512] jit(train_step)/transpose(jvp())/transpose
   2048 1 f32[512] jit(train_step)/transpose(jvp())/reduce_sum
@@ -59,9 +57,16 @@ def test_lines_have_groups_of_like_values() -> None:
     assert (
         "\n".join(_rows(made["parameters"]))
         == """\
-1607680 2 params[0]
-  1605632 1 [0]
-  2048 1 [1]
+2143272 6 params
+  1607680 2 [0]
+    1605632 1 [0]
+    2048 1 [1]
+  525312 2 [1]
+    524288 1 [0]
+    1024 1 [1]
+  10280 2 [2]
+    10240 1 [0]
+    40 1 [1]
 401408 1 x
 5120 1 y"""
     )
@@ -160,12 +165,12 @@ def test_parts_of_parameter_paths() -> None:
         "a/b": ("a", "/b"),
         "": (None,),
     }.items():
-        assert parameter_path(op_name) == expected
-    assert parameter_path(None) == (None,)
+        assert path_parts(op_name) == expected
+    assert path_parts(None) == (None,)
 
 
 @given(st.text(alphabet="ab[]'./\n", min_size=1, max_size=300))
 def test_parts_of_a_path_join_to_the_path(op_name: str) -> None:
-    parts = parameter_path(op_name)
+    parts = path_parts(op_name)
     assert "".join(part or "" for part in parts) == op_name
     assert len(parts) <= 64

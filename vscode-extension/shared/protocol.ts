@@ -153,14 +153,14 @@ export interface SpaceOverview extends SpaceSummary {
 export interface ValueGroup {
   /**
    * `line`: the values of a source line, or those without one. `like`: those of them that have the same shape and the
-   * same op_name except for numbers of layers. `path`: parameters below a path.
+   * same op_name except for numbers of layers. `path`: what is in the buffers of the parameters below a path.
    */
   kind: "line" | "like" | "path";
   /** The source line, the shape of like values, or the next part of the path. */
   label: string;
   /**
-   * The function of a source line, the op_name of like values with `*` in place of the numbers of layers, or why some
-   * values have no source line. May be empty.
+   * The function of a source line, the op_name of like values with `*` in place of the numbers of layers, what a path
+   * among source lines is, or why some values have no source line. May be empty.
    */
   detail: string;
   sourceLine: SourceLine | null;
@@ -178,9 +178,9 @@ export interface ValueGroup {
 
 /** What is live at the peak of a memory space. */
 export interface PeakGroups {
-  /** By source line, largest first. Empty if the dump is too incomplete to tell. */
+  /** By source line, and parameters by their argument, largest first. Empty if the dump is too incomplete to tell. */
   lines: ValueGroup[];
-  /** The parameters of the program by their paths in its arguments, largest first. Empty if none has an op_name. */
+  /** The parameters of the program by their paths in its arguments, largest first. Empty if none has a path. */
   parameters: ValueGroup[];
   /** All values, largest first: rows for `xla-lens.values`. */
   values: number[];

@@ -194,7 +194,9 @@ export class SetNodes {
     const share = one.bound === "exact" ? shareOfPeak(one.sizeBytes, space) : "";
     const name = sourceLine ? withoutFolders(label) : label;
     const [title, ...facts] =
-      kind === "like" ? [`${grouped(one.count)} × ${label}`, detail] : [name, sourceLine ? detail : "", count];
+      kind === "like"
+        ? [`${grouped(one.count)} × ${label}`, detail]
+        : [name, sourceLine || kind === "path" ? detail : "", count];
     const item = row(bounded(one.sizeBytes, one.bound), title, joined(share, ...facts), GROUP_ICONS[kind]);
     item.tooltip = [sourceLine && detail ? `${label} in ${detail}` : label, sourceLine ? "" : detail, count]
       .filter(Boolean)
@@ -270,7 +272,7 @@ function parametersText(groups: readonly ValueGroup[]): string {
   const sizes = groups.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const count = groups.reduce((sum, one) => sum + one.count, 0);
   const bound = groups[0]?.bound ?? "unknown";
-  return joined(counted(count, "parameter"), bounded(sizes, bound));
+  return joined(counted(count, "value"), bounded(sizes, bound));
 }
 
 function spaceTooltip(space: SpaceOverview): string {

@@ -173,13 +173,13 @@ class ValueGroup(TypedDict):
 
     kind: Literal["line", "like", "path"]
     """`line`: the values of a source line, or those without one. `like`: those of them that have the same shape and the
-    same op_name except for numbers of layers. `path`: parameters below a path.
+    same op_name except for numbers of layers. `path`: what is in the buffers of the parameters below a path.
     """
     label: str
     """The source line, the shape of like values, or the next part of the path."""
     detail: str
-    """The function of a source line, the op_name of like values with `*` in place of the numbers of layers, or why some
-    values have no source line. May be empty.
+    """The function of a source line, the op_name of like values with `*` in place of the numbers of layers, what a path
+    among source lines is, or why some values have no source line. May be empty.
     """
     sourceLine: SourceLine | None
     sizeBytes: int
@@ -198,9 +198,9 @@ class PeakGroups(TypedDict):
     """What is live at the peak of a memory space."""
 
     lines: list[ValueGroup]
-    """By source line, largest first. Empty if the dump is too incomplete to tell."""
+    """By source line, and parameters by their argument, largest first. Empty if the dump is too incomplete to tell."""
     parameters: list[ValueGroup]
-    """The parameters of the program by their paths in its arguments, largest first. Empty if none has an op_name."""
+    """The parameters of the program by their paths in its arguments, largest first. Empty if none has a path."""
     values: list[int]
     """All values, largest first: rows for `xla-lens.values`."""
 

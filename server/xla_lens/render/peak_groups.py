@@ -8,31 +8,31 @@ from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render import contract
-from xla_lens.render.report.sources import unresolved_text, without_source
+from xla_lens.render.report.sources import PARAMETERS, unresolved_text, without_source
 from xla_lens.render.sources import frame_text
 
 
 def peak_groups_data(one: PeakGroups) -> contract.PeakGroups:
     """Return what is live at a peak as JSON."""
     bound = one.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
-    parameters = one.parameters.children
-    is_named = any(child.name for child in parameters)
     return {
         "lines": [_line(line, one.by_line, bound) for line in one.lines] if one.by_line else [],
-        "parameters": [_path(child, one.warrants.of(Quantity.LIVE).bound) for child in parameters if is_named],
+        "parameters": [
+            _path(child, one.warrants.of(Quantity.LIVE).bound) for child in one.parameters.children if child.name
+        ],
         "values": [*one.values],
     }
 
 
 def _line(one: LineAtPeak, by_line: LineReport, bound: Bound) -> contract.ValueGroup:
-    frame = one.line.frame
+    frame, argument = one.line.frame, one.line.argument
     # The missing lines of a dump can have more values, but the values without a source may be among them.
-    bound = bound if frame or bound is Bound.EXACT else Bound.UNKNOWN
+    bound = bound if one.line.is_known or bound is Bound.EXACT else Bound.UNKNOWN
     lost = unresolved_text(by_line) if by_line.unresolved_bytes else ""
     return {
-        "kind": "line",
-        "label": frame_text(frame) if frame else without_source(by_line, bound),
-        "detail": (frame.function or "") if frame else lost,
+        "kind": "path" if argument else "line",
+        "label": frame_text(frame) if frame else argument or without_source(by_line, bound),
+        "detail": (frame.function or "") if frame else PARAMETERS if argument else lost,
         "sourceLine": source_line_data(frame),
         "sizeBytes": one.line.size_bytes,
         "bound": bound.value,
@@ -62,7 +62,7 @@ def _path(one: BytesNode, bound: Bound) -> contract.ValueGroup:
     last = names[-1]
     return {
         "kind": "path",
-        "label": "".join(node.name or "(no op_name)" for node in names),
+        "label": "".join(node.name or "" for node in names),
         "detail": "",
         "sourceLine": None,
         "sizeBytes": last.size_bytes,

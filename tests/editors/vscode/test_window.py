@@ -63,10 +63,10 @@ def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, wo
         window.has_rows(
             "XLA Memory",
             "By source line4 lines",
-            "1.92 MiB (no source: 4 parameter buffers 1.92 MiB, 1 constant buffer 4 B)45.6 % · 5 values",
+            "1.53 MiB params[0]36.4 % · parameters · 2 values",
             "1.53 MiB programs.py:5036.4 % · mlp_apply · 2 values",
             "523.0 KiB programs.py:5912.1 % · mlp_train",
-            "By parameter path4 parameters · 1.92 MiB",
+            "By parameter path8 values · 2.43 MiB",
             "By value13 values",
         )
         assert window.cursor() == place
@@ -79,7 +79,7 @@ def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, wo
         window.page.wait_for_timeout(1000)
         assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
         window.expand("XLA Memory", "By parameter path")
-        window.has_rows("XLA Memory", "1.53 MiB params[0]36.4 % · 2 values", "392.0 KiB x9.1 % · x.1 · f32[128,784]")
+        window.has_rows("XLA Memory", "2.04 MiB params48.5 % · 6 values", "392.0 KiB x9.1 % · x.1 · f32[128,784]")
         window.row("XLA Memory", "programs.py:59").click(button="right")
         window.menu("Copy Name")
         window.row("XLA Memory", "programs.py:59").click(button="right")

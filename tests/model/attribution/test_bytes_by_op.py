@@ -37,7 +37,7 @@ def _check(analysis: Analysis) -> None:
             values, owned = owned_bytes(analysis.dump, step, space.color)
             by_value = {value: size for value, size in zip(values.tolist(), owned.tolist(), strict=True) if size}
             sources = bytes_by_op(analysis.dump, step, space.color)
-            for tree in (sources.by_op_name, sources.by_opcode, sources.by_kind):
+            for tree in (sources.by_op_name, sources.by_opcode, sources.by_kind, sources.by_parameter):
                 assert tree.size_bytes == space.live.at(step)
                 assert tree.count == len(by_value)
                 _check_sums(tree, by_value)

@@ -65,12 +65,12 @@ class KindBytes:
 
 @dataclass(frozen=True, slots=True)
 class LineReport:
-    """The bytes at the peak by source line.
+    """The bytes at the peak by source line, and those of parameters by argument.
 
-    `lines` are at most `top` lines and the bytes without a source, most bytes first. `count` is the number of all
-    lines, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack frame that only
-    the HLO module could resolve, but it is missing or lacks the frame. `without_source` are the bytes without a source
-    by the kind of their allocation.
+    `lines` are at most `top` lines and arguments and the bytes without a source, most bytes first. `count` is the
+    number of all of them, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack
+    frame that only the HLO module could resolve, but it is missing or lacks the frame. `arguments` are all arguments,
+    also those that `lines` leaves out. `without_source` are the bytes without a source by the kind of their allocation.
     """
 
     size_bytes: int
@@ -78,6 +78,7 @@ class LineReport:
     lines: "tuple[LineBytes, ...]"
     rest_bytes: int
     unresolved_bytes: int
+    arguments: "tuple[LineBytes, ...]"
     without_source: tuple[KindBytes, ...]
 
 
@@ -355,13 +356,14 @@ def _lines(dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: 
     from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 
     found = bytes_by_line(dump, module, step, space.color)
-    lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
+    lines, unknown = ([line for line in found.lines if line.is_known is wanted] for wanted in (True, False))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
         count=len(found.lines),
         lines=tuple(sorted((*lines[:top], *unknown), key=lambda line: -line.size_bytes)),
         rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
+        arguments=tuple(line for line in lines if line.argument is not None),
         without_source=_without_source(dump, found.lines, step, space.color),
     )
 
@@ -375,7 +377,7 @@ def _sources(dump: DumpSet, space: MemorySpace, step: int) -> "BytesByOp":
 def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, color: int) -> tuple[KindBytes, ...]:
     from xla_lens.model.attribution.owned import owned_bytes
 
-    values = [value for line in lines if line.frame is None for value in line.values]
+    values = [value for line in lines if not line.is_known for value in line.values]
     if not values:
         return ()
     owners, owned = owned_bytes(dump, step, color)

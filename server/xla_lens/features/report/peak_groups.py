@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
 from xla_lens.features.report.facts import LineReport, report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.rules.facts import folded
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import LineBytes
-from xla_lens.model.attribution.bytes_by_op import MAX_DEPTH, BytesNode, bytes_tree
+from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_parameter
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
@@ -23,7 +21,6 @@ from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Warrants
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ def peak_groups(analysis: Analysis, module: HloModule | None, color: int) -> Pea
     return PeakGroups(
         by_line=one.lines,
         lines=tuple(_line(dump, module, line, owned) for line in one.lines.lines) if one.lines else (),
-        parameters=_parameters(dump, owned),
+        parameters=bytes_by_parameter(dump, module, step, color),
         values=tuple(live_in_space(dump, step, color).tolist()),
         warrants=made.warrants,
     )
@@ -98,36 +95,3 @@ def _shape(dump: DumpSet, value: int) -> str:
 
 
 _LAYOUT: Final = re.compile(r"\{[^{}]*\}")
-
-
-# ---------------------------------------------------------------- parameters
-
-
-def _parameters(dump: DumpSet, owned: Mapping[int, int]) -> BytesNode:
-    """The parameters among some values, by their paths."""
-    op_names: dict[int, str | None] = {}
-    for value in _in_parameter_allocations(dump, np.array([*owned], np.int64)):
-        instruction = dump.instruction(int(dump.values.name[value]))
-        if instruction and instruction.opcode == b"parameter" and owned[value]:
-            op_names[value] = instruction.op_name
-    rows = sorted(((value, owned[value]) for value in op_names), key=lambda row: (-row[1], row[0]))
-    return bytes_tree(rows, lambda value: parameter_path(op_names[value]))
-
-
-def _in_parameter_allocations(dump: DumpSet, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
-    is_parameter = dump.allocations.kind & int(Kind.PARAMETER) != 0
-    found: list[int] = values[is_parameter[dump.values.allocation[values]]].tolist()
-    return found
-
-
-def parameter_path(op_name: str | None) -> tuple[str | None, ...]:
-    """Return the parts of a parameter's op_name, which JAX makes from its path in the arguments: ``state``, ``[1]``,
-    ``['layers']`` and ``['w_down']`` of ``state[1]['layers']['w_down']``. The single part None without an op_name.
-    """
-    if not op_name:
-        return (None,)
-    parts = _PART.findall(op_name)
-    return (*parts[: MAX_DEPTH - 1], "".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
-
-
-_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*\]|[./]?[^.\[/]+|.", re.DOTALL)

@@ -1,4 +1,5 @@
-"""The live bytes of a step by the path of the op_name, by opcode, or by the kind of the allocation.
+"""The live bytes of a step by the path of the op_name, by opcode, by the kind of the allocation, or by the path of the
+parameter whose buffer they are in.
 
 Each breakdown is a tree whose nodes add up: a node has the bytes of its own values and those of its children, and the
 root has all bytes that are live in the memory space at the step. Each byte counts for the value that owns it
@@ -11,6 +12,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.parameters import MAX_DEPTH, folded_parameter_paths, path_parts
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.records import dataclass
@@ -35,21 +38,21 @@ class BytesNode:
 
 @dataclass(frozen=True, slots=True)
 class BytesByOp:
-    """Three breakdowns of the same bytes."""
+    """Four breakdowns of the same bytes. In `by_parameter`, numbers of layers are folded, and what is in no buffer of a
+    parameter with a path has the name None.
+    """
 
     by_op_name: BytesNode
     by_opcode: BytesNode
     by_kind: BytesNode
+    by_parameter: BytesNode
 
 
 def bytes_by_op(dump: DumpSet, step: int, color: int) -> BytesByOp:
-    """Return the bytes that are live in a memory space at a step, by op_name, opcode and kind of allocation. Values
-    that own no byte are left out.
+    """Return the bytes that are live in a memory space at a step, by op_name, opcode, kind of allocation, and path of
+    the parameter. Values that own no byte are left out.
     """
-    values, owned = owned_bytes(dump, step, color)
-    values, owned = values[owned > 0], owned[owned > 0]
-    by_size = np.lexsort((values, -owned))
-    rows = list(zip(values[by_size].tolist(), owned[by_size].tolist(), strict=True))
+    rows = _owners(dump, step, color)
     names = dump.values.name.tolist()
     # All elements of a tuple share one instruction.
     found = {name: _op_name_and_opcode(dump, name) for name in {names[value] for value, _ in rows}}
@@ -58,7 +61,26 @@ def bytes_by_op(dump: DumpSet, step: int, color: int) -> BytesByOp:
         bytes_tree(rows, lambda value: op_name_path(found[names[value]][0])),
         bytes_tree(rows, lambda value: (found[names[value]][1],)),
         bytes_tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
+        _by_parameter(dump, rows, None),
     )
+
+
+def bytes_by_parameter(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesNode:
+    """Return `BytesByOp.by_parameter` on its own. The HLO module has the paths that the dump does not quote."""
+    return _by_parameter(dump, _owners(dump, step, color), module)
+
+
+def _by_parameter(dump: DumpSet, rows: list[tuple[int, int]], module: HloModule | None) -> BytesNode:
+    paths = folded_parameter_paths(dump, module, np.array([value for value, _ in rows], np.int64))
+    return bytes_tree(rows, lambda value: path_parts(paths.get(value)))
+
+
+def _owners(dump: DumpSet, step: int, color: int) -> list[tuple[int, int]]:
+    """The values that own bytes, with these bytes, largest first."""
+    values, owned = owned_bytes(dump, step, color)
+    values, owned = values[owned > 0], owned[owned > 0]
+    by_size = np.lexsort((values, -owned))
+    return list(zip(values[by_size].tolist(), owned[by_size].tolist(), strict=True))
 
 
 def _op_name_and_opcode(dump: DumpSet, name: int) -> tuple[str | None, str | None]:
@@ -67,9 +89,6 @@ def _op_name_and_opcode(dump: DumpSet, name: int) -> tuple[str | None, str | Non
 
 
 # ---------------------------------------------------------------- paths
-
-MAX_DEPTH: Final = 64
-"""Maximum number of parts of a path."""
 
 _OPENING: Final = "([{"
 _CLOSING: Final = ")]}"

@@ -1,6 +1,7 @@
 """The first lines of a report: the answer in a few sentences."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.donation import Fit
@@ -83,6 +84,9 @@ def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
     yield "."
 
 
+_MAX_ARGUMENTS: Final = 3
+
+
 def _origin(one: SpaceReport) -> Iterator[Text]:
     """Where most of the peak comes from."""
     if one.lines is None or not one.lines.lines:
@@ -95,6 +99,13 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
         place = Name(frame_text(line.frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=line.frame)
         share = percent(line.size_bytes, total)
         found.append((line.size_bytes, (f"{share} of it comes from ", place, *in_function)))
+    arguments = one.lines.arguments
+    if arguments:
+        size_bytes = sum(line.size_bytes for line in arguments)
+        buffers = kind_counted("parameter", sum(len(line.values) for line in arguments))
+        names = joined([(Name(line.argument or "", role=Role.PATH),) for line in arguments[:_MAX_ARGUMENTS]], ", ")
+        more = ", …)" if len(arguments) > _MAX_ARGUMENTS else ")"
+        found.append((size_bytes, (f"{percent(size_bytes, total)} of it is in {buffers} (", *names, more)))
     for kind in one.lines.without_source[:1]:
         words = f"{percent(kind.size_bytes, total)} of it is in {kind_counted(kind.kind, kind.count)}"
         found.append((kind.size_bytes, (words,)))

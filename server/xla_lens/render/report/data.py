@@ -125,10 +125,12 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
                 by_op_name=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
                 by_opcode=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
                 by_kind=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
+                by_parameter=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
             ),
             "by_op_name": _node(dump, one.sources.by_op_name),
             "by_opcode": _node(dump, one.sources.by_opcode),
             "by_kind": _node(dump, one.sources.by_kind),
+            "by_parameter": _node(dump, one.sources.by_parameter),
         }
     if Part.ALIVE in parts:
         known["alive_at_peak"] = [_alive(dump, without) for without in one.alive]
@@ -250,6 +252,7 @@ def _line(dump: DumpSet, line: "LineBytes") -> dict[str, Any]:
         "file": frame.file if frame else None,
         "line": frame.line if frame else None,
         "function": frame.function if frame else None,
+        "argument": line.argument,
         "size_bytes": line.size_bytes,
         "values": _ids(dump, line.values),
         "stacks": [

@@ -1,6 +1,7 @@
 """The parts of a report that attribute the bytes at the peak: to source lines, op_names, opcodes and kinds."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from xla_lens.features.report.facts import LineReport, Report, SpaceReport
@@ -65,12 +66,12 @@ def _line_rows(
     report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
 ) -> Iterator[tuple[Text, ...]]:
     bound = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
-    where = _call(line.frame, frame_text(line.frame)) if line.frame else (without_source(lines, bound),)
-    count = bounded(counted(len(line.values), "value"), bound) if line.frame else ""
+    where = _call(line.frame, frame_text(line.frame)) if line.frame else _argument(line, lines, bound)
+    count = bounded(counted(len(line.values), "value"), bound) if line.is_known else ""
     bar = Bar(line.size_bytes, lines.size_bytes)
     yield (
         bar,
-        *_sizes(report, one, line.size_bytes, is_known=line.frame is not None),
+        *_sizes(report, one, line.size_bytes, is_known=line.is_known),
         (*where, f"  {count}" if count else ""),
     )
     for stack in line.stacks[:stacks]:
@@ -81,6 +82,17 @@ def _line_rows(
             yield "", "", "", f"  and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
     if stacks and len(line.stacks) > stacks:
         yield "", "", "", f"  and {counted(len(line.stacks) - stacks, 'more call stack')}"
+
+
+def _argument(line: LineBytes, lines: LineReport, bound: Bound) -> tuple[Inline, ...]:
+    """The name of parameters, or what has none."""
+    if line.argument is None:
+        return (without_source(lines, bound),)
+    return (f"{PARAMETERS} ", Name(line.argument, widest=2 * WIDEST_NAME, role=Role.PATH))
+
+
+PARAMETERS: Final = "parameters"
+"""What tells the name of parameters from a source line."""
 
 
 def without_source(lines: LineReport, bound: Bound) -> str:
@@ -128,24 +140,40 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     total = bounded_size(sources.by_op_name.size_bytes, one.space.live_bound)
     why = suffix(report.warrants.of(Quantity.LIVE, Quantity.SOURCES))
     trees = (("op_name", sources.by_op_name), ("opcode", sources.by_opcode), ("kind", sources.by_kind))
-    return tuple(
-        Section(f"{name} peak by {title}: {total}{why}", (_tree(report, one, tree, title),)) for title, tree in trees
+    return (
+        *_parameter_section(report, one, sources.by_parameter),
+        *(
+            Section(f"{name} peak by {title}: {total}{why}", (_tree(report, one, tree, title),))
+            for title, tree in trees
+        ),
     )
 
 
-def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str) -> Table:
+def _parameter_section(report: Report, one: SpaceReport, tree: BytesNode) -> Sections:
+    """The parameters by their paths, if they have any."""
+    children = tuple(child for child in tree.children if child.name)
+    if not children:
+        return ()
+    size_bytes = sum(child.size_bytes for child in children)
+    named = replace(tree, children=children, size_bytes=size_bytes)
+    warrant = report.warrants.of(Quantity.LIVE, Quantity.SOURCES)
+    title = f"Parameters at the {space_of(report, one)} peak by path: {bounded_size(size_bytes, warrant.bound)}"
+    return (Section(f"{title}{suffix(warrant)}", (_tree(report, one, named, "path", between=""),)),)
+
+
+def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str, between: str = "/") -> Table:
     unknown, bound = f"(no {title})", report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
     top = report.options.top
     most = _MAX_CHILDREN if top is None or top == DEFAULT_TOP else top
     rows = tuple(
         (*_sizes(report, one, size, is_known=is_known), name)
-        for size, is_known, name in _branches(tree, tree.size_bytes, 1, unknown, bound, most=most)
+        for size, is_known, name in _branches(tree, tree.size_bytes, 1, unknown, bound, between=between, most=most)
     )
     return Table(headers("size", "share", title, text=(title,)), rows, has_text_header=False, indent=0)
 
 
 def _branches(
-    node: BytesNode, total: int, depth: int, unknown: str, bound: Bound, *, most: int
+    node: BytesNode, total: int, depth: int, unknown: str, bound: Bound, *, between: str, most: int
 ) -> Iterator[tuple[int, bool, Text]]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent = "  " * depth
@@ -161,18 +189,18 @@ def _branches(
         yield (
             child.size_bytes,
             None not in names,
-            (indent, _path(names, unknown), f"  {bounded(counted(child.count, 'value'), bound)}"),
+            (indent, _path(names, unknown, between), f"  {bounded(counted(child.count, 'value'), bound)}"),
         )
-        yield from _branches(child, total, depth + 1, unknown, bound, most=most)
+        yield from _branches(child, total, depth + 1, unknown, bound, between=between, most=most)
     if small:
         yield small, True, f"{indent}(smaller)"
     if node.own_bytes and node.children:
         yield node.own_bytes, True, f"{indent}(itself)"
 
 
-def _path(names: Sequence[str | None], unknown: str) -> Inline:
+def _path(names: Sequence[str | None], unknown: str, between: str) -> Inline:
     if names == [None]:
         return unknown
     return Name(
-        "/".join(name if name is not None else unknown for name in names), widest=2 * WIDEST_NAME, role=Role.PATH
+        between.join(name if name is not None else unknown for name in names), widest=2 * WIDEST_NAME, role=Role.PATH
     )

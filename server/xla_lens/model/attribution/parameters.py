@@ -1,0 +1,146 @@
+"""The parameters of the program by their paths in its arguments, such as ``state[1]['layers']['w_down']``.
+
+JAX writes the path of an argument into the op_name of its parameter. The bytes of a parameter's buffer belong to this
+path, whichever value they hold: the parameter, what a loop makes of it in place, or the output that replaces it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.syntax.columns import NONE, Column
+
+MAX_DEPTH: Final = 64
+"""Maximum number of parts of a path."""
+
+_MOST_UNFOLDED: Final = 4
+"""Up to so many alike parts stay apart: few programs have fewer layers, and few optimizers keep more moments."""
+
+_SAYS_NOTHING: Final = ("XLA_Args", "xla__device_data")
+"""The op_names that TensorFlow and PyTorch/XLA give to all parameters."""
+
+
+def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
+    """Return the paths of parameters by the rows of their allocations in `DumpSet.allocations`. Parameters without a
+    path are left out. The HLO module has the paths that the dump does not quote.
+    """
+    table = dump.allocations
+    # The elements of a tuple share one instruction, whose op_name tells nothing of them.
+    rows = np.flatnonzero((table.parameter != NONE) & (table.parameter_index <= EMPTY_INDEX))
+    paths = ((row, _path(dump, module, row)) for row in rows.tolist())
+    return {row: path for row, path in paths if path is not None}
+
+
+def folded_parameter_paths(dump: DumpSet, module: HloModule | None, values: Column) -> dict[int, str]:
+    """Return the path of each value in the buffer of a parameter that has one, with the numbers of layers folded.
+    `values` are rows of `DumpSet.values`.
+    """
+    allocations = dump.values.allocation[values]
+    is_inside = taken(dump.allocations.parameter, allocations) != NONE
+    paths = parameter_paths(dump, module) if is_inside.any() else {}
+    folded = folded_paths(paths.values())
+    found = zip(values[is_inside].tolist(), allocations[is_inside].tolist(), strict=True)
+    return {value: folded[paths[allocation]] for value, allocation in found if allocation in paths}
+
+
+def argument_names(dump: DumpSet, module: HloModule | None, values: Column) -> dict[int, str]:
+    """Return the argument of each value in the buffer of a parameter that has a path: ``state[1]``."""
+    paths = folded_parameter_paths(dump, module, values)
+    return {value: argument_of(path) for value, path in paths.items()}
+
+
+def _path(dump: DumpSet, module: HloModule | None, allocation: int) -> str | None:
+    """The path of the parameter whose buffer an allocation is."""
+    for name in dump.values.name[dump.values_of_allocation(allocation)].tolist():
+        instruction = dump.instruction(name)
+        if instruction is None and module and name != NONE:
+            row = module.row_of(dump.names[name])
+            instruction = module.instruction(row) if row != NONE else None
+        if instruction and instruction.opcode == b"parameter":
+            return _told(instruction.op_name)
+    return None
+
+
+def _told(op_name: str | None) -> str | None:
+    """An op_name if it is a path."""
+    return op_name if op_name and not op_name.endswith(_SAYS_NOTHING) else None
+
+
+# ---------------------------------------------------------------- parts
+
+
+def path_parts(path: str | None) -> tuple[str | None, ...]:
+    """Return the parts of a path: ``state``, ``[1]``, ``['layers']`` and ``['w_down']`` of
+    ``state[1]['layers']['w_down']``. The single part None without a path.
+    """
+    if not path:
+        return (None,)
+    parts = _PART.findall(path)
+    return (*parts[: MAX_DEPTH - 1], "".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
+
+
+def argument_of(path: str) -> str:
+    """Return the argument of a path with the first index or attribute, which tells parameters, moments and batches
+    apart: ``state[1]``, ``state.params`` or ``batch``.
+    """
+    match = _ARGUMENT.match(path)
+    return match[0] if match else path
+
+
+_ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
+_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*\]|[./]?[^.\[/]+|.", re.DOTALL)
+
+
+# ---------------------------------------------------------------- layers
+
+
+class _Node:
+    """The parts that follow some parts of a path, and what they are folded to."""
+
+    __slots__ = ("children", "folded")
+
+    def __init__(self) -> None:
+        self.children: dict[str | None, _Node] = {}
+        self.folded: dict[str | None, str | None] = {}
+
+    def fold(self) -> tuple[object, ...]:
+        """Fold the parts that differ in their numbers only and are followed by the same parts, if there are many.
+        Returns what is below, folded, which is equal for alike nodes.
+        """
+        alike: dict[tuple[str | None, tuple[object, ...]], list[str | None]] = {}
+        for part, child in self.children.items():
+            alike.setdefault((part and _NUMBER.sub("*", part), child.fold()), []).append(part)
+        below = []
+        for (pattern, structure), parts in alike.items():
+            is_folded = len(parts) > _MOST_UNFOLDED
+            self.folded |= {part: pattern if is_folded else part for part in parts}
+            below += [(pattern, structure)] if is_folded else [(part, structure) for part in parts]
+        return tuple(sorted(below, key=str))
+
+
+def folded_paths(paths: Iterable[str]) -> Mapping[str, str]:
+    """Return each of some paths with ``*`` in place of the numbers of layers. Parts are layers if there are more than
+    `_MOST_UNFOLDED` that differ in their numbers only and have the same structure.
+    """
+    root = _Node()
+    split = {path: path_parts(path) for path in paths}
+    for parts in split.values():
+        node = root
+        for part in parts:
+            node = node.children.setdefault(part, _Node())
+    root.fold()
+    return {path: "".join(_folded(root, parts)) for path, parts in split.items()}
+
+
+def _folded(node: _Node, parts: tuple[str | None, ...]) -> Iterable[str]:
+    for part in parts:
+        yield node.folded[part] or ""
+        node = node.children[part]
+
+
+_NUMBER: Final = re.compile(r"\d+")
