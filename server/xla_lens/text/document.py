@@ -43,15 +43,15 @@ class Document:
         return end - len(tail) + len(tail.rstrip()) if end else 0
 
     @cached_property
-    def wide_rows(self) -> NDArray[np.int64]:
+    def wide_rows(self) -> NDArray[np.signedinteger]:
         """The lines with non-ASCII characters, where columns depend on the encoding."""
         rows = [np.zeros(0, np.int64)]
         for start in range(0, len(self.data), _CHUNK):
             chunk = self.data[start : start + _CHUNK]
             if not chunk.isascii():
                 places = np.flatnonzero(np.frombuffer(chunk, np.uint8) >= 0x80) + start
-                rows.append(np.unique(self.line_starts.searchsorted(places, "right") - 1))
-        return np.unique(np.concatenate(rows))
+                rows.append(_without_repetitions(self.line_starts.searchsorted(places, "right") - 1))
+        return _without_repetitions(np.concatenate(rows))
 
     @property
     def line_count(self) -> int:
@@ -123,4 +123,10 @@ def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> NDArray[np.signe
         here = np.flatnonzero(array[start : start + _CHUNK] == ord(byte))
         np.add(here, start + 1, out=found[end : end + len(here)])
         end += len(here)
+    return found
+
+
+def _without_repetitions(rows: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
+    """Rows in ascending order, each once. `np.unique` would import `numpy.ma`, which takes time and memory."""
+    found: NDArray[np.signedinteger] = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     return found

@@ -50,8 +50,6 @@ class HloModule:
         references = read_references(self.data, self.columns, rows, self.computation_rows, is_cancelled)
         self.__dict__["references"] = references
         release_memory()
-        references.prepare()
-        release_memory()
 
     # ------------------------------------------------------------ names
 

@@ -5,65 +5,55 @@ Searching the text for one name takes time proportional to the text, and finds i
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.tables.lookup import as_rows
+from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, place_in
 from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
 from xla_lens.syntax.hlo.module import ModuleColumns
 from xla_lens.syntax.tree import check_cancelled
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class References:
-    """The words that may be references, in the order of the text, without definitions. `start` excludes the ``%`` sign.
-    `instruction` and `computation` are the rows that the name would refer to, NONE for none.
+    """The words that may be references, without definitions. The offsets of words exclude the ``%`` sign.
+
+    `instruction_words` are those of instructions, by the row of the instruction, then in the order of the text. Those
+    of a row begin at `first_of_instruction`, which has an additional row for the end. `computation_words` are those of
+    computations in the order of the text, and `computation` are the rows that they name.
     """
 
-    start: Column
-    instruction: Column
+    instruction_words: Column
+    first_of_instruction: Column
+    computation_words: Column
     computation: Column
-
-    @cached_property
-    def _by_instruction(self) -> Column:
-        return as_rows(np.argsort(self.instruction, kind="stable"))
-
-    @cached_property
-    def _by_computation(self) -> Column:
-        return as_rows(np.argsort(self.computation, kind="stable"))
 
     def of_instruction(self, row: int) -> Column:
         """Return where the name of an instruction may be referred to, in the order of the text."""
-        return self.start[_rows(self.instruction, self._by_instruction, row)]
+        first, last = self.first_of_instruction[row : row + 2].tolist()
+        return self.instruction_words[first:last]
 
     def of_computation(self, row: int) -> Column:
         """Return where the name of a computation may be referred to, in the order of the text."""
-        return self.start[_rows(self.computation, self._by_computation, row)]
+        words: Column = self.computation_words[self.computation == row]
+        return words
 
     def computations_between(self, start: int, end: int) -> tuple[Column, Column]:
         """Return where computations may be referred to between two bytes, in the order of the text, and their rows."""
-        rows = np.arange(place_in(self.start, start), place_in(self.start, end))
-        rows = rows[self.computation[rows] != NONE]
-        return self.start[rows], self.computation[rows]
-
-    def prepare(self) -> None:
-        """Build the derived columns now."""
-        _ = self._by_instruction, self._by_computation
-
-
-def _rows(column: Column, order: Column, row: int) -> Column:
-    first, last = column.searchsorted(np.array((row, row + 1), column.dtype), sorter=order)
-    return order[first:last]
+        rows = slice(place_in(self.computation_words, start), place_in(self.computation_words, end))
+        return self.computation_words[rows], self.computation[rows]
 
 
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
-_MAX_32_BIT: Final = 1 << 31
+_OFFSET_BITS: Final = 40
+_OFFSET: Final = (1 << _OFFSET_BITS) - 1
+_ROWS: Final = 1 << 14
+"""Rows whose words are found at once, for less memory."""
 _CHUNK: Final = 1 << 14
 """Bytes searched at once. The interpreter's lock is held that long."""
 
@@ -81,25 +71,33 @@ def read_references(
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
     pattern = REFERENCE if is_signed else _BARE
-    # 32 bits where offsets fit, because there are hundreds of thousands of rows.
-    number_type = np.int32 if len(data) < _MAX_32_BIT else np.int64
-    definitions = np.sort(
-        np.concatenate((name_start, columns.computations.name_start, (len(data),)), dtype=number_type)
-    )
-    parts = [np.zeros((3, 0), number_type)]
+    definitions = np.sort(np.concatenate((name_start, columns.computations.name_start, (len(data),))))
+    # A number for each reference, which holds the row before the offset and takes less memory than an order of rows.
+    of_instructions, of_computations = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for first, last in _chunks(data):
         check_cancelled(is_cancelled)
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
         names = [name for _, name in found]
-        rows, of_computations = instructions.rows_of(names), computations.rows_of(names)
+        rows = instructions.rows_of(names)
         for number in np.flatnonzero(rows == NONE).tolist():
             if element := _ELEMENT.fullmatch(names[number]):
                 rows[number] = instructions.get(element[1], NONE)
         # Convert by chunk: one conversion of all would block other threads.
-        part = np.array(([start for start, _ in found], rows, of_computations), number_type)
-        is_definition = definitions[definitions.searchsorted(part[0])] == part[0]
-        parts.append(part[:, ((part[1] != NONE) | (part[2] != NONE)) & ~is_definition])
-    return References(*np.concatenate(parts, axis=1))
+        starts = np.array([start for start, _ in found], np.int64)
+        is_reference = definitions[definitions.searchsorted(starts)] != starts
+        for parts, named in ((of_instructions, rows), (of_computations, computations.rows_of(names))):
+            parts.append((named << _OFFSET_BITS | starts)[is_reference & (named != NONE)])
+    numbers = np.concatenate(of_instructions)
+    of_instructions.clear()
+    numbers.sort()
+    first_of_instruction = np.zeros(len(name_start) + 1, np.int32)
+    for first in range(0, len(first_of_instruction), _ROWS):
+        rows = first_of_instruction[first : first + _ROWS]
+        rows[:] = numbers.searchsorted(np.arange(first, first + len(rows)) << _OFFSET_BITS)
+    numbers &= _OFFSET
+    of_computation = np.concatenate(of_computations)
+    words = as_rows(of_computation & _OFFSET)
+    return References(as_rows(numbers), first_of_instruction, words, as_rows(of_computation >> _OFFSET_BITS))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int]]:
