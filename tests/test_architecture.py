@@ -17,9 +17,9 @@ from samples import ROOT
 _PACKAGE = ROOT / "server" / "xla_lens"
 
 _LAYERS = ("records", "text", "syntax", "model", "features", "render", "package_files", "files", "workspace")
-"""Each layer may import those before it. `lsp` and `cli` may import all of them, but not each other."""
+"""Each layer may import those before it. The edges may import all of them, but not each other."""
 
-_EDGES = ("lsp", "cli")
+_EDGES = ("lsp", "cli", "capturing")
 
 _ONLY_IN = {
     "tree_sitter": {"syntax"},

@@ -5,6 +5,10 @@ Everything else in this package may change without notice.
 
 from pathlib import Path
 
+from xla_lens.capturing.capture import Capture, Peak, read_captures
+from xla_lens.capturing.compiling import capture
+from xla_lens.capturing.dumping import dumping
+from xla_lens.capturing.tables import Table
 from xla_lens.files import NotADump, find_set, load_set, log_blocks
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
@@ -48,6 +52,7 @@ __all__ = [
     "By",
     "BytesByLine",
     "BytesByOp",
+    "Capture",
     "Cause",
     "Certainty",
     "Change",
@@ -68,12 +73,14 @@ __all__ = [
     "OomMessage",
     "Padding",
     "PaddingAtStep",
+    "Peak",
     "PrintedPeak",
     "Quantity",
     "Reason",
     "Rule",
     "SpaceComparison",
     "StackFrame",
+    "Table",
     "ValueChanges",
     "ValueClass",
     "Warrant",
@@ -83,7 +90,9 @@ __all__ = [
     "arenas",
     "bytes_by_line",
     "bytes_by_op",
+    "capture",
     "compare",
+    "dumping",
     "explain_printed_peak",
     "find_donation",
     "frames_of",
@@ -97,6 +106,7 @@ __all__ = [
     "owned_bytes",
     "padding_at",
     "padding_of",
+    "read_captures",
     "smallest_set",
     "user_frame",
 ]
@@ -130,17 +140,21 @@ def oom_messages(log: str | Path) -> tuple[OomMessage, ...]:
 
 
 def compare(
-    old: Analysis | str | Path,
-    new: Analysis | str | Path,
+    old: Analysis | Capture | str | Path,
+    new: Analysis | Capture | str | Path,
     old_module: HloModule | None = None,
     new_module: HloModule | None = None,
 ) -> Comparison:
     """Compare two dumps: what changed, to the byte.
 
-    Each is an analysis, or a path as `load` takes it; of a path, the HLO module is loaded, too. The rows of each
-    breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row of
-    `values`.
+    Each is a capture, an analysis, or a path as `load` takes it; of a path, the HLO module is loaded, too. The rows of
+    each breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row
+    of `values`.
     """
-    old_side = (old, old_module) if isinstance(old, Analysis) else (load(old), load_module(old))
-    new_side = (new, new_module) if isinstance(new, Analysis) else (load(new), load_module(new))
-    return compare_analyses(*old_side, *new_side)
+    return compare_analyses(*_side(old, old_module), *_side(new, new_module))
+
+
+def _side(one: Analysis | Capture | str | Path, module: HloModule | None) -> tuple[Analysis, HloModule | None]:
+    if isinstance(one, Capture):
+        return one.analysis, one.module
+    return (one, module) if isinstance(one, Analysis) else (load(one), load_module(one))

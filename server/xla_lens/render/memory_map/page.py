@@ -17,6 +17,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.features.overview import Overview, SpaceOverview, overview
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.summary import module_of
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_spaces import space_name
@@ -53,7 +54,10 @@ def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TO
 
 def packed(data: contract.MemoryMap | contract.ComparedMaps) -> str:
     """Return a map as the page holds it."""
-    text = json.dumps(data, separators=(",", ":"))
+    return _packed(json.dumps(data, separators=(",", ":")))
+
+
+def _packed(text: str) -> str:
     # Without a time stamp, the same dump gives the same page.
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
@@ -69,19 +73,44 @@ def memory_map_page(
     return memory_maps_page(f"{content.module}: memory map", (), (content,), script, style)
 
 
+def small_page(analysis: Analysis, module: HloModule | None, script: str, style: str) -> Iterator[str]:
+    """Yield the lines of the page of a dump set for a notebook, which is saved with it: without tables, and with a
+    packed script.
+    """
+    name = module_of(analysis.dump.files)
+    content = MapContent(name, packed(memory_map_data(memory_map(analysis, module))), ())
+    return memory_maps_page(f"{name}: memory map", (), (content,), script, style, is_script_packed=True)
+
+
+_UNPACK: Final = (
+    'const packed=document.getElementById("program").textContent,'
+    "bytes=Uint8Array.from(atob(packed),character=>character.charCodeAt(0));"
+    'new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then(text=>{'
+    'const script=document.createElement("script");script.textContent=text;document.body.append(script)})'
+)
+"""A script that unpacks and runs the one in the element `program`."""
+
+
 def memory_maps_page(
-    title: str, index: Iterable[str], maps: Sequence[MapContent], script: str, style: str
+    title: str,
+    index: Iterable[str],
+    maps: Sequence[MapContent],
+    script: str,
+    style: str,
+    *,
+    is_script_packed: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of the page of some dump sets: lines of HTML that list them, then the map of the first one. A
-    link to `map_link(n)` shows another one.
+    link to `map_link(n)` shows another one. A packed script takes a third of the space.
     """
     script = _IN_SCRIPT.sub(r"\\x3c", _with_line_feeds(script))
     style = _IN_STYLE.sub(r"\\3c ", _with_line_feeds(style))
     title = escape(title)
+    sources = (_source(script), *((_source(_UNPACK),) if is_script_packed else ()))
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_source(script)}",
+            f"script-src {' '.join(sources)}",
             f"style-src {_source(style)}",
             "base-uri 'none'",
             "form-action 'none'",
@@ -101,7 +130,9 @@ def memory_maps_page(
     yield from index
     if maps:
         yield from _maps(title, maps)
-        yield f"<script>{script}</script>"
+        if is_script_packed:
+            yield f'<script id="program" type="application/octet-stream;base64,gzip">{_packed(script)}</script>'
+        yield f"<script>{_UNPACK if is_script_packed else script}</script>"
     yield "</body>"
     yield "</html>"
 

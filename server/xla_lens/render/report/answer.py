@@ -49,7 +49,7 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(one)
     yield from _printed(report, one)
-    yield from _actions(report, one)
+    yield from savings(report, one)
 
 
 def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
@@ -130,8 +130,8 @@ def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
     )
 
 
-def _actions(report: Report, one: SpaceReport) -> Iterator[Text]:
-    """Whether the arguments alone exceed the budget, and what could go."""
+def savings(report: Report, one: SpaceReport) -> Iterator[Text]:
+    """Yield whether the arguments alone exceed the budget, and what could go."""
     advice = report.advice
     if advice and advice.color == one.space.color:
         # Reports without the advice start sooner without these modules.

@@ -22,11 +22,12 @@ def html_lines(outline: Outline) -> Iterator[str]:
         yield "</dl>"
     for part in outline.parts:
         for section in part:
-            yield from _section(section)
+            yield from section_html(section)
     yield "</article>"
 
 
-def _section(section: Section) -> Iterator[str]:
+def section_html(section: Section) -> Iterator[str]:
+    """Yield the lines of a section."""
     level = _LEVEL + section.level
     yield f"<h{level}>{_html(section.title)}</h{level}>"
     for block in section.blocks:

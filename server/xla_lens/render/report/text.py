@@ -56,10 +56,11 @@ def text_lines(outline: Outline, layout: Layout) -> Iterator[Line]:
     for part in outline.parts:
         yield Line("")
         for section in part:
-            yield from _section(section, layout)
+            yield from section_lines(section, layout)
 
 
-def _section(section: Section, layout: Layout) -> Iterator[Line]:
+def section_lines(section: Section, layout: Layout) -> Iterator[Line]:
+    """Yield the lines of a section."""
     indent = 2 * section.level
     first = section.blocks[0] if section.blocks else None
     is_title_in_table = isinstance(first, Table) and first.has_text_header and first.header[0].title == ""

@@ -1,0 +1,296 @@
+"""What `xla_lens.capture` returns: a program of this process, where its memory goes, and whether it fits."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from xla_lens.capturing.tables import Table
+from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
+from xla_lens.files import SetFiles, find_sets, load_module, load_set
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.summary import module_of
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.package_files import page_sources
+from xla_lens.render.captures import (
+    budget_problem,
+    capture_html,
+    capture_text,
+    fit_problems,
+    no_budget,
+    not_a_size,
+    peak_text,
+    table_title,
+    unknown_space,
+)
+from xla_lens.render.memory_spaces import parse_spaces, space_name
+from xla_lens.render.numbers import Size, parse_size
+
+if TYPE_CHECKING:
+    from xla_lens.features.report.facts import Report
+    from xla_lens.model.hlo.module import HloModule
+
+
+class Peak:
+    """The peak of one memory space of a capture, and tables of what is live there.
+
+    - `space` is the name of the memory space, such as HBM.
+    - `size_bytes` are the live bytes at the peak, `reserved_bytes` those of all its allocations. `bound` and
+      `reserved_bound` say whether these are the true numbers.
+    - `step` and `instruction` are where the peak is first reached, None if nothing is ever live.
+    """
+
+    def __init__(self, capture: "Capture", space: MemorySpace) -> None:
+        dump, step = capture.analysis.dump, space.peak_step
+        self._capture, self._memory_space = capture, space
+        self.space = space_name(space.id)
+        self.size_bytes = space.peak_live_bytes
+        self.bound = space.live_bound
+        self.reserved_bytes = space.reserved_bytes
+        self.reserved_bound = space.reserved_bound
+        self.step = step if space.live_bound is not Bound.UNKNOWN else None
+        self.instruction = dump.instruction_at(self.step) if self.step is not None else None
+
+    @property
+    def live_at_peak(self) -> Table:
+        """The values that are live at the peak, with their source lines. `owned_bytes` add up to the peak."""
+        report, number = self._part(Part.LIVE)
+        one, rows = report.spaces[number], self._data(Part.LIVE).get("live_at_peak", [])
+        lines = one.peak.lines if one.peak else {}
+        frames = [lines.get(value) for value in (one.peak.values.tolist() if one.peak else ())]
+        places = ({"file": frame and frame.file, "line": frame and frame.line} for frame in frames)
+        return self._table("live_at_peak", [{**row, **place} for row, place in zip(rows, places, strict=True)])
+
+    @property
+    def lines(self) -> Table:
+        """The live bytes at the peak by source line. They add up to the peak."""
+        found = (self._data(Part.LINE).get("lines") or {}).get("lines", [])
+        return self._table("lines", [{name: row[name] for name in row if name != "stacks"} for row in found])
+
+    @property
+    def opcodes(self) -> Table:
+        """The live bytes at the peak by opcode. They add up to the peak."""
+        return self._sources("by_opcode", "opcodes")
+
+    @property
+    def kinds(self) -> Table:
+        """The live bytes at the peak by the kind of their allocation. They add up to the peak."""
+        return self._sources("by_kind", "kinds")
+
+    @property
+    def alive_at_peak(self) -> Table:
+        """The peak without each of the values that are live there, and what ends their live ranges."""
+        return self._table("alive_at_peak", self._data(Part.ALIVE).get("alive_at_peak", []))
+
+    @property
+    def padding(self) -> Table:
+        """The values with padding that are live at the peak, most padding first."""
+        return self._table("padding", (self._data(Part.PADDING).get("padding") or {}).get("values", []))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as a row of `Capture.peaks`. Unknown ones are None."""
+        return {
+            "space": self.space,
+            "size_bytes": self.size_bytes if self.bound is not Bound.UNKNOWN else None,
+            "bound": self.bound.value,
+            "step": self.step,
+            "instruction": self.instruction,
+            "reserved_bytes": self.reserved_bytes if self.reserved_bound is not Bound.UNKNOWN else None,
+            "reserved_bound": self.reserved_bound.value,
+        }
+
+    def __int__(self) -> int:
+        return self.size_bytes
+
+    def __repr__(self) -> str:
+        return peak_text(self._capture.analysis, self._memory_space)
+
+    def _part(self, part: Part) -> "tuple[Report, int]":
+        report = self._capture._report(_all_of(part))
+        return report, next(n for n, one in enumerate(report.spaces) if one.space is self._memory_space)
+
+    def _data(self, part: Part) -> dict[str, Any]:
+        report, number = self._part(part)
+        from xla_lens.render.report.data import report_data
+
+        found: dict[str, Any] = report_data(report)["memory_spaces"][number]
+        return found
+
+    def _sources(self, key: str, name: str) -> Table:
+        root = (self._data(Part.SOURCE).get("sources") or {}).get(key) or {"children": []}
+        columns = ("name", "size_bytes", "count")
+        return self._table(name, [{column: child[column] for column in columns} for child in root["children"]])
+
+    def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
+        return Table(table_title(name, self.space), rows, self.bound)
+
+
+class Capture:
+    """A compiled program and where its memory goes. In a notebook it is its own picture: a summary and the memory map.
+
+    - `analysis` and `module` are what `load` and `load_module` return.
+    - `compiled` is the compiled function, which takes the arguments of the function; None if `error` is not.
+    - `error` is what the compiler raised when it ran out of memory, else None.
+    - `folder` has the dump. It is removed with the capture if `capture` made it.
+    """
+
+    compiled: Any = None
+    error: Exception | None = None
+
+    def __init__(self, files: SetFiles, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.folder = files.stem.parent
+        self._files = files
+        self._reports: dict[ReportOptions, Report] = {}
+
+    @cached_property
+    def module(self) -> "HloModule | None":
+        """The HLO module, None if it cannot be read."""
+        loaded = load_module(self._files, {}, None, lambda: False)
+        return loaded.module if loaded else None
+
+    @property
+    def name(self) -> str:
+        """The name of the HLO module, such as jit_train_step."""
+        return module_of(self.analysis.dump.files)
+
+    # ------------------------------------------------------------ peaks and tables
+
+    def peak(self, space: str | int | None = None) -> Peak:
+        """Return the peak of a memory space: its name, such as "VMEM", or its number.
+
+        None and "HBM" stand for the main memory of the device, which is host memory on the CPU. Raises `ValueError` for
+        a memory space that the program does not use.
+        """
+        found = self._space(space)
+        if found is None:
+            names = [space_name(one.id) for one in self.analysis.memory.spaces]
+            raise ValueError(unknown_space(self.name, space, names))
+        return Peak(self, found)
+
+    @property
+    def peaks(self) -> Table:
+        """The peak of each memory space."""
+        rows = [Peak(self, space).to_dict() for space in self.analysis.memory.spaces]
+        return Table(table_title("peaks"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
+
+    @property
+    def live_at_peak(self) -> Table:
+        """The values that are live at the peak of the device's main memory, with their source lines."""
+        return self.peak().live_at_peak
+
+    @property
+    def lines(self) -> Table:
+        """The live bytes at the peak of the device's main memory by source line."""
+        return self.peak().lines
+
+    @property
+    def advice(self) -> Table:
+        """What would lower the peak of the device's main memory, the largest saving first. Empty if unknown."""
+        from xla_lens.render.report.data import report_data
+
+        found = report_data(self._report(_all_of(Part.ADVICE)))["advice"] or {"actions": []}
+        rows = [{name: row[name] for name in row if name != "buffers"} for row in found["actions"]]
+        return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
+        from xla_lens.render.report.data import report_data
+
+        return report_data(self._report(_all_of(*DEFAULT_PARTS)))
+
+    # ------------------------------------------------------------ limits
+
+    def assert_fits(
+        self,
+        *,
+        hbm: str | int | None = None,
+        vmem: str | int | None = None,
+        smem: str | int | None = None,
+        host: str | int | None = None,
+    ) -> None:
+        """Raise `AssertionError` if the program needs more than a size, such as "15.75GiB", in a memory space.
+
+        What it needs are all allocations, except buffers in registers and on stacks. `hbm` is the main memory of the
+        device, which is host memory on the CPU. The message says by how much the program is over and what is live at
+        the peak. A program that did not compile, or whose dump does not tell what it needs, does not fit.
+        """
+        __tracebackhide__ = True
+        sizes = {"hbm": hbm, "vmem": vmem, "smem": smem, "host": host}
+        budgets = {name: _size(name, size) for name, size in sizes.items() if size is not None}
+        if not budgets:
+            raise TypeError(no_budget(sizes))
+        problems = [problem for name, budget in budgets.items() if (problem := self._problem(name, budget))]
+        if problems or self.error:
+            raise AssertionError(fit_problems(self.name, self.error, problems)) from self.error
+
+    def _problem(self, name: str, budget: Size) -> str | None:
+        space = self._space(name)
+        if space is None or over_bytes(space, Capacity(budget, CapacitySource.GIVEN)) == 0:
+            return None
+        options = ReportOptions(
+            top=_TOP,
+            parts=frozenset({Part.LIVE, Part.ADVICE, Part.DONATION}),
+            budget_bytes=budget,
+            has_source_lines=True,
+        )
+        return budget_problem(self._report(options), space, budget)
+
+    # ------------------------------------------------------------ pictures
+
+    def __repr__(self) -> str:
+        return capture_text(self._report(_SUMMARY), self.error)
+
+    def _repr_html_(self) -> str:
+        return capture_html(self._report(_SUMMARY), self.module, self.error, page_sources())
+
+    # ------------------------------------------------------------ inside
+
+    def _space(self, space: str | int | None) -> MemorySpace | None:
+        """A memory space by its name or number, None if the program does not use it."""
+        if space is None or str(space).lower() == _MAIN:
+            return self.analysis.memory.space(DEFAULT_COLOR)
+        spaces = parse_spaces(str(space).lower())
+        return next((one for one in self.analysis.memory.spaces if one.id in spaces), None)
+
+    def _report(self, options: ReportOptions) -> "Report":
+        from xla_lens.features.report.facts import report
+
+        if options not in self._reports:
+            files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
+            module = self.module if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else None
+            self._reports[options] = report(self.analysis, files, options, module)
+        return self._reports[options]
+
+
+_MAIN: Final = "hbm"
+
+_TOP: Final = 10
+"""Values and lines that pictures and messages show."""
+
+_SUMMARY: Final = ReportOptions(
+    top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.DONATION, Part.ADVICE}), has_source_lines=True
+)
+
+
+def _all_of(*parts: Part) -> ReportOptions:
+    return ReportOptions(parts=frozenset(parts), has_source_lines=True)
+
+
+def _size(name: str, size: str | int) -> Size:
+    found = parse_size(size) if isinstance(size, str) else Size(size)
+    if found is None:
+        raise ValueError(not_a_size(name, size))
+    return found
+
+
+def read_captures(path: str | Path) -> tuple[Capture, ...]:
+    """Load the dumps at a path, a file or a folder such as that of `dumping`: one capture for each module, the largest
+    peak first.
+
+    Raises `NotADump` if there are none, and `OSError` if they cannot be read.
+    """
+    found = [Capture(files, load_set(files, {}, {})[1]) for files in find_sets(Path(path))]
+    return tuple(sorted(found, key=lambda one: -sum(space.peak_live_bytes for space in one.analysis.memory.spaces)))

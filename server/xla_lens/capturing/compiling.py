@@ -1,0 +1,113 @@
+"""`xla_lens.capture`: compile a jax function once more, with a dump."""
+
+import functools
+import shutil
+import tempfile
+import types
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from xla_lens.capturing.capture import Capture, read_captures
+from xla_lens.files import NotADump
+from xla_lens.render.captures import ALREADY_COMPILED, NO_DUMP, not_a_function
+from xla_lens.syntax.oom.messages import read_oom_log
+
+ERROR_FILE: Final = "error.log"
+"""The message of a compiler that ran out of memory, beside the dump, where it also states the capacity."""
+
+
+def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
+    """Compile a jax function for some arguments once more, and return where its memory goes.
+
+    Nothing runs, so `args` and `kwargs` may be arrays, also donated ones, or `jax.ShapeDtypeStruct`. `function` is
+    anything that jax compiles: a plain function, which is compiled as by `jax.jit`, the result of `jax.jit`,
+    `jax.pmap`, `jax.grad`, `equinox.filter_jit` or `nnx.jit`, a wrapper of one of these, or a `Lowered`, which takes no
+    arguments. If the compiler runs out of memory, the capture has the error, and the dump all the same.
+
+    Raises what jax raises for a function that cannot be compiled, and `RuntimeError` if the compiler writes no dump.
+    """
+    lowered = _lowered(function, args, kwargs)
+    folder = Path(tempfile.mkdtemp(prefix="xla-lens-"))
+    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True}
+    compiled = error = None
+    try:
+        with without_compilation_cache():
+            compiled = lowered.compile(compiler_options=options)
+    except Exception as raised:
+        if not _is_out_of_memory(raised):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        (folder / ERROR_FILE).write_text(f"{raised}\n", encoding="utf-8")
+        error = raised
+    try:
+        found = read_captures(folder)[0]
+    except NotADump:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise error or RuntimeError(NO_DUMP) from None
+    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
+    found.compiled, found.error = compiled, error
+    return found
+
+
+@contextmanager
+def without_compilation_cache() -> Iterator[None]:
+    """Switch jax's persistent compilation cache off: a program that is loaded from it writes no buffer assignment.
+
+    The cache stays open once it was used, whatever the switch says, so it is closed before and after.
+    """
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    was_enabled = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)  # noqa: FBT003
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", was_enabled)
+        compilation_cache.reset_cache()
+
+
+def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `compile` with compiler options can be called on."""
+    import jax
+
+    if isinstance(function, jax.stages.Compiled):
+        raise TypeError(ALREADY_COMPILED)
+    if not callable(function):
+        if args or kwargs or not (hasattr(function, "compile") or hasattr(function, "lower")):
+            raise TypeError(not_a_function(function, has_arguments=bool(args or kwargs)))
+        return function if hasattr(function, "compile") else function.lower()
+    found: Any = function
+    first, named = args, kwargs
+    while True:
+        if isinstance(found, functools.partial):
+            found, first, named = found.func, (*found.args, *first), {**found.keywords, **named}
+        elif isinstance(found, types.MethodType):
+            # `lower` of a bound method is that of the function, and would miss `self`.
+            found, first = found.__func__, (found.__self__, *first)
+        elif hasattr(found, "lower"):
+            return found.lower(*first, **named)
+        elif hasattr(found, "__wrapped__") and not _is_transformation(found):
+            found = found.__wrapped__
+        else:
+            return jax.jit(function).lower(*args, **kwargs)
+
+
+_LIBRARIES: Final = frozenset({"equinox", "flax", "haiku", "jax"})
+
+
+def _is_transformation(wrapper: Any) -> bool:
+    """Whether a wrapper comes from a library, such as that of `jax.grad`, so that it computes something else than what
+    it wraps. Wrappers of users, such as one that takes the time, call what they wrap.
+    """
+    module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    text = str(error)
+    return "RESOURCE_EXHAUSTED" in text or bool(read_oom_log([text.encode("utf-8", "replace")]).messages)

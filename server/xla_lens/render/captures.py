@@ -1,0 +1,228 @@
+"""Captures of programs in words: as text, as the picture of a notebook, and what does not fit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any, Final
+
+from xla_lens.features.report.facts import Report
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.memory_map.page import small_page
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import Size, as_given, capitalized, counted, human, shortened
+from xla_lens.render.report.answer import savings
+from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, plain_text
+from xla_lens.render.report.html import html_lines, section_html
+from xla_lens.render.report.outline import report_outline
+from xla_lens.render.report.peak import live_at_peak_sections
+from xla_lens.render.report.text import Layout, section_lines, text_lines
+from xla_lens.render.report.values import space_of
+from xla_lens.render.warrants import bounded_size, reasons
+
+WIDTH: Final = 120
+"""Maximum characters of a line of text."""
+
+MOST_ROWS: Final = 20
+"""Maximum rows of a table that are shown."""
+
+MOST_MAP: Final = 4 << 20
+"""Maximum characters of a memory map in a notebook, which is saved with it."""
+
+ALREADY_COMPILED: Final = (
+    "capture: this function is compiled already, and a compiled program has no dump. Pass the function, or what "
+    "`lower` returns"
+)
+
+NO_DUMP: Final = (
+    "capture: the compiler wrote no buffer assignment. Backends outside of XLA's CPU, GPU and TPU compilers may not; "
+    "a --xla_dump_hlo_module_re in XLA_FLAGS may leave the program out"
+)
+
+
+def not_a_function(thing: object, *, has_arguments: bool) -> str:
+    """Say what `capture` cannot compile."""
+    if has_arguments and hasattr(thing, "compile"):
+        return "capture: a lowered function takes no arguments; they are part of it"
+    return f"capture: {type(thing).__name__} is neither a function nor a lowered one"
+
+
+def flags_were_read(framework: str) -> str:
+    """Say that `dumping` came too late."""
+    instead = " For one function, use xla_lens.capture, which needs no flags." if framework == "jax" else ""
+    return (
+        f"dumping: {framework} has opened its device and read XLA_FLAGS: this process can no longer be made to dump. "
+        f"Enter `dumping` before the first computation, or start the program with `xla-lens run`.{instead}"
+    )
+
+
+def nothing_dumped(folder: str) -> str:
+    """Say that no dump came out of a block of `dumping`."""
+    return (
+        f"dumping: no dump was written to {folder}. Either XLA compiled nothing in this block, or it had read "
+        "XLA_FLAGS before: enter `dumping` before the first computation, or start the program with `xla-lens run`."
+    )
+
+
+def unknown_space(module: str, space: object, names: Sequence[str]) -> str:
+    """Say which memory spaces a program uses."""
+    return f"{module} uses no memory space {space!r}; it uses {', '.join(names) or 'none'}"
+
+
+def not_a_size(name: str, size: object) -> str:
+    """Say that a limit is no size."""
+    return f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes"
+
+
+def no_budget(names: Iterable[str]) -> str:
+    """Say that a limit is missing."""
+    return f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(names)}"
+
+
+# ---------------------------------------------------------------- a capture
+
+
+def capture_text(report: Report, error: Exception | None) -> str:
+    """Return the summary of a capture as text."""
+    return "\n".join(line.text for line in text_lines(_outline(report, error), Layout(WIDTH, stretch=1)))
+
+
+def capture_html(report: Report, module: HloModule | None, error: Exception | None, sources: tuple[str, str]) -> str:
+    """Return the picture of a capture in a notebook: the summary, which notebooks that are not trusted keep, and the
+    memory map in a frame without any rights but to run its script. `sources` are the script and the style of the map.
+    """
+    name = escape(report.module or "")
+    page = "\n".join(small_page(report.analysis, module, *sources))
+    lines = [f'<div class="xla-lens"><style>{_STYLE}</style>', *html_lines(_outline(report, error))]
+    if len(page) > MOST_MAP:
+        lines.append(f"<p>The memory map is too big for a notebook ({human(len(page))}). Write it to a file with")
+        lines.append("<code>xla-lens report FOLDER --output-format html</code>.</p>")
+    else:
+        lines.append(
+            f'<iframe sandbox="allow-scripts" title="Memory map of {name}" width="100%" height="640" frameborder="0" '
+            f'srcdoc="{page.replace("&", "&amp;").replace(chr(34), "&quot;")}"></iframe>'
+        )
+    return "\n".join([*lines, "</div>"])
+
+
+_STYLE: Final = (
+    ".xla-lens h1{font-size:1.2em}.xla-lens h2,.xla-lens h3{font-size:1em}"
+    ".xla-lens td,.xla-lens th{padding:0 .6em;white-space:nowrap}"
+    ".xla-lens .text{text-align:left}.xla-lens .number{text-align:right}"
+)
+"""Notebooks align all cells to the right."""
+
+
+def _outline(report: Report, error: Exception | None) -> Outline:
+    outline = report_outline(report)
+    return replace(outline, answer=(_failure(error), *outline.answer)) if error else outline
+
+
+def _failure(error: Exception) -> str:
+    return f"The compiler ran out of memory: {shortened(str(error), 2 * WIDTH)}"
+
+
+def peak_text(analysis: Analysis, space: MemorySpace) -> str:
+    """Return the peak of a memory space in one line."""
+    size = bounded_size(space.peak_live_bytes, space.live_bound)
+    why = "; ".join(reasons(analysis.warrants.of(Quantity.LIVE).gaps))
+    if why:
+        return f"{space_name(space.id)} peak: {size} ({why})"
+    if space.peak_step is None:
+        return f"{space_name(space.id)} peak: nothing is ever live"
+    instruction = analysis.dump.instruction_at(space.peak_step)
+    return f"{space_name(space.id)} peak: {size} at step {space.peak_step}" + (
+        f" ({instruction})" if instruction else ""
+    )
+
+
+# ---------------------------------------------------------------- tables
+
+
+_TITLES: Final = {
+    "live_at_peak": "Live at the {} peak",
+    "lines": "{} peak by source line",
+    "opcodes": "{} peak by opcode",
+    "kinds": "{} peak by kind of allocation",
+    "alive_at_peak": "{} peak if one buffer were gone",
+    "padding": "Padding at the {} peak",
+    "peaks": "Peaks",
+    "advice": "What would lower the peak",
+}
+
+
+def table_title(name: str, space: str = "") -> str:
+    """Return the title of a table of a capture."""
+    return capitalized(_TITLES[name].format(space))
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def table_text(title: str, rows: Rows, bound: Bound) -> str:
+    """Return the first rows of a table as text."""
+    return "\n".join(line.text for line in section_lines(_table(title, rows, bound), Layout(WIDTH, stretch=1)))
+
+
+def table_html(title: str, rows: Rows, bound: Bound) -> str:
+    """Return the first rows of a table as HTML."""
+    return "\n".join(
+        [f'<div class="xla-lens"><style>{_STYLE}</style>', *section_html(_table(title, rows, bound)), "</div>"]
+    )
+
+
+def _table(title: str, rows: Rows, bound: Bound) -> Section:
+    shown = rows[:MOST_ROWS]
+    names = list(shown[0]) if shown else []
+    is_text = {name: not any(_is_number(row[name]) for row in shown) for name in names}
+    header = tuple(Header(name, is_text[name]) for name in names)
+    cells = tuple(tuple(_cell(name, row[name]) for name in names) for row in shown)
+    left_out = len(rows) - len(shown)
+    more = (f"... and {counted(left_out, 'more row')}",) if left_out else ()
+    known = {Bound.EXACT: "", Bound.AT_LEAST: ", at least: the dump is incomplete"}.get(bound, ", unknown")
+    table = (Table(header, cells),) if cells else ()
+    return Section(f"{title}: {counted(len(rows), 'row')}{known}", (*table, *more))
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float)
+
+
+def _cell(name: str, cell: Any) -> Text:
+    if cell is None:
+        return ""
+    if _is_number(cell):
+        return human(cell) if name.endswith("_bytes") else f"{cell}"
+    if isinstance(cell, list | tuple):
+        return f"{len(cell):,}"
+    return Name(str(cell))
+
+
+# ---------------------------------------------------------------- limits
+
+
+def fit_problems(module: str, error: Exception | None, problems: Sequence[str]) -> str:
+    """Return the message of a program that does not fit."""
+    return "\n\n".join([*([f"{module} did not compile. {_failure(error)}"] if error else []), *problems])
+
+
+def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
+    """Return by how much a program exceeds a limit, and what is live at the peak."""
+    one = next(one for one in report.spaces if one.space is space)
+    over = over_bytes(space, Capacity(budget, CapacitySource.GIVEN))
+    name, module = space_of(report, one), report.module
+    lines = []
+    if over:
+        needed = bounded_size(budget + over, space.reserved_bound)
+        lines.append(f"{module} needs {needed} of {name}, {human(over)} more than {as_given(budget)}.")
+    else:
+        why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
+        lines.append(f"{module} may need more than {as_given(budget)} of {name}: {why}.")
+    for section in live_at_peak_sections(report, one):
+        lines += [line.text for line in section_lines(section, Layout(WIDTH, stretch=1))]
+    if one is report.hbm:
+        lines += [plain_text(sentence) for sentence in savings(report, one)]
+    return "\n".join(lines)
