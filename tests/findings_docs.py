@@ -27,6 +27,10 @@ $ xla-lens explain overlapping-slices
 `--select` and `--ignore` choose codes, and `--output-format json` prints findings for other programs. Codes are stable.
 Editors show findings as diagnostics, each with a link to its explanation.
 
+`xla-lens check --unknown` lists the text that XLA Lens does not know instead, as a newer release of XLA may print. It
+groups lines, parts of lines, instructions and shapes by their form, with counts and the first place of each, for a bug
+report. The status is 1 if there is any. An unknown line has no effect on those around it.
+
 | Severity | Meaning |
 |---|---|
 | error | XLA never prints this, or a limit is exceeded. |

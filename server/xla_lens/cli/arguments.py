@@ -61,6 +61,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         command.reject(unknown)
+    if name == "check" and options.unknown and options.output_format in set(CiFormat):
+        command.error(f"--unknown lists no findings; {options.output_format} is not allowed, expected text or json")
     if name == "report" and Part.BUDGET in (options.part or ()) and options.budget is None:
         command.error(f"--part {Part.BUDGET} needs a size; add --budget SIZE, such as --budget 16GiB")
     return options
@@ -168,6 +170,11 @@ def _add_check(commands: _Commands) -> None:
     }
     for name, words in limits.items():
         parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
+    parser.add_argument(
+        "--unknown",
+        action="store_true",
+        help="list the text that XLA Lens does not know instead, with counts, for a bug report (text and json)",
+    )
 
 
 def _add_diff(commands: _Commands) -> None:

@@ -76,6 +76,10 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.report import run_report
 
             return run_report(options)
+        case "check" if options.unknown:
+            from xla_lens.cli.unknown import run_unknown
+
+            return run_unknown(options)
         case "check":
             from xla_lens.cli.check import run_check
 

@@ -139,7 +139,7 @@ def test_reports_unknown_lines() -> None:
         [("    3:copy.1\n", "    3;copy.1\n    oops\n")],
         """
 error[syntax] These 2 lines do not belong to a dump. They are cut off, were edited, or were printed by another
-program.
+program or a newer release of XLA.
     3;copy.1
     ^^^^^^^^
 """,

@@ -27,11 +27,14 @@ def structure_message(problem: StructureProblem) -> str:
         case NoDumpLines():
             return "No line of this file belongs to an XLA memory dump."
         case UnknownLines(1):
-            return "This line does not belong to a dump. It is cut off, was edited, or was printed by another program."
+            return (
+                "This line does not belong to a dump. It is cut off, was edited, or was printed by another program or "
+                "a newer release of XLA."
+            )
         case UnknownLines(lines):
             return (
                 f"These {lines:,} lines do not belong to a dump. They are cut off, were edited, or were printed by "
-                "another program."
+                "another program or a newer release of XLA."
             )
         case UnknownLinePart():
             return "XLA Lens does not know this part of the line. It was edited, or printed by a newer release of XLA."

@@ -1,0 +1,26 @@
+"""`xla-lens check --unknown`: list the text of dumps that XLA Lens does not know."""
+
+import argparse
+from dataclasses import replace
+
+from xla_lens.cli.output import print_json
+from xla_lens.cli.sets import load_sets
+from xla_lens.features.unknown_text import Form, UnknownText, unknown_text
+from xla_lens.render.unknown_text import unknown_text_data, unknown_text_lines
+
+
+def run_unknown(options: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    sets = 0
+    forms: dict[Form, UnknownText] = {}
+    for loaded in load_sets(options.paths):
+        sets += 1
+        for one in unknown_text(loaded.analysis):
+            before = forms.get(one.form)
+            forms[one.form] = replace(before, count=before.count + one.count) if before else one
+    found = sorted(forms.values(), key=lambda one: -one.count)
+    if options.output_format == "json":
+        print_json(unknown_text_data(found))
+    else:
+        print("\n".join(unknown_text_lines(found, sets)))
+    return int(bool(found))

@@ -1,0 +1,92 @@
+"""`xla-lens check --unknown`: the text that XLA Lens does not know, with counts."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, TPU
+from xla_lens import __version__
+from xla_lens.cli.main import main
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    status = main(["check", "--unknown", *map(str, arguments)])
+    return status, capsys.readouterr().out
+
+
+def _forms(capsys: pytest.CaptureFixture[str], folder: Path) -> Any:
+    status, out = _run(capsys, folder, "--output-format", "json")
+    assert status == 1
+    return [(one["count"], one["kind"], one["file"], one["section"], one["form"]) for one in json.loads(out)]
+
+
+def _changed(folder: Path, changes: dict[str, tuple[str, str]]) -> Path:
+    """A copy of a dump in which some text is replaced: by the end of a file's name, what and by what."""
+    for file in TPU.parent.glob("*.txt"):
+        text = file.read_text()
+        for end, (before, after) in changes.items():
+            if file.name.endswith(end):
+                assert before in text
+                text = text.replace(before, after)
+        (folder / file.name).write_text(text)
+    return folder
+
+
+def test_all_dumps_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out = _run(capsys, DUMPS)
+    assert status == 0
+    assert out == f"xla-lens {__version__}: 38 dumps checked, no unknown text\n"
+
+
+def test_lists_each_form_once_with_its_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = _changed(
+        tmp_path,
+        {
+            "-live-range.txt": ("  BufferLiveRange:\n", "  BufferLiveRange:\n    pool 3 of x\n    pool 17 of x\n"),
+            "-assignment.txt": (", page 0, preallocated", ', page 0, pinned by "x y", preallocated'),
+            "-values.txt": ("{1,0:T(8,128)}", "{1,0:T(8,128)Q{3}}"),
+        },
+    )
+    values = next(folder.glob("*-values.txt")).read_text()
+    arenas = next(folder.glob("*-assignment.txt")).read_text().count("pinned by")
+    quotes = [line for line in values.splitlines() if line.startswith(" from instruction:") and "Q{3}" in line]
+    found = _forms(capsys, folder)
+    assert sum(count for count, *_ in found) == 2 + arenas + len(quotes)
+    assert (2, "line", "live-range", "buffer_live_ranges", "    pool N of x") in found
+    assert (arenas, "part of a line", "buffer-assignment", "buffer_assignment", 'pinned by "…"') in found
+    assert {(kind, file) for _, kind, file, *_ in found} == {
+        ("line", "live-range"),
+        ("part of a line", "buffer-assignment"),
+        ("instruction", "values"),
+    }
+    assert all("Q{N}" in form for _, kind, *_, form in found if kind == "instruction")
+    assert [count for count, *_ in found] == sorted((count for count, *_ in found), reverse=True)
+
+
+def test_counts_over_several_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    _changed(tmp_path / "one", {"-live-range.txt": ("  BufferLiveRange:\n", "  BufferLiveRange:\n    pool 3 of x\n")})
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    status, out = _run(capsys, tmp_path)
+    live = next((tmp_path / "one").glob("*-live-range.txt"))
+    row = live.read_text().splitlines().index("    pool 3 of x") + 1
+    assert (status, out) == (
+        1,
+        f"""\
+xla-lens {__version__}: 2 dumps checked, 1 form of unknown text
+
+2 × line of a live-range file, below `BufferLiveRange:`
+  form       pool N of x
+  first  {live}:{row}
+  text       pool 3 of x
+""",
+    )
+
+
+def test_formats_of_findings_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["check", "--unknown", "--output-format", "sarif", str(TPU)])
+    assert "sarif is not allowed, expected text or json" in capsys.readouterr().err
