@@ -82,12 +82,14 @@ crosscheck: $(VENV)/installed $(PEERS)/installed
 
 # What follows makes a release. The tests of packages take them from dist/.
 PACKAGED := XLA_LENS_DIST=$(CURDIR)/dist PYTHONPATH=tests
+# Without the settings of the other tests, which need more packages.
+ALONE := pytest -c /dev/null --noconftest --import-mode importlib
 
 # The wheels of all platforms, built on Linux.
 wheels: $(RELEASE)/installed
 	rm -f dist/*.whl
 	$(RELEASE)/bin/python release/wheels.py dist
-	$(PACKAGED) $(RELEASE)/bin/python -m pytest -c /dev/null --noconftest --import-mode importlib tests/packages/test_wheels.py
+	$(PACKAGED) $(RELEASE)/bin/python -m $(ALONE) tests/packages/test_wheels.py
 
 # The extension for each platform, from the wheels, and one without a server.
 vsix: $(VENV)/installed $(EXTENSION)/node_modules/installed
@@ -106,10 +108,13 @@ dist: $(VENV)/installed $(RELEASE)/installed $(EXTENSION)/node_modules/installed
 	$(MAKE) --no-print-directory wheels
 	$(MAKE) --no-print-directory vsix
 	sh release/dist.sh $(RELEASE)/bin/python dist
+	$(PACKAGED) $(RELEASE)/bin/python -m $(ALONE) tests/packages/test_dist.py
+	$(PACKAGED) $(RUN) pytest tests/packages/test_grammars.py
 
 # Commits VERSION, and builds it into dist/.
 release:
 	$(PYTHON) release/release.py "$(VERSION)"
+	$(MAKE) --no-print-directory dist
 
 clean:
 	rm -rf $(VENV) $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)

@@ -44,8 +44,10 @@ class BuildExtension(build_ext):
 if __name__ == "__main__":
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
+    repository = project["tool"]["xla-lens"]["repository"]
     setup(
         cmdclass={"build_ext": BuildExtension},
-        long_description=description(readme, project["tool"]["xla-lens"]["repository"]),
+        project_urls={"Repository": repository, "Issues": f"{repository}/issues"} if repository else {},
+        long_description=description(readme, repository),
         long_description_content_type="text/markdown",
     )

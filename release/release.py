@@ -1,4 +1,4 @@
-"""Makes a release from a clean checkout: sets the version, dates the changelog, commits both, and builds `dist/`.
+"""Commits a release in a clean checkout: sets the version and the address of the repository, and dates the changelog.
 
 python release.py VERSION
 """
@@ -8,6 +8,7 @@ import datetime
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +19,20 @@ _VERSIONS: Final = {
     "vscode-extension/package.json": r'(?<=^  "version": ")[^"]+',
     "vscode-extension/package-lock.json": r'(?<="name": "xla-lens",\n)(?P<indent> +)"version": "[^"]+',
     "grammar/tree-sitter.json": r'(?<=^    "version": ")[^"]+',
+    "grammar/package.json": r'(?<=^  "version": ")[^"]+',
+    "grammar/Cargo.toml": r'(?<=^version = ")[^"]+',
+    "grammar/pyproject.toml": r'(?<=^version = ")[^"]+',
 }
 """The files with the version, and a pattern that finds it."""
+
+_LINKS: Final = {
+    "vscode-extension/package.json": '  "repository": "{0}",\n  "bugs": "{0}/issues",\n  "homepage": "{0}",\n',
+    "grammar/tree-sitter.json": '    "links": {{"repository": "{0}"}},\n',
+    "grammar/package.json": '  "repository": "{0}",\n',
+    "grammar/Cargo.toml": 'repository = "{0}"\n',
+    "grammar/pyproject.toml": 'urls = {{ Repository = "{0}" }}\n',
+}
+"""The lines with the address of the repository in each file. They follow the line with the license."""
 
 
 def main() -> None:
@@ -29,11 +42,14 @@ def main() -> None:
     version = parser.parse_args().version
     if changed := _run("git", "status", "--porcelain"):
         sys.exit(f"Commit or remove these changes first:\n{changed}")
-    set_version(ROOT, version)
+    if _run("git", "tag", "--list", f"v{version}"):
+        sys.exit(f"The tag v{version} exists. Choose a later version.")
     date_changelog(ROOT / "CHANGELOG.md", version, datetime.datetime.now(datetime.UTC).date())
+    set_version(ROOT, version)
+    set_repository(ROOT)
     _run("git", "commit", "--all", "--quiet", "--message", f"Release {version}")
-    subprocess.run(["make", "--no-print-directory", "dist"], cwd=ROOT, check=True)
-    print(f"Look at dist/, then publish it: git tag v{version} && git push origin HEAD v{version}")
+    print(f"Committed {version}. When dist/ is built and you have looked at it, publish it:")
+    print(f"  git tag v{version} && git push origin HEAD v{version}")
 
 
 def set_version(root: Path, version: str) -> None:
@@ -45,6 +61,20 @@ def set_version(root: Path, version: str) -> None:
         )
         if not count:
             sys.exit(f"{name} has no version")
+        path.write_text(text, "utf-8")
+
+
+def set_repository(root: Path) -> None:
+    """Write the address of the repository, a constant in pyproject.toml, into every file that has links.
+
+    Without an address, the files have none.
+    """
+    url = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["xla-lens"]["repository"]
+    for name, lines in _LINKS.items():
+        path = root / name
+        license_line = r'^( *"?license"?(?: =|:) .*\n)(?: *"?(?:repository|bugs|homepage|links|urls)\b.*\n)*'
+        linked = r"\g<1>" + (lines.format(url) if url else "")
+        text = re.sub(license_line, linked, path.read_text("utf-8"), flags=re.MULTILINE)
         path.write_text(text, "utf-8")
 
 

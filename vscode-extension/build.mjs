@@ -35,7 +35,13 @@ if (what === "package") {
   rmSync(SAMPLE, { recursive: true, force: true });
   cpSync(join("..", "tests", "dumps", "cpu-jaxlib0.12.0.1", "mlp_train"), SAMPLE, { recursive: true });
   run(python, "bundle_server.py", "--target", target, ...rest);
-  const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
+  const { repository } = JSON.parse(readFileSync("package.json", "utf8"));
+  // A marketplace shows the README away from its images.
+  const at = (kind) => `${repository}/${kind}/HEAD/vscode-extension`;
+  const links = repository
+    ? ["--baseContentUrl", at("blob"), "--baseImagesUrl", at("raw")]
+    : ["--allow-missing-repository", "--no-rewrite-relative-links"];
+  const options = ["--no-dependencies", ...links];
   const vsce = join("node_modules", "@vscode", "vsce", "vsce");
   // A package for no platform in particular runs on those that have none of their own.
   if (target !== "universal") options.push("--target", target);

@@ -41,8 +41,10 @@ _EXCLUDED: Final = re.compile(
     r"(^|/)(tests|__pycache__|include|bin)(/|$)|\.(pyi|h|c|a|lib|pxd|pyx)$|^numpy/conftest\.py$"
     r"|^numpy/(_pyinstaller|distutils|doc|f2py|fft|polynomial|random|testing)/"
     r"|^numpy/_core/_(simd|\w+_tests)\."
+    r"|\.dist-info/(RECORD|WHEEL|DELVEWHEEL|INSTALLER|REQUESTED|direct_url\.json|top_level\.txt)$"
 )
-"""Files that the server does not need. numpy imports the packages here only for those who use them."""
+"""Files that the server does not need. numpy imports the packages here only for those who use them. Of a library's
+metadata, only its description and its licenses matter."""
 
 _COMPILED: Final = re.compile(r"\.(so(\.[\d.]+)?|pyd|dylib|dll)$")
 """Compiled modules and the libraries that they use."""
@@ -50,10 +52,8 @@ _COMPILED: Final = re.compile(r"\.(so(\.[\d.]+)?|pyd|dylib|dll)$")
 _ARCHIVE: Final = ({"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 32 << 20},)
 """The dictionary spans the same module of two versions, since the files are sorted by name."""
 
-_BUILD_METADATA: Final = re.compile(
-    r"\.dist-info/(RECORD|WHEEL|DELVEWHEEL|INSTALLER|REQUESTED|direct_url\.json)$|^numpy/__config__\.py$"
-)
-"""Files that describe how a wheel was built or installed. They differ between versions; any of them will do."""
+_BUILD_METADATA: Final = "numpy/__config__.py"
+"""A file that describes how a wheel was built. It differs between versions; any of them will do."""
 
 
 def main() -> None:
@@ -127,7 +127,7 @@ def merge(packages: Path, libraries: Path) -> None:
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, target)
-        elif target.read_bytes() != path.read_bytes() and not _BUILD_METADATA.search(name):
+        elif target.read_bytes() != path.read_bytes() and name != _BUILD_METADATA:
             sys.exit(f"{name} differs between versions of Python, so that they cannot share one folder")
 
 

@@ -3,8 +3,12 @@
 import datetime
 import importlib.util
 import json
+import os
+import re
 import shutil
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -13,6 +17,7 @@ from setuptools import Distribution
 from setuptools.command.build_ext import build_ext
 
 from samples import ROOT
+from xla_lens import __version__
 
 
 def _script(path: Path) -> ModuleType:
@@ -31,7 +36,7 @@ def release() -> ModuleType:
 
 @pytest.fixture
 def checkout(tmp_path: Path, release: ModuleType) -> Path:
-    for name in (*release._VERSIONS, "CHANGELOG.md"):
+    for name in (*release._VERSIONS, "CHANGELOG.md", "pyproject.toml", "release/release.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -43,13 +48,94 @@ def test_version_is_the_same_everywhere(release: ModuleType, checkout: Path) -> 
     manifest = json.loads((checkout / "vscode-extension/package.json").read_text())
     lock = json.loads((checkout / "vscode-extension/package-lock.json").read_text())
     grammars = json.loads((checkout / "grammar/tree-sitter.json").read_text())
+    node = json.loads((checkout / "grammar/package.json").read_text())
+    rust, python = (
+        tomllib.loads((checkout / "grammar" / name).read_text()) for name in ("Cargo.toml", "pyproject.toml")
+    )
     versions = (manifest["version"], lock["version"], lock["packages"][""]["version"], grammars["metadata"]["version"])
-    assert versions == ("7.8.9",) * 4
+    assert (*versions, node["version"], rust["package"]["version"], python["project"]["version"]) == ("7.8.9",) * 7
+    assert rust["dependencies"] == {"tree-sitter-language": "0.1"}
     # Nothing else changes.
     before = json.loads((ROOT / "vscode-extension/package-lock.json").read_text())
     assert {**lock, "version": "", "packages": {**lock["packages"], "": {}}} == {
         **before, "version": "", "packages": {**before["packages"], "": {}},
     }  # fmt: skip
+
+
+def test_committed_files_have_the_version_of_the_package() -> None:
+    for name, pattern in _script(ROOT / "release" / "release.py")._VERSIONS.items():
+        found = re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)
+        assert found, name
+        assert found[0].endswith(__version__), name
+
+
+def test_address_of_the_repository_is_one_constant(release: ModuleType, checkout: Path) -> None:
+    before = {name: (checkout / name).read_text() for name in release._LINKS}
+    release.set_repository(checkout)
+    assert {name: (checkout / name).read_text() for name in release._LINKS} == before
+    constants = (checkout / "pyproject.toml").read_text()
+    assert constants.count('repository = ""') == 1
+    for url in ("https://example.org/old", "https://example.org/lens"):
+        changed = constants.replace('repository = ""', f'repository = "{url}"')
+        (checkout / "pyproject.toml").write_text(changed)
+        release.set_repository(checkout)
+    manifest = json.loads((checkout / "vscode-extension/package.json").read_text())
+    assert (manifest["repository"], manifest["bugs"], manifest["homepage"]) == (url, f"{url}/issues", url)
+    grammars = json.loads((checkout / "grammar/tree-sitter.json").read_text())
+    assert grammars["metadata"]["links"] == {"repository": url}
+    assert json.loads((checkout / "grammar/package.json").read_text())["repository"] == url
+    assert tomllib.loads((checkout / "grammar/Cargo.toml").read_text())["package"]["repository"] == url
+    assert tomllib.loads((checkout / "grammar/pyproject.toml").read_text())["project"]["urls"] == {"Repository": url}
+    assert not [name for name in release._LINKS if "example.org/old" in (checkout / name).read_text()]
+
+
+def test_release_is_one_commit_of_a_clean_checkout(checkout: Path) -> None:
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org")
+        done = subprocess.run(["git", *identity, *arguments], cwd=checkout, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def make_release(version: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, checkout / "release" / "release.py", version],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "GIT_AUTHOR_NAME": "Someone", "GIT_AUTHOR_EMAIL": "someone@example.org",
+                 "GIT_COMMITTER_NAME": "Someone", "GIT_COMMITTER_EMAIL": "someone@example.org"},
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    changelog = checkout / "CHANGELOG.md"
+    changelog.write_text("# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "Start")
+    git("tag", "v7.8.0")
+
+    stray = checkout / "stray.txt"
+    stray.touch()
+    status, output = make_release("7.8.9")
+    assert (status, "stray.txt" in output) == (1, True)
+    stray.unlink()
+    status, output = make_release("7.8.0")
+    assert (status, output) == (1, "The tag v7.8.0 exists. Choose a later version.\n")
+    assert git("status", "--porcelain") == ""
+    assert git("log", "--format=%s") == "Start\n"
+
+    status, output = make_release("7.8.9")
+    assert status == 0, output
+    assert "git tag v7.8.9" in output
+    assert git("log", "--format=%s") == "Release 7.8.9\nStart\n"
+    assert git("status", "--porcelain") == ""
+    changed = set(git("diff", "--name-only", "HEAD~").split())
+    assert changed == {*_script(checkout / "release" / "release.py")._VERSIONS, "CHANGELOG.md"}
+    today = datetime.datetime.now(datetime.UTC).date()
+    assert changelog.read_text().split("\n\n")[1] in {
+        f"## 7.8.9 ({today - datetime.timedelta(days)})" for days in (0, 1)
+    }
+
+    status, output = make_release("7.9.0")
+    assert (status, output) == (1, "CHANGELOG.md has no unreleased changes\n")
+    assert git("status", "--porcelain") == ""
 
 
 def test_changelog_is_dated_once(release: ModuleType, tmp_path: Path) -> None:
