@@ -107,7 +107,10 @@ def find_sets(path: Path) -> list[SetFiles]:
     return found
 
 
-_NO_DUMPS: Final = "this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
+_NO_DUMPS: Final = (
+    "this folder contains no dumps. `xla-lens run COMMAND` writes them, or XLA with --xla_dump_to=DIR "
+    "--xla_dump_hlo_as_text"
+)
 _WITHOUT_ASSIGNMENT: Final = "this HLO module has no *-buffer-assignment.txt file beside it"
 _CACHED: Final = (
     "loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer assignment. Run the program "

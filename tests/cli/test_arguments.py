@@ -29,10 +29,10 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        ("", ": expected a command: report, advise, check, "),
+        ("", ": expected a command: run, report, advise, check, "),
         (
             "reprot x",
-            ": unknown command 'reprot'; did you mean 'report'? The commands are report, advise, ",
+            ": unknown command 'reprot'; did you mean 'report'? The commands are run, report, advise, ",
         ),
         ("--versoin", ": unknown option '--versoin'; did you mean '--version'? The options are --help, --version"),
         ("report", " report: the following arguments are required: PATH; see `xla-lens report --help`"),

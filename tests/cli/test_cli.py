@@ -14,7 +14,10 @@ from samples import DUMPS, SEED, SPLIT, TPU, facts
 from xla_lens.cli.main import main
 from xla_lens.files import find_sets
 
-NO_DUMPS = "this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
+NO_DUMPS = (
+    "this folder contains no dumps. `xla-lens run COMMAND` writes them, or XLA with --xla_dump_to=DIR "
+    "--xla_dump_hlo_as_text"
+)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 from xla_lens import __version__
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
-from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, Part, SortKey
+from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, TINY, TINY_IN_RUN, Part, SortKey
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.render.ci.options import CiFormat
@@ -20,11 +20,13 @@ from xla_lens.render.numbers import Size, parse_size
 _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.
 
-XLA writes dumps with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
+`xla-lens run` runs a program with dumps. By itself, XLA writes them with
+--xla_dump_to=DIR --xla_dump_hlo_as_text in XLA_FLAGS. PATH is any file of a dump, such as
 module_0001.jit_f.*-buffer-assignment.txt, a folder of dumps, or - for standard input."""
 
 _EXAMPLES: Final = """\
 examples:
+  xla-lens run python train.py                run a program, show its memory
   xla-lens report dumps/                      where the memory goes
   xla-lens report FILE --top 50               the 50 largest buffers at the peak
   xla-lens report FILE --at 120               what is live at step 120
@@ -123,6 +125,45 @@ def _add_report(commands: _Commands) -> None:
         default=frozenset(),
         help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
     )
+
+
+def _add_run(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a program and show where its memory goes",
+        usage="%(prog)s [options] [--] COMMAND ...",
+        description="Run a program that uses XLA, and show the modules that it compiled, worst first, and where the "
+        "memory of the worst one goes; also if the program failed, ran out of memory or was interrupted.\n\n"
+        "The output and the exit status are those of the program. The report follows on standard error. Each process "
+        "dumps to a folder of its own, and JAX's compilation cache is off, because XLA dumps only what it compiles. "
+        "XLA_FLAGS still apply; with --xla_dump_to in them, the dumps go there.",
+        epilog="examples:\n  xla-lens run python train.py\n  xla-lens run --out dumps -- python -m train --steps 3",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help="a new folder for the dumps (default: one below xla-dumps/ with the name of the program and the time)",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="REGEX",
+        type=_regex,
+        help="dump only modules with a match of this regular expression in their name",
+    )
+    parser.add_argument("--keep-all", action="store_true", help="keep all files of XLA, not only those we read")
+    _add_output_format(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
+    parser.add_argument(
+        "--budget",
+        metavar="SIZE",
+        type=size_argument,
+        help="also show what to change so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
+    )
+    _add_part(parser, Part)
+    _add_top(parser, DEFAULT_TOP)
+    parser.add_argument("--open", action="store_true", help="open the memory map in a browser afterwards")
+    parser.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments")
+    parser.set_defaults(at=None, stacks=frozenset(), module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN)
 
 
 def _add_advise(commands: _Commands) -> None:
@@ -285,6 +326,7 @@ def _add_server(commands: _Commands) -> None:
 
 
 _COMMANDS: Final = {
+    "run": _add_run,
     "report": _add_report,
     "advise": _add_advise,
     "check": _add_check,
@@ -329,6 +371,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         default=SortKey.PEAK,
         help=f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})",
     )
+    parser.set_defaults(tiny=TINY)
 
 
 def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> None:
@@ -419,6 +462,14 @@ def _increase(text: str) -> Increase:
     from fractions import Fraction
 
     return Increase(text, space.strip().lower() or None, None, Fraction(share[1]))
+
+
+def _regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from error
+    return text
 
 
 def _folders(text: str) -> tuple[str, str]:

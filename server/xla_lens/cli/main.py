@@ -1,4 +1,4 @@
-"""The command line: `xla-lens report`, `advise`, `diff`, `check`, `explain`, `oom` and `server`.
+"""The command line: `xla-lens run`, `report`, `advise`, `diff`, `check`, `explain`, `oom` and `server`.
 
 The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
 not run.
@@ -10,12 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import discard_output, prepare_output, print_error
+from xla_lens.cli.output import discard_output, open_output, prepare_output, print_error
 
 
 def run() -> NoReturn:
@@ -30,8 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     # Imports and analyses allocate many objects, hardly any of them garbage.
     gc.set_threshold(50_000, 20, 20)
-    # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         prepare_output()
         try:
@@ -61,12 +58,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run the command. Each is imported when it runs, so that none waits for what only another needs."""
+    if options.command == "run":
+        from xla_lens.cli.run import run_run
+
+        return run_run(options)
     if file := getattr(options, "output_file", None):
         options.output_file = None
-        with _opened(file) as output, redirect_stdout(output):
+        with open_output(file) as output, redirect_stdout(output):
             return _run(options)
     if sys.stdout is None and options.command != "server":
         raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
+    # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     match options.command:
         case "report" if options.oom:
             from xla_lens.cli.oom import run_report_of_oom
@@ -102,13 +105,6 @@ def _run(options: argparse.Namespace) -> int:
             return run_oom(options)
         case _:
             return _run_server(options)
-
-
-def _opened(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8", errors="xla-lens")
-    except OSError as error:
-        raise CannotRun(f"{path}: cannot be written: {error.strerror or error}. Choose another file") from error
 
 
 def _run_server(options: argparse.Namespace) -> int:

@@ -47,8 +47,7 @@ _LAST_PARTS: Final = frozenset({Part.ADVICE})
 
 
 def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, options: ReportOptions) -> int:
-    """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
-    options have a budget, it is the capacity in the message.
+    """Print the answer to the messages in a log.
 
     Returns the exit status: 0, or 1 if the log has no message, no dump fits, or the dump has errors.
     """
@@ -56,10 +55,20 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, op
         raise CannotRun("-: standard input is either the log or a dump, not both")
     dumps = find_dumps(paths) if paths else DumpSets((), {})
     label = "<stdin>" if log == STANDARD_INPUT else str(log)
-    found = _read(log, label)
+    found = read_log(log, label)
     if not found.messages:
         print_error(f"xla-lens: {nothing_found(label)}")
         return 1
+    is_answered = print_answer(found, label, dumps, options, output_format=output_format, color=color)
+    return int(bool(paths) and not is_answered)
+
+
+def print_answer(
+    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, *, output_format: str, color: str
+) -> bool:
+    """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
+    options have a budget, it is the capacity in the message. Returns whether a dump fits that has no errors.
+    """
     answer = OomReport(
         label=label,
         log=found,
@@ -80,10 +89,11 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, op
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened), options)
     _print(answer, last, output_format, color)
-    return int(bool(paths) and not (last and last.is_sound))
+    return last is not None and last.is_sound
 
 
-def _read(log: Path, label: str) -> OomLog:
+def read_log(log: Path, label: str) -> OomLog:
+    """Read the messages in a log. Raises `CannotRun`."""
     if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
     try:

@@ -6,7 +6,10 @@ import json
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from xla_lens.cli.errors import CannotRun
 
 _SIMILAR: Final = {
     **dict.fromkeys("█▉▊▋▌", "#"),
@@ -32,6 +35,14 @@ _SIMILAR: Final = {
 def prepare_output() -> None:
     """Print what the encoding of standard output lacks as similar characters, and names of files byte by byte."""
     _set_errors("xla-lens")
+
+
+def open_output(path: Path) -> TextIO:
+    """Open the file that gets the output. Raises `CannotRun`."""
+    try:
+        return path.open("w", encoding="utf-8", errors="xla-lens")
+    except OSError as error:
+        raise CannotRun(f"{path}: cannot be written: {error.strerror or error}. Choose another file") from error
 
 
 def print_json(data: Any) -> None:

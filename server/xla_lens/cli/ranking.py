@@ -1,6 +1,7 @@
 """The part of `xla-lens report` about several dumps: their ranking, and the reports or maps of some of them."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -22,9 +23,12 @@ from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import missing_step, report_outline
 
 
-def print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.Namespace) -> int:
+def print_ranking(
+    found: DumpSets, options: ReportOptions, arguments: argparse.Namespace, *, has_reports: bool = True
+) -> int:
     """Print the modules, worst first, and the full report of the worst, or of those that were requested. At most two
-    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks.
+    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks. Without
+    `has_reports`, print only the ranking.
     """
     is_json = arguments.output_format == "json"
     rows: dict[RankedModule, SetFiles] = {}
@@ -37,8 +41,11 @@ def print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.N
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
         if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
             worst = row, loaded
-    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP)
-    if worst and not (arguments.all or arguments.module is not None):
+    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
+    reports: Iterator[Report]
+    if not has_reports:
+        reports = iter(())
+    elif worst and not (arguments.all or arguments.module is not None):
         reports = iter([report_with_step(worst[1], options)])
     else:
         reports = _reports(DumpSets(tuple(rows[row] for row in ranked.modules), found.opened), options)
@@ -48,7 +55,8 @@ def print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.N
         print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
     else:
         terminal = find_terminal(arguments.color)
-        outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes)
+        show_all = "--all" if arguments.command == "report" else f"`xla-lens report {_paths(arguments)} --all`"
+        outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes, show_all)
         outlines = chain([(outline, None)], ((report_outline(one), one.dump) for one in reports))
         print_outlines(outlines, arguments.output_format, terminal)
     return int(any(row.error_count for row in rows))
@@ -71,7 +79,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     for loaded in found.load():
         row = ranked_module(loaded.analysis, [path.as_posix() for path in loaded.files.paths.values()])
         rows[row] = map_content(loaded.analysis, loaded.module())
-    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP)
+    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[ranked.modules[number]] for number in ranked.shown]
     is_one = len(rows) == 1
     folder = _folder(arguments)
@@ -83,3 +91,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
 
 def _folder(arguments: argparse.Namespace) -> str:
     return arguments.paths[0].as_posix() if len(arguments.paths) == 1 else counted(len(arguments.paths), "path")
+
+
+def _paths(arguments: argparse.Namespace) -> str:
+    return shlex.join(path.as_posix() for path in arguments.paths)

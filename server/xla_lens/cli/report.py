@@ -11,7 +11,11 @@ from xla_lens.cli.single import options_of, report_with_step
 
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    found = _selected(find_dumps(arguments.paths), arguments.module)
+    return print_reports(_selected(find_dumps(arguments.paths), arguments.module), arguments)
+
+
+def print_reports(found: DumpSets, arguments: argparse.Namespace) -> int:
+    """Print the report of a dump set, or the ranking of several and the report of the worst. Returns 1 for errors."""
     options = options_of(arguments)
     if arguments.output_format == "html":
         from xla_lens.cli.ranking import print_pages

@@ -1,6 +1,6 @@
 """The ranking of the modules of a folder as blocks and as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -13,11 +13,16 @@ from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, T
 from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 
-def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None) -> Outline:
-    """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it."""
+def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_all: str = "--all") -> Outline:
+    """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it.
+    `show_all` shows the modules that are folded.
+    """
     count = counted(len(one.modules), "module")
     return Outline(
-        (f"{count} in ", Name(folder, widest=None)), (), (_table(one, budget_bytes),), tuple(_answer(one, budget_bytes))
+        (f"{count} in ", Name(folder, widest=None)),
+        (),
+        (_table(one, budget_bytes, show_all),),
+        tuple(_answer(one, budget_bytes)),
     )
 
 
@@ -62,7 +67,7 @@ def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
         yield f"{', '.join(words)}."
 
 
-def _table(one: Ranking, budget_bytes: int | None) -> tuple[Section, ...]:
+def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Section, ...]:
     shown = [(one.modules[number], one.places[number]) for number in one.shown]
     spaces = {space_name(module.space) for module, _ in shown}
     # A folder may have dumps of several backends.
@@ -90,7 +95,7 @@ def _table(one: Ranking, budget_bytes: int | None) -> tuple[Section, ...]:
     kept = [column for column in columns if any(cell != "" for cell in column[2])]
     header = headers(*(name for name, _, _ in kept), text=tuple(name for name, is_text, _ in kept if is_text))
     rows = tuple(zip(*(cells for _, _, cells in kept), strict=True))
-    rest = (_folded(one),) if one.folded else ()
+    rest = (_folded(one, show_all),) if one.folded else ()
     return (Section("Modules, worst first", (Table(header, rows), *rest)),)
 
 
@@ -132,12 +137,17 @@ def _findings(module: RankedModule) -> str:
     return ", ".join([*([reason] if reason else []), *words])
 
 
-def _folded(one: Ranking) -> str:
+def _folded(one: Ranking, show_all: str) -> str:
     folded = one.folded
+    noun = "small program" if one.are_folded_small else "more module"
     most = max((module.peak_bytes or 0 for module in folded), default=0)
     unknown = sum(module.peak_bytes is None for module in folded)
     more = f", {unknown:,} of unknown peak" if unknown else ""
-    return f"... and {counted(len(folded), 'more module')}, {human(most)} at most{more} (--all shows them)"
+    return f"... and {counted(len(folded), noun)}, {human(most)} at most{more} ({show_all} shows {_them(folded)})"
+
+
+def _them(folded: Sequence[RankedModule]) -> str:
+    return "it" if len(folded) == 1 else "them"
 
 
 def ranked_data(one: RankedModule, rank: int) -> dict[str, Any]:

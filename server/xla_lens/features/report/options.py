@@ -34,6 +34,12 @@ DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
 DEFAULT_TOP: Final = 20
 """Rows of each list in a report for people. JSON has all rows unless a limit is given."""
 
+TINY: Final = 0.001
+"""Modules with less than this part of the worst peak are folded into one line."""
+
+TINY_IN_RUN: Final = 0.05
+"""The same among the modules of one run, most of which only prepare the data of the others."""
+
 FORMATS: Final = ("text", "markdown", "json", "html")
 """The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
 

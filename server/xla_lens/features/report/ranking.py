@@ -56,12 +56,13 @@ class RankedModule:
 class Ranking:
     """The modules in order, and for each the shortest path that tells it from those of the same name.
 
-    `shown` are the indices of those that a list for people shows.
+    `shown` are the indices of those that a list for people shows. With `are_folded_small`, the others are all small.
     """
 
     modules: tuple[RankedModule, ...]
     places: tuple[str, ...]
     shown: tuple[int, ...]
+    are_folded_small: bool
 
     @property
     def folded(self) -> tuple[RankedModule, ...]:
@@ -124,20 +125,18 @@ def sort_key(one: RankedModule, key: SortKey) -> tuple[_Key, ...]:
     return (_KEYS[key](one), _KEYS[SortKey.PEAK](one), _KEYS[SortKey.NAME](one), _KEYS[SortKey.FILE](one))
 
 
-_TINY: Final = 1000
-"""Modules with less than this part of the worst peak are folded into one line."""
-
-
-def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None) -> Ranking:
-    """Return the modules in order. At most `top` are shown, and none that are tiny and without errors; None for all."""
+def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny: float) -> Ranking:
+    """Return the modules in order. At most `top` are shown, and none with less than the part `tiny` of the worst peak
+    and without errors; None for all.
+    """
     found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
     most = max((one.peak_bytes or 0 for one in found), default=0)
     big = [
         number
         for number, one in enumerate(found)
-        if top is None or one.is_suspect or (one.peak_bytes or 0) * _TINY >= most or number == 0
+        if top is None or one.is_suspect or (one.peak_bytes or 0) >= tiny * most or number == 0
     ]
-    return Ranking(found, _places(found), tuple(big[:top]))
+    return Ranking(found, _places(found), tuple(big[:top]), len(big) <= len(big[:top]))
 
 
 def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""What `xla-lens run` puts into the Python of the program that it runs."""

@@ -1,0 +1,136 @@
+"""Runs first in every Python below `xla-lens run`, and gives its process a dump folder of its own.
+
+XLA reads `XLA_FLAGS` from the environment of C when it first compiles. `os.environ` is Python's own copy of it. Here
+only the environment of C has our flags, whatever the program assigns, and the program sees the variable as its user
+set it. The folder of this file is first on `PYTHONPATH`; the user's own `sitecustomize` runs afterwards.
+
+The Python is the user's, so this file has to work with any Python 3 and imports only what every Python has loaded.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+RUN = "_XLA_LENS_RUN"
+"""The variable with the folder of the run."""
+
+FLAGS = "_XLA_LENS_FLAGS"
+"""The variable with our flags except for the folder. They mark where the user's flags end."""
+
+FOLDERS = "folders.txt"
+"""The file in the folder of the run that lists folders which the program has chosen itself, one per line."""
+
+_DUMP_TO = "--xla_dump_to="
+_AS_TEXT = "--xla_dump_hlo_as_text"
+
+
+def quoted(text: str) -> str:
+    """Return the value of a flag as XLA reads it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(text) & set(" \t\n\r\"'\\") else text
+
+
+def own_folder(flags: str) -> str:
+    """Return the folder to which the last --xla_dump_to in some flags dumps, empty without one."""
+    value = flags.rpartition(_DUMP_TO)[2] if _DUMP_TO in flags else ""
+    if value[:1] not in ("'", '"'):
+        return (value.split() or [""])[0] if value[:1].strip() else ""
+    found, rest = "", iter(value[1:])
+    for character in rest:
+        if character == value[0]:
+            break
+        found += next(rest, "") if character == "\\" and value[0] == '"' else character
+    return found
+
+
+def user_flags(flags: str, ours: str) -> str:
+    """Return flags without ours, which end them. A value that is the name of a file stands for its text, as in XLA."""
+    flags = flags.partition(ours)[0]
+    if not flags.strip() or flags.lstrip().startswith("-"):
+        return flags
+    with open(flags) as file:
+        return file.read()
+
+
+def completed(flags: str, ours: str, folder: str) -> str:
+    """Return a user's flags with ours, which dump to a folder. A folder that the user has chosen stays."""
+    if own_folder(flags):
+        return flags if _AS_TEXT in flags else flags + " " + _AS_TEXT
+    return (flags.rstrip() + " " + ours + " " + _DUMP_TO + quoted(folder)).lstrip()
+
+
+def process_folder(run: str) -> str:
+    """Return the folder to which this process dumps. XLA makes it."""
+    return os.path.join(run, "process-" + str(os.getpid()))
+
+
+def _start() -> None:
+    """Complete the flags in the environment of C now, and whenever this process or a fork of it changes them."""
+    run, ours = os.environ[RUN], os.environ[FLAGS]
+    environ: Any = os.environ
+    real_putenv, real_unsetenv = os.putenv, os.unsetenv
+    encode, name = environ.encodekey, environ.encodekey("XLA_FLAGS")
+    data = environ._data
+
+    def complete(value: "Any") -> None:
+        try:
+            flags = user_flags(os.fsdecode(value), ours)
+            if own_folder(flags):
+                with open(os.path.join(run, FOLDERS), "a") as file:
+                    file.write(os.path.abspath(own_folder(flags)) + "\n")
+            real_putenv(name, environ.encodevalue(completed(flags, ours, process_folder(run))))
+        except Exception:
+            # XLA reports what is wrong with the flags.
+            real_putenv(name, value)
+
+    def putenv(key: "Any", value: "Any") -> None:
+        if key in (name, "XLA_FLAGS", b"XLA_FLAGS"):
+            complete(value)
+        else:
+            real_putenv(key, value)
+
+    def unsetenv(key: "Any") -> None:
+        if key in (name, "XLA_FLAGS", b"XLA_FLAGS"):
+            complete(encode(""))
+        else:
+            real_unsetenv(key)
+
+    os.putenv, os.unsetenv = putenv, unsetenv
+    for each in (environ, getattr(os, "environb", environ)):  # type: Any
+        if hasattr(each, "putenv"):
+            # Before Python 3.9
+            each.putenv, each.unsetenv = putenv, unsetenv
+    inherited = user_flags(environ.get("XLA_FLAGS", ""), ours).rstrip(" ")
+    if inherited:
+        data[name] = environ.encodevalue(inherited)
+    else:
+        data.pop(name, None)
+    complete(data.get(name, encode("")))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: complete(data.get(name, encode(""))))
+
+
+def _run_next() -> None:
+    """Run the `sitecustomize` that this one hides."""
+    from importlib.machinery import PathFinder
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is not None and spec.loader is not None:
+        from importlib.util import module_from_spec
+
+        module = module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    if RUN in os.environ and FLAGS in os.environ:
+        try:
+            _start()
+        except Exception as error:
+            sys.stderr.write("xla-lens: no dumps of this process: " + str(error) + "\n")
+    _run_next()

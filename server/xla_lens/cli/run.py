@@ -1,0 +1,141 @@
+"""`xla-lens run`: run a program, and report the memory of the modules that it compiles."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from xla_lens.cli.child import CannotStart, child_environment, run_program
+from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.inside.sitecustomize import own_folder
+from xla_lens.cli.output import discard_output, open_output, print_error
+from xla_lens.cli.run_folder import RunFolder, create_folder
+
+if TYPE_CHECKING:
+    from xla_lens.cli.sets import DumpSets
+    from xla_lens.files import SetFiles
+
+
+def run_run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status, which is that of the program, whatever becomes of the report."""
+    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if not command:
+        raise CannotRun("run: no command given; expected for example `xla-lens run python train.py`")
+    output = open_output(arguments.output_file) if arguments.output_file else None
+    chosen = own_folder(os.environ.get("XLA_FLAGS", ""))
+    folder = create_folder(arguments.out or _default_folder(command), Path(chosen).absolute() if chosen else None)
+    try:
+        with folder.log.open("w+b") as log:
+            status = run_program(command, child_environment(os.environ, folder.path.absolute(), arguments.only), log)
+    except CannotStart as error:
+        folder.log.unlink()
+        folder.remove_if_empty()
+        print_error(f"xla-lens: {error}")
+        return error.status
+    try:
+        folder.tidy(is_everything_kept=arguments.keep_all)
+        if not (output or folder.ends_its_line()):
+            print(file=sys.stderr)
+        with output or nullcontext(sys.stderr) as stream, redirect_stdout(stream):
+            _report(folder, arguments)
+    except CannotRun as error:
+        print_error(f"xla-lens: {error}")
+    except OSError as error:
+        discard_output()
+        print_error(f"xla-lens: the report cannot be written: {error.strerror or error}")
+    except KeyboardInterrupt:
+        print_error(f"xla-lens: interrupted. `xla-lens report {folder.path}` shows the report")
+    return status
+
+
+def _default_folder(command: Sequence[str]) -> Path:
+    """A folder that is named for the script, or the program, and the time."""
+    name = next((word for word in command if word.endswith(".py")), command[0])
+    return Path("xla-dumps", f"{Path(name).stem}-{time.strftime('%Y%m%d-%H%M%S')}")
+
+
+def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
+    """Print what the program's modules need, and what its out-of-memory message says."""
+    # The program has its own number of threads, and the report needs no more than one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from xla_lens.cli.oom import print_answer, read_log
+    from xla_lens.cli.ranking import print_ranking
+    from xla_lens.cli.report import print_reports
+    from xla_lens.cli.sets import DumpSets
+    from xla_lens.cli.single import options_of
+    from xla_lens.files import cached_modules
+
+    oom = read_log(folder.log, str(folder.log))
+    if not oom.messages:
+        folder.log.unlink(missing_ok=True)
+    by_folder = {place: _sets(place, folder, arguments.only) for place in folder.dump_folders()}
+    found = DumpSets(tuple(one for sets in by_folder.values() for one in sets), {})
+    arguments.paths = [place for place, sets in by_folder.items() if sets]
+    folder.remove_list()
+    if oom.messages:
+        options = options_of(arguments)
+        if len(found.files) > 1 and arguments.output_format in ("text", "markdown"):
+            print_ranking(found, options, arguments, has_reports=False)
+            print()
+        print_answer(oom, str(folder.log), found, options, output_format=arguments.output_format, color=arguments.color)
+    elif found.files:
+        print_reports(found, arguments)
+    cached = sum(len(cached_modules(place)) for place in by_folder)
+    print_error(f"xla-lens: {_result(found, arguments, cached)}")
+    if found.files and arguments.open:
+        _open(found, arguments, folder.path / "memory-map.html")
+    folder.remove_if_empty()
+
+
+_CACHE_OFF: Final = "JAX's compilation cache was off, because XLA dumps only what it compiles"
+
+
+def _result(found: "DumpSets", arguments: argparse.Namespace, cached: int) -> str:
+    """Where the dumps are, or why there are none, in a sentence or two."""
+    from xla_lens.render.numbers import counted
+
+    from_cache = f"{counted(cached, 'module')} {'was' if cached == 1 else 'were'} loaded from the compilation cache"
+    if found.files:
+        places = ", ".join(map(str, arguments.paths))
+        rest = f", {from_cache} and {'has' if cached == 1 else 'have'} no dump" if cached else ""
+        return (
+            f"the dumps are in {places}. JAX's compilation cache was off, because XLA dumps only what it compiles{rest}"
+        )
+    if cached:
+        return f"no dumps: {from_cache}, which the program switches on itself. Empty the cache, or switch it off there"
+    if arguments.only is not None:
+        return f"no dumps: the program compiled no module with a match of --only {arguments.only}"
+    return "no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
+
+
+def _sets(place: Path, folder: RunFolder, only: str | None) -> "list[SetFiles]":
+    """The dump sets of the run in a folder, those with a match of `only` in their names."""
+    from xla_lens.features.report.ranking import is_selected
+    from xla_lens.files import NotADump, find_sets
+
+    try:
+        sets = find_sets(place)
+    except NotADump:
+        return []
+    return [
+        one
+        for one in sets
+        if (only is None or is_selected(map(str, one.paths.values()), only))
+        and any(map(folder.is_of_this_run, one.paths.values()))
+    ]
+
+
+def _open(found: "DumpSets", arguments: argparse.Namespace, page: Path) -> None:
+    """Write the memory maps to a page and open it in a browser."""
+    import webbrowser
+
+    from xla_lens.cli.ranking import print_pages
+
+    with page.open("w", encoding="utf-8") as output, redirect_stdout(output):
+        print_pages(found, arguments)
+    if not webbrowser.open(page.absolute().as_uri()):
+        print_error(f"xla-lens: no browser found. The memory map is in {page}")

@@ -1,0 +1,127 @@
+"""The folder of one `xla-lens run`: which dumps the program wrote, and what nobody needs of them."""
+
+import os
+import re
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.inside.sitecustomize import FOLDERS
+from xla_lens.records import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunFolder:
+    """The folder of a run. Each process dumps to a folder in it, and `log` has what the program wrote to standard
+    error. `started` is the time of the start in seconds, and `chosen` the folder to which the user's flags dump.
+    """
+
+    path: Path
+    started: float
+    chosen: Path | None
+
+    @property
+    def log(self) -> Path:
+        """A copy of the standard error of the program."""
+        return self.path / "stderr.log"
+
+    def ends_its_line(self) -> bool:
+        """Return whether the last line that the program wrote to standard error is complete."""
+        with self.log.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(0, size - 1))
+            return log.read() in (b"", b"\n")
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder and the one that it is in, where they are empty."""
+        with suppress(OSError):
+            self.path.rmdir()
+            self.path.parent.rmdir()
+
+    def remove_list(self) -> None:
+        """Remove the list of the folders that processes have chosen."""
+        (self.path / FOLDERS).unlink(missing_ok=True)
+
+    def dump_folders(self) -> Iterator[Path]:
+        """Yield the folders with dumps of this run, each once. Other runs may have dumped to those that were chosen."""
+        yield self.path
+        others = [self.chosen] if self.chosen else []
+        with suppress(OSError):
+            others += map(Path, (self.path / FOLDERS).read_text("utf-8", "surrogateescape").splitlines())
+        for other in dict.fromkeys(map(os.path.realpath, others)):
+            if os.path.isdir(other):
+                yield Path(os.path.relpath(other)) if Path(other).is_relative_to(Path.cwd()) else Path(other)
+
+    def is_of_this_run(self, path: Path) -> bool:
+        """Return whether a file was written since the start."""
+        try:
+            return path.stat().st_mtime >= self.started
+        except OSError:
+            return False
+
+    def tidy(self, *, is_everything_kept: bool) -> None:
+        """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
+        that are the only ones of their name.
+        """
+        for folder, folders, names in os.walk(self.path, topdown=False):
+            if not is_everything_kept:
+                for name in folders:
+                    if _MODULE.match(name):
+                        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+                for name in names:
+                    if (match := _MODULE.match(name)) and not _is_needed(name, match["module"], names):
+                        with suppress(OSError):
+                            os.unlink(os.path.join(folder, name))
+            _remove_timestamps(folder)
+
+
+def create_folder(path: Path, chosen: Path | None) -> RunFolder:
+    """Make the folder of a run. Raises `CannotRun` if that is impossible or if the folder is not empty."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(path.iterdir())
+    except OSError as error:
+        raise CannotRun(
+            f"{path}: cannot be created: {error.strerror or error}. Choose another folder with --out"
+        ) from error
+    if not is_empty:
+        raise CannotRun(f"{path}: not empty. Choose a new folder, so that the dumps of two runs are not mixed")
+    # Some file systems store whole seconds.
+    return RunFolder(path, float(int(time.time())), chosen)
+
+
+_MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
+"""The start of the names of all files and folders that XLA writes for a module."""
+
+_NEEDED: Final = re.compile(r"after_optimizations(-[a-z-]+)?\.txt$|\.debug_options$|gpu_target_config\.pbtxt$")
+
+
+def _is_needed(name: str, module: str, names: Sequence[str]) -> bool:
+    """Whether XLA Lens reads a file. It takes a module without a buffer assignment for one from a compilation cache
+    unless the module is also there as it was before optimizations.
+    """
+    is_before = name.endswith("before_optimizations.txt")
+    return bool(_NEEDED.search(name)) or (
+        is_before and not any(module in one and one.endswith("-buffer-assignment.txt") for one in names)
+    )
+
+
+def _remove_timestamps(folder: str) -> None:
+    names: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name in os.listdir(folder):
+        match = _MODULE.match(name)
+        if match and match["time"]:
+            names[match["module"]].append((match["time"], name))
+    for found in names.values():
+        if len({time_ for time_, _ in found}) > 1:
+            continue
+        for time_, name in found:
+            target = os.path.join(folder, name.removeprefix(f"{time_}."))
+            if not os.path.exists(target):
+                with suppress(OSError):
+                    os.rename(os.path.join(folder, name), target)

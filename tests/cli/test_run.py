@@ -1,0 +1,457 @@
+"""`xla-lens run`: the program stays as it was, and its dumps are found, told apart and reported.
+
+Most programs here are scripts of a shell that copy sample dumps to where XLA_FLAGS say, so that no test waits for a
+compiler. `tests/planted/test_run.py` runs programs that XLA compiles.
+"""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, ROOT, analysis_of
+from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
+from xla_lens.files import find_sets
+from xla_lens.render.numbers import human
+
+MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
+SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"
+TPU_LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
+
+NOTHING = "xla-lens: no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
+
+XLA = """
+folder=$(printf '%s\\n' "$XLA_FLAGS" | tr ' ' '\\n' | sed -n 's/^--xla_dump_to=//p' | tail -n 1)
+case "$XLA_FLAGS" in *--xla_dump_include_timestamp*) stamp=17953889818$$. ;; *) stamp= ;; esac
+mkdir -p "$folder"
+for file in $DUMPS/module_*; do cp "$file" "$folder/$stamp${file##*/}"; done
+touch "$folder/${stamp}module_0000.jit_f.before_optimizations.txt" "$folder/module_0000.jit_f.ir-no-opt.ll"
+mkdir -p "$folder/module_0000.jit_f"
+"""
+"""Does what XLA does when it compiles."""
+
+
+def run(
+    folder: Path, *command: object, options: tuple[object, ...] = (), environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder."""
+    return subprocess.run(
+        [sys.executable, "-I", "-m", "xla_lens", "run", *map(str, options), "--", *map(str, command)],
+        cwd=folder,
+        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def python(script: str) -> tuple[str, ...]:
+    """A program in Python, in which `xla` compiles."""
+    return (sys.executable, "-c", f"import os, subprocess, sys\nxla = os.environ['XLA']\n{script}")
+
+
+def slowly(parameter: object) -> object:
+    """A parameter of slow tests."""
+    return pytest.param(parameter, marks=pytest.mark.slow)
+
+
+def dump_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*-buffer-assignment.txt"))
+
+
+# ---------------------------------------------------------------- the program
+
+
+def test_output_and_exit_status_are_those_of_the_program_and_the_report_follows(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", f"{XLA}\necho out; echo err >&2; exit 42", options=("--out", "dumps"))
+    assert done.returncode == 42
+    assert done.stdout == "out\n"
+    first, report = done.stderr.split("\n", 1)
+    assert first == "err"
+    peak = analysis_of(next(MLP.glob("*_0000*-buffer-assignment.txt"))).memory.spaces[0].peak_live_bytes
+    assert f"Host memory peaks at {human(peak)} " in report
+    assert report.endswith(
+        "xla-lens: the dumps are in dumps. JAX's compilation cache was off, because XLA dumps only what it compiles\n"
+    )
+
+
+def test_nothing_is_compiled(tmp_path: Path) -> None:
+    done = run(tmp_path, "echo", "hello")
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert done.stderr == f"{NOTHING}\n"
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "error"),
+    [
+        ("nosuchcommand", 127, "xla-lens: nosuchcommand: command not found\n"),
+        ("./text", 126, "xla-lens: ./text: not an executable program\n"),
+        (
+            "train.py",
+            127,
+            "xla-lens: train.py: not an executable program; did you mean `xla-lens run python train.py`?\n",
+        ),
+    ],
+)
+def test_command_that_cannot_be_started_is_one_line(tmp_path: Path, command: str, status: int, error: str) -> None:
+    for name in ("text", "train.py"):
+        (tmp_path / name).write_text("print()")
+    done = run(tmp_path, command)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", error)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "train.py"]
+
+
+@pytest.mark.slow
+def test_wrong_options_are_one_line_before_the_program_starts(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").touch()
+    for options, error in [
+        (("--out", "old"), "old: not empty. Choose a new folder, so that the dumps of two runs are not mixed"),
+        (
+            ("--out", "old/file/new"),
+            "old/file/new: cannot be created: Not a directory. Choose another folder with --out",
+        ),
+        (("--only", "("), "run: --only: '(' is not a regular expression: missing ), unterminated subpattern"),
+        (("--output-file", "x/y"), "x/y: cannot be written: No such file or directory. Choose another file"),
+    ]:
+        done = run(tmp_path, "echo", "started", options=options)
+        assert (done.returncode, done.stdout) == (2, ""), options
+        assert error in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_arguments_after_the_command_are_its_own(tmp_path: Path) -> None:
+    line = [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "d", "echo", "--top", "x", "--", "--help"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "--top x -- --help\n"
+
+
+# ---------------------------------------------------------------- the environment
+
+
+def test_program_sees_its_environment_as_the_user_set_it(tmp_path: Path) -> None:
+    script = "print(os.environ.get('XLA_FLAGS'), sys.path[1:], os.environ.get('OPENBLAS_NUM_THREADS'))"
+    plain = {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"}
+    for flags in ({}, {"XLA_FLAGS": "--xla_a=1  --xla_b"}):
+        expected = subprocess.run(python(script), env={**plain, **flags, "XLA": ""}, capture_output=True, check=True)
+        done = run(tmp_path, *python(script), environment=flags)
+        assert done.stdout == expected.stdout.decode()
+
+
+SET = "os.environ['XLA_FLAGS'] = '--mine'"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        slowly(""),
+        SET,
+        slowly("os.environ.setdefault('XLA_FLAGS', '--mine')"),
+        slowly("os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --mine'"),
+        slowly("os.environb[b'XLA_FLAGS'] = b'--mine'"),
+        slowly("os.environ.update(XLA_FLAGS='--mine')"),
+        slowly("os.putenv('XLA_FLAGS', '--mine')"),
+        slowly(f"{SET}; del os.environ['XLA_FLAGS']"),
+        slowly(f"{SET}; os.environ.pop('XLA_FLAGS')"),
+        slowly("os.unsetenv('XLA_FLAGS')"),
+        slowly(f"{SET}\nif os.fork(): sys.exit(os.waitpid(-1, 0)[1])"),
+    ],
+)
+def test_dumps_are_not_lost_whatever_the_program_assigns(tmp_path: Path, change: str) -> None:
+    script = f"{change}\nos.system('echo \"$XLA_FLAGS\"; ' + xla)"
+    done = run(tmp_path, *python(script), options=("--out", "dumps"))
+    assert done.returncode == 0, done.stderr
+    is_mine = "--mine" in change and "del" not in change and "pop" not in change
+    assert re.match(r"(--mine )?--xla_dump_hlo_as_text .*--xla_dump_to=\S+/dumps/process-\d+\n", done.stdout)
+    assert ("--mine" in done.stdout) == is_mine
+    assert dump_names(tmp_path / "dumps") == dump_names(MLP)
+
+
+@pytest.mark.slow
+def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('own', __name__, __file__)")
+    own = {"PYTHONPATH": str(tmp_path)}
+    done = run(tmp_path, *python("import sitecustomize; print(sitecustomize.__file__)"), environment=own)
+    assert done.stdout == f"own sitecustomize {tmp_path}/sitecustomize.py\n{tmp_path}/sitecustomize.py\n"
+
+
+@pytest.mark.parametrize("how", ["spawn", *(slowly(how) for how in ("fork", "forkserver", "subprocess"))])
+def test_each_process_has_a_folder_of_its_own(tmp_path: Path, how: str) -> None:
+    (tmp_path / "program.py").write_text(f"""
+import multiprocessing, os, subprocess, sys
+os.environ["XLA_FLAGS"] = "--mine"
+def work():
+    os.system(os.environ["XLA"])
+if __name__ == "__main__":
+    if sys.argv[1:] == ["work"]:
+        work()
+    elif {how!r} == "subprocess":
+        for _ in range(3):
+            subprocess.run([sys.executable, __file__, "work"], check=True)
+    else:
+        context = multiprocessing.get_context({how!r})
+        processes = [context.Process(target=work) for _ in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+""")
+    done = run(tmp_path, sys.executable, "program.py", options=("--out", "dumps"))
+    assert done.returncode == 0, done.stderr
+    folders = sorted((tmp_path / "dumps").iterdir())
+    assert [re.sub(r"\d+", "N", folder.name) for folder in folders] == ["process-N"] * 3
+    assert [dump_names(folder) for folder in folders] == [dump_names(MLP)] * 3
+    for folder in folders:
+        assert f"  {folder.name}\n" in done.stderr
+
+
+@pytest.mark.slow
+def test_processes_without_our_flags_in_python_share_a_folder_and_keep_their_dumps_apart(tmp_path: Path) -> None:
+    child = "[sys.executable, '-I', '-c', 'import os; os.system(os.environ[\"XLA\"])']"
+    script = f"for _ in range(2): os.system(xla); subprocess.run({child})"
+    done = run(tmp_path, sys.executable, "-I", *python(script)[1:], options=("--out", "dumps"))
+    assert done.returncode == 0, done.stderr
+    assert [folder.name for folder in (tmp_path / "dumps").iterdir()] == ["other-processes"]
+    # Timestamps stay where they tell two modules of one name apart.
+    names = dump_names(tmp_path / "dumps")
+    assert len(names) == 4 * len(dump_names(MLP))
+    assert all(re.match(r"\d+\.module_", name) for name in names)
+    assert len(find_sets(tmp_path / "dumps")) == len(names)
+
+
+@pytest.mark.parametrize("is_set_by_program", [slowly(False), True])
+def test_the_users_own_dump_folder_is_used_and_left_as_it_is(tmp_path: Path, is_set_by_program: bool) -> None:
+    flags = "--xla_dump_to=mine"
+    old = tmp_path / "mine" / next(SMALL.glob("module_0000*-buffer-assignment.txt")).name
+    old.parent.mkdir()
+    shutil.copy(next(SMALL.glob("module_0000*-buffer-assignment.txt")), old)
+    os.utime(old, (1, 1))
+    change = f"os.environ['XLA_FLAGS'] = {flags!r}\n" if is_set_by_program else ""
+    environment = {} if is_set_by_program else {"XLA_FLAGS": flags}
+    done = run(tmp_path, *python(f"{change}os.system('echo $XLA_FLAGS;' + xla)"), environment=environment)
+    assert done.stdout == f"{flags} --xla_dump_hlo_as_text\n"
+    # The dump of an earlier run is not reported, and nothing is removed.
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
+    assert len(dump_names(tmp_path / "mine")) == len(dump_names(MLP)) + 1
+    assert (tmp_path / "mine" / "module_0000.jit_f.ir-no-opt.ll").exists()
+    assert "modules in" not in done.stderr
+    assert "xla-lens: the dumps are in mine. " in done.stderr
+
+
+def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
+    for flags, folder in {
+        "": "",
+        "--xla_a": "",
+        "--xla_dump_to=": "",
+        "--xla_dump_to=a --xla_b": "a",
+        "--xla_dump_to=a --xla_dump_to=b": "b",
+        "--xla_dump_to='a b' --xla_c": "a b",
+        r'--xla_dump_to="a \"b\" \\" --xla_c': 'a "b" \\',
+    }.items():
+        assert own_folder(flags) == folder
+    for name in ("a", "a b", 'a"b', "a\\b", "a'b"):
+        assert own_folder(f"--xla_dump_to={quoted(name)} --xla_c") == name
+    (tmp_path / "flags").write_text("--xla_a\n--xla_b\n")
+    assert completed(user_flags(str(tmp_path / "flags"), "--o"), "--o", "d") == "--xla_a\n--xla_b --o --xla_dump_to=d"
+    assert user_flags("--xla_a --o --xla_dump_to=d", "--o") == "--xla_a "
+
+
+# ---------------------------------------------------------------- signals
+
+
+def started(folder: Path, script: str) -> subprocess.Popen[str]:
+    """A run whose program has compiled and waits; it is the leader of a process group."""
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "dumps", "--", *python(script)],
+        cwd=folder,
+        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "compiled\n"
+    return process
+
+
+WAIT = "os.system(xla)\nprint('compiled', flush=True)\nimport time\ntime.sleep(60)"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", *(slowly(name) for name in ("SIGHUP", "SIGUSR1"))])
+def test_signals_are_forwarded_and_the_report_follows(tmp_path: Path, name: str) -> None:
+    process = started(tmp_path, WAIT)
+    number = getattr(signal, name)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "Host memory peaks at " in errors
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_left_to_the_program(tmp_path: Path) -> None:
+    process = started(
+        tmp_path, f"try:\n exec({WAIT!r})\nexcept KeyboardInterrupt:\n print('saved', flush=True)\n sys.exit(5)"
+    )
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (5, "saved\n")
+    assert "Host memory peaks at " in errors
+
+
+@pytest.mark.slow
+def test_a_killed_program_is_reported(tmp_path: Path) -> None:
+    done = run(tmp_path, *python("os.system(xla)\nos.kill(os.getpid(), 9)"))
+    assert done.returncode == 128 + 9
+    assert "Host memory peaks at " in done.stderr
+
+
+# ---------------------------------------------------------------- terminals
+
+
+@pytest.mark.slow
+def test_on_a_terminal_the_program_has_a_terminal_and_its_output_keeps_its_order(tmp_path: Path) -> None:
+    script = """
+for number in range(200):
+    os.write(1 + number % 2, b"%d\\n" % number)
+print(os.isatty(1), os.isatty(2), os.get_terminal_size(2).columns, flush=True)
+"""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, 77))
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--", *python(script)],
+        cwd=tmp_path,
+        env={**os.environ, "XLA": XLA},
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    output = b""
+    while True:
+        try:
+            block = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not block:
+            break
+        output += block
+    assert process.wait(timeout=30) == 0
+    os.close(ours)
+    lines = output.decode().split("\r\n")
+    assert lines[:201] == [*map(str, range(200)), "True True 77"]
+    assert lines[201:] == [
+        "xla-lens: no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment",
+        "",
+    ]
+
+
+@pytest.mark.slow
+def test_a_process_that_outlives_the_program_is_not_waited_for(tmp_path: Path) -> None:
+    start = time.monotonic()
+    done = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--", "sh", "-c", "sleep 20 & exit 3"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert done.wait(timeout=15) == 3
+    assert time.monotonic() - start < 15
+
+
+# ---------------------------------------------------------------- the report
+
+
+@pytest.mark.slow
+def test_files_that_nobody_needs_are_removed_unless_all_are_kept(tmp_path: Path) -> None:
+    for options, is_kept in (((), False), (("--keep-all",), True)):
+        folder = tmp_path / str(is_kept)
+        run(tmp_path, "sh", "-c", XLA, options=(*options, "--out", folder))
+        names = {path.name for path in folder.rglob("module_*")}
+        needed = {name for name in names if "after_optimizations" in name}
+        assert needed == {path.name for path in MLP.glob("module_*after_optimizations*")}
+        added = {"module_0000.jit_f.before_optimizations.txt", "module_0000.jit_f.ir-no-opt.ll", "module_0000.jit_f"}
+        assert names >= added if is_kept else names == needed
+
+
+@pytest.mark.slow
+def test_a_module_without_a_dump_is_not_taken_for_one_from_the_cache(tmp_path: Path) -> None:
+    compiled = f"{XLA.replace('$DUMPS/module_*', '$DUMPS/*after_optimizations.txt')}"
+    done = run(tmp_path, "sh", "-c", compiled, options=("--out", "dumps"))
+    assert done.stderr == f"{NOTHING}\n"
+
+
+def test_small_modules_are_folded_into_one_line(tmp_path: Path) -> None:
+    both = f"{XLA}\nDUMPS={SMALL}; {XLA.replace('$folder', '$folder/more')}"
+    done = run(tmp_path, "sh", "-c", both, options=("--out", "dumps"))
+    sets = find_sets(tmp_path / "dumps")
+    peaks = sorted(
+        (max((one.peak_live_bytes for one in analysis_of(next(iter(files.paths.values()))).memory.spaces), default=0))
+        for files in sets
+    )
+    small = [peak for peak in peaks if peak < 0.05 * peaks[-1]]
+    assert len(small) > 1
+    assert (
+        f"  ... and {len(small)} small programs, {human(small[-1])} at most "
+        "(`xla-lens report dumps --all` shows them)\n" in done.stderr
+    )
+
+
+@pytest.mark.slow
+def test_only_selects_modules(tmp_path: Path) -> None:
+    command = ("sh", "-c", f"echo $XLA_FLAGS; {XLA}")
+    done = run(tmp_path, *command, options=("--only", "no such|x", "--out", "dumps"))
+    assert '--xla_dump_hlo_module_re="no such|x" ' in done.stdout
+    assert done.stderr == "xla-lens: no dumps: the program compiled no module with a match of --only no such|x\n"
+
+
+def test_an_out_of_memory_message_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run(
+        tmp_path, "sh", "-c", f"{XLA}\ncat {TPU_LOG} >&2; exit 1", options=("--out", "dumps", "--budget", "1MiB")
+    )
+    assert done.returncode == 1
+    log = tmp_path / "dumps" / "stderr.log"
+    assert log.read_bytes() == TPU_LOG.read_bytes()
+    explained = subprocess.run(
+        [sys.executable, "-m", "xla_lens", "oom", "dumps/stderr.log", "dumps"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    title = explained.stdout.decode().splitlines()[0]
+    assert "ran out" in title
+    assert f"\n{title}\n" in done.stderr
+
+
+@pytest.mark.slow
+def test_json_and_html_go_to_a_file(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", XLA, options=("--output-format", "json", "--output-file", "r.json"))
+    reports: Any = json.loads((tmp_path / "r.json").read_text())
+    assert [one["module"] for one in reports] == ["jit_train_step"]
+    assert done.stderr.startswith("xla-lens: the dumps are in xla-dumps/sh-")
+    run(tmp_path, "sh", "-c", XLA, options=("--output-format", "html", "--output-file", "map.html", "--out", "d"))
+    assert "jit_train_step: memory map" in (tmp_path / "map.html").read_text()
+
+
+@pytest.mark.slow
+def test_open_shows_the_memory_map_in_a_browser(tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\necho "$1" > opened\n')
+    browser.chmod(0o755)
+    run(tmp_path, "sh", "-c", XLA, options=("--open", "--out", "dumps"), environment={"BROWSER": str(browser)})
+    page = tmp_path / "dumps" / "memory-map.html"
+    assert (tmp_path / "opened").read_text() == f"{page.as_uri()}\n"
+    assert "jit_train_step: memory map" in page.read_text()
