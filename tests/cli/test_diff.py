@@ -337,7 +337,9 @@ def test_report_whose_source_lines_an_edit_moved_has_no_other_lines(
     (data,) = _data(capsys, baseline, moved / path.name)
     lines = [row["key"] for space in data["memory_spaces"] for row in space["breakdowns"]["line"]]
     before = [line["line"] for space in json.loads(baseline.read_text())[0]["memory_spaces"] for line in _lines(space)]
-    assert {f"{number + 7}" for number in before} == {line.rpartition(":")[2] for line in lines if line}
+    assert {f"{number + 7}" for number in before} == {
+        line.rpartition(":")[2] for line in lines if line and not line.startswith("parameters ")
+    }
     for space in data["memory_spaces"]:
         for rows in space["breakdowns"].values():
             assert all(row["old_bytes"] == row["new_bytes"] for row in rows)
@@ -350,7 +352,8 @@ def _lines(space: dict[str, Any]) -> list[dict[str, Any]]:
 def test_line_that_moved_and_grew_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The line has three buffers more than before, so nothing shows by itself which line it was."""
     (data,) = _data(capsys, _baseline(tmp_path, capsys, OLD), NEW)
-    (grown,) = (row for row in data["memory_spaces"][0]["breakdowns"]["line"] if row["key"])
+    rows = data["memory_spaces"][0]["breakdowns"]["line"]
+    (grown,) = (row for row in rows if row["key"] and not row["key"].startswith("parameters "))
     text = NEW.read_text().replace("source_line=277", "source_line=281")
     other = tmp_path / NEW.name
     other.write_text(text)
@@ -381,7 +384,7 @@ def test_limited_report_has_totals_and_the_breakdowns_that_add_up(
     (data,) = _data(capsys, _baseline(tmp_path, capsys, SPLIT, "--top", "1", "--part", "live,source"), SPLIT)
     (space,) = data["memory_spaces"]
     assert space["peak_live_bytes"]["old"] == space["peak_live_bytes"]["new"]
-    assert {*space["breakdowns"]} == {"op_name", "opcode", "kind"}
+    assert {*space["breakdowns"]} == {"parameter", "op_name", "opcode", "kind"}
 
 
 def test_reports_of_folders_are_paired_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xla_lens.model.diff.breakdowns import Breakdown, By, Key, Part, group_of
+from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, Part, group_of
 from xla_lens.model.diff.traits import line_key, plain_op_name
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
@@ -87,15 +87,16 @@ def _space(space: Mapping[str, Any]) -> BaselineSpace:
 
 def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, Breakdown]]:
     sources, lines = space.get("sources") or {}, space.get("lines") or {}
-    trees = {By.OP_NAME: "by_op_name", By.OPCODE: "by_opcode", By.KIND: "by_kind"}
+    trees = {By.OP_NAME: "by_op_name", By.OPCODE: "by_opcode", By.KIND: "by_kind", By.PARAMETER: "by_parameter"}
     for by, name in trees.items():
         if name in sources:
             yield by, _added(_leaves(sources[name], by))
     line_of: dict[int, str | None] = {}
     rows: list[tuple[Key, int, int]] = []
     for line in lines.get("lines", ()):
+        argument = line.get("argument")
         key = line_key(line["file"], line["line"]) if line["file"] is not None else None
-        rows.append((key, int(line["size_bytes"]), len(line["values"])))
+        rows.append((Argument(argument) if argument is not None else key, int(line["size_bytes"]), len(line["values"])))
         line_of |= dict.fromkeys(line["values"], key)
     yield By.LINE, _added(iter(rows))
     if sources and lines:
@@ -106,7 +107,7 @@ def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, Breakdown]]:
 def _leaves(node: Mapping[str, Any], by: By, path: tuple[str, ...] = ()) -> Iterator[tuple[Key, int, int]]:
     """The nodes of a tree that own bytes, by their path."""
     if node["own_bytes"]:
-        key = "/".join(path) or None
+        key = ("" if by is By.PARAMETER else "/").join(path) or None
         yield plain_op_name(key) if by is By.OP_NAME else key, int(node["own_bytes"]), len(node["values"])
     for child in node["children"]:
         yield from _leaves(child, by, (*path, child["name"]) if child["name"] is not None else path)

@@ -1,6 +1,7 @@
 """What changed between two dumps: the facts of `xla-lens diff`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from xla_lens.features.diff.baseline import Baseline, BaselineSpace
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.diff.breakdowns import Breakdown, By, breakdowns
+from xla_lens.model.attribution.parameters import parameter_paths
+from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, Part, breakdowns
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences, other_compiler, other_flags
@@ -109,17 +111,42 @@ def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
     colors = sorted({*old.spaces, *(space.color for space in new.analysis.memory.spaces)})
-    found = {color: (old.spaces.get(color, _NO_SPACE), _breakdowns(new, color)) for color in colors}
+    spaces_of_old = {color: old.spaces.get(color, _NO_SPACE) for color in colors}
+    if not parameter_paths(new.dump, new.module):
+        spaces_of_old = {color: _without_paths(one) for color, one in spaces_of_old.items()}
+    paths = {path for one in spaces_of_old.values() for path in _paths(one)}
+    found = {color: (one, _breakdowns(new, color, paths)) for color, one in spaces_of_old.items()}
     moved = moved_lines_of_groups((one.breakdowns.get(By.GROUP, {}), rows[By.GROUP]) for one, rows in found.values())
     spaces = tuple(_space(one, new, color, rows, moved) for color, (one, rows) in found.items())
     missing = () if new.has_live_ranges else (NoLiveRanges(Side.NEW),)
     return Diff(old, new, options, spaces, None, missing, (), np.zeros(0, np.int64))
 
 
-def _breakdowns(new: DiffSide, color: int) -> Mapping[By, Breakdown]:
+def _paths(one: BaselineSpace) -> Iterator[str]:
+    """The paths of parameters in a report, which may have been limited to source lines."""
+    yield from (str(key) for key in one.breakdowns.get(By.PARAMETER, ()) if key is not None)
+    yield from (key.name for key in one.breakdowns.get(By.LINE, ()) if isinstance(key, Argument))
+
+
+def _without_paths(one: BaselineSpace) -> BaselineSpace:
+    """A memory space of a report as if its parameters had no paths, as those of the other dump."""
+    found = dict(one.breakdowns)
+    for by in {By.PARAMETER, By.LINE} & found.keys():
+        rows: dict[Key, Part] = {}
+        for key, part in found[by].items():
+            kept = key if by is By.LINE and not isinstance(key, Argument) else None
+            known = rows.get(kept, Part(0, 0))
+            rows[kept] = Part(known.size_bytes + part.size_bytes, known.count + part.count)
+        found[by] = rows
+    return replace(one, breakdowns=found)
+
+
+def _breakdowns(new: DiffSide, color: int, old_paths: Collection[str]) -> Mapping[By, Breakdown]:
     space = new.analysis.memory.space(color)
     step = space.peak_step if space else None
-    return breakdowns(new.dump, new.module, step, color, {}) if step is not None else {by: {} for by in By}
+    if step is None:
+        return {by: {} for by in By}
+    return breakdowns(new.dump, new.module, step, color, {}, other_paths=old_paths)
 
 
 _NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, {by: {} for by in By})

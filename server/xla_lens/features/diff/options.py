@@ -14,6 +14,7 @@ class DiffPart(StrEnum):
 
     GROUP = "group"
     LINE = "line"
+    PARAMETER = "parameter"
     OP_NAME = "op_name"
     OPCODE = "opcode"
     KIND = "kind"

@@ -36,14 +36,16 @@ def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
     return {row: path for row, path in paths if path is not None}
 
 
-def folded_parameter_paths(dump: DumpSet, module: HloModule | None, values: Column) -> dict[int, str]:
+def folded_parameter_paths(
+    dump: DumpSet, module: HloModule | None, values: Column, other_paths: Iterable[str] = ()
+) -> dict[int, str]:
     """Return the path of each value in the buffer of a parameter that has one, with the numbers of layers folded.
-    `values` are rows of `DumpSet.values`.
+    `values` are rows of `DumpSet.values`. `other_paths` count where it is decided what a layer is.
     """
     allocations = dump.values.allocation[values]
     is_inside = taken(dump.allocations.parameter, allocations) != NONE
     paths = parameter_paths(dump, module) if is_inside.any() else {}
-    folded = folded_paths(paths.values())
+    folded = folded_paths([*paths.values(), *other_paths])
     found = zip(values[is_inside].tolist(), allocations[is_inside].tolist(), strict=True)
     return {value: folded[paths[allocation]] for value, allocation in found if allocation in paths}
 

@@ -5,11 +5,12 @@ breakdown add up to the peak. Rows that do not own a byte are left out.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.parameters import argument_of, folded_parameter_paths
 from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
@@ -22,6 +23,7 @@ class By(StrEnum):
     """What a breakdown tells apart."""
 
     LINE = "line"
+    PARAMETER = "parameter"
     OP_NAME = "op_name"
     OPCODE = "opcode"
     KIND = "kind"
@@ -40,7 +42,17 @@ class Group:
     line: str | None
 
 
-Key = str | Group | None
+@dataclass(frozen=True, slots=True, order=True)
+class Argument:
+    """The parameters of an argument, such as ``state[1]``, which stand among source lines."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"parameters {self.name}"
+
+
+Key = str | Argument | Group | None
 """The key of a row; None where the dump does not say."""
 
 
@@ -57,10 +69,17 @@ Breakdown = Mapping[Key, Part]
 
 
 def breakdowns(
-    dump: DumpSet, module: HloModule | None, step: int, color: int, moved_lines: Mapping[str, str]
+    dump: DumpSet,
+    module: HloModule | None,
+    step: int,
+    color: int,
+    moved_lines: Mapping[str, str],
+    *,
+    other_paths: Collection[str],
 ) -> Mapping[By, Breakdown]:
     """Return the bytes that are live in a memory space at a step, by everything in `By`. Source lines in `moved_lines`
-    are shown as the lines that it maps them to.
+    are shown as the lines that it maps them to. Numbers of layers in the paths of parameters are folded as they are
+    among `other_paths`, too. If the other dump has no paths, nothing has one.
     """
     values, owned = owned_bytes(dump, step, color)
     values, owned = values[owned > 0], owned[owned > 0]
@@ -71,15 +90,18 @@ def breakdowns(
     lines = {name: line_key(one.line.file, one.line.line) if one.line else None for name, one in found.items()}
     lines = {name: moved_lines.get(line, line) if line is not None else None for name, line in lines.items()}
     op_names = {name: plain_op_name(origin.op_name) for name, origin in found.items()}
+    paths = folded_parameter_paths(dump, module, values, other_paths) if other_paths else {}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
     rows: dict[By, defaultdict[Key, list[tuple[int, int]]]] = {by: defaultdict(list) for by in By}
     for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
         part = size_bytes, value
-        rows[By.LINE][lines[name]].append(part)
+        line, path = lines[name], paths.get(value)
+        rows[By.LINE][Argument(argument_of(path)) if path and line is None else line].append(part)
+        rows[By.PARAMETER][path].append(part)
         rows[By.OP_NAME][op_names[name]].append(part)
         rows[By.OPCODE][opcodes[name]].append(part)
         rows[By.KIND][KIND_NAMES[kind]].append(part)
-        group = group_of(dump.shape(value), op_names[name], opcodes[name], lines[name])
+        group = group_of(dump.shape(value), op_names[name], opcodes[name], line)
         rows[By.GROUP][group].append(part)
     return {by: {key: _part(owners) for key, owners in of.items()} for by, of in rows.items()}
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from xla_lens.model.advice.padding import padding_at
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Breakdown, By, Key, Part, breakdowns
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
@@ -152,7 +153,10 @@ def compare_analyses(
     """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
     matching = match_values(old.dump, old_module, new.dump, new_module)
     colors = sorted({space.color for analysis in (old, new) for space in analysis.memory.spaces})
-    sides = (_Side(old, old_module, matching.moved_lines), _Side(new, new_module, {}))
+    old_paths, new_paths = (
+        frozenset(parameter_paths(one.dump, module).values()) for one, module in ((old, old_module), (new, new_module))
+    )
+    sides = _Side(old, old_module, matching.moved_lines, new_paths), _Side(new, new_module, {}, old_paths)
     matched = (matching.new_of_old, matching.old_of_new)
     return Comparison(
         old=old,
@@ -172,6 +176,7 @@ class _Side:
     analysis: Analysis
     module: HloModule | None
     moved_lines: Mapping[str, str]
+    other_paths: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +206,7 @@ def _facts(side: _Side, color: int, is_matched: NDArray[np.bool_]) -> _Facts:
         padding = padding_at(dump, values, owned)
         padding_bytes, unknown_bytes = padding.total_bytes, padding.unknown_bytes
         matched_bytes = int(owned[is_matched[values]].sum())
-        found = breakdowns(dump, side.module, space.peak_step, color, side.moved_lines)
+        found = breakdowns(dump, side.module, space.peak_step, color, side.moved_lines, other_paths=side.other_paths)
     return _Facts(
         id=dump.space_id(color),
         space=space,

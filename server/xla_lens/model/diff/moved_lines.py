@@ -65,7 +65,7 @@ def with_moved_lines(rows: Breakdown, moved: Mapping[str, str]) -> Breakdown:
 def _with_moved_line(key: Key, moved: Mapping[str, str]) -> Key:
     if isinstance(key, Group):
         return replace(key, line=moved.get(key.line, key.line)) if key.line is not None else key
-    return moved.get(key, key) if key is not None else None
+    return moved.get(key, key) if isinstance(key, str) else key
 
 
 def _by_rest(groups: Breakdown) -> dict[tuple[str | None, ...], list[tuple[Source, int]]]:

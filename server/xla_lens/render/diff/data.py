@@ -98,7 +98,7 @@ def _rows(rows: tuple[Row, ...], top: int | None) -> list[dict[str, Any]]:
 
 def _key(key: Key) -> dict[str, Any]:
     if not isinstance(key, Group):
-        return {"key": key}
+        return {"key": str(key) if key is not None else None}
     text = " · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line))
     return {"key": text, "shape": key.shape, "op_name": key.op_name, "opcode": key.opcode, "line": key.line}
 

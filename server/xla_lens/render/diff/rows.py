@@ -49,7 +49,13 @@ def grown(row: Row) -> tuple[Inline, ...]:
     return (f"{counted(row.count.new, 'buffer')} {'larger' if row.change > 0 else 'smaller'} at the peak, ",)
 
 
-UNKNOWN_KEY: Final = {"line": "(no source)", "op_name": "(no op_name)", "opcode": "(no opcode)", "kind": "(no kind)"}
+UNKNOWN_KEY: Final = {
+    "line": "(no source)",
+    "op_name": "(no op_name)",
+    "opcode": "(no opcode)",
+    "kind": "(no kind)",
+    "parameter": "(no parameter path)",
+}
 
 
 def group_text(key: Key) -> tuple[Inline, ...]:

@@ -1,12 +1,13 @@
 """Where the change of a peak comes from: one section for each breakdown."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.attribution.bytes_by_op import op_name_path
+from xla_lens.model.attribution.parameters import path_parts
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import Row, SpaceComparison
 from xla_lens.render.diff.rows import (
@@ -27,6 +28,7 @@ from xla_lens.render.report.blocks import LONGEST_NAME, Name, Section, Sections,
 _TITLES: Final = {
     By.GROUP: "groups of like buffers",
     By.LINE: "source line",
+    By.PARAMETER: "parameter path",
     By.OP_NAME: "op_name",
     By.OPCODE: "opcode",
     By.KIND: "kind",
@@ -48,7 +50,9 @@ def _section(one: Diff, space: SpaceComparison, by: By, title: str) -> Sections:
         return ()
     total = f"Change of the {name} peak by {title}: {signed(change)}"
     same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
-    table = _tree(one, rows) if by is By.OP_NAME else _table(one, rows, by)
+    if by is By.PARAMETER and not any(row.key for row in rows):
+        return ()
+    table = _tree(one, rows, by) if by in _SPLIT else _table(one, rows, by)
     return (Section(total + same, (table,)),)
 
 
@@ -86,24 +90,32 @@ _SMALLEST_SHARE: Final = 0.01
 _MAX_CHILDREN: Final = 6
 
 
-def _tree(one: Diff, rows: tuple[Row, ...]) -> Table:
+_SPLIT: Final[Mapping[By, tuple[Callable[[str | None], tuple[str | None, ...]], str]]] = {
+    By.OP_NAME: (op_name_path, "/"),
+    By.PARAMETER: (path_parts, ""),
+}
+"""How the keys of a breakdown are split into the parts of a path, and what is between the parts."""
+
+
+def _tree(one: Diff, rows: tuple[Row, ...], by: By) -> Table:
+    split, _ = _SPLIT[by]
     root, top = _Node(), one.options.top
     for row in rows:
         node = root
         root.moved += abs(row.change)
-        for part in op_name_path(None if row.key is None else str(row.key)):
+        for part in split(None if row.key is None else str(row.key)):
             node = node.children.setdefault(part, _Node())
             # The first row is the one that changed most.
             node.most = node.most or row
             node.change += row.change
             node.moved += abs(row.change)
         node.own_change += row.change
-    lines = tuple(_tree_row(one, *branch) for branch in _branches(root, root.moved, 1))
+    lines = tuple(_tree_row(one, *branch) for branch in _branches(root, root.moved, 1, by))
     shown = lines[:top] if top is not None else lines
     more: tuple[tuple[Text, ...], ...] = ()
     if len(shown) < len(lines):
         more = (("", f"  … {counted(len(lines) - len(shown), 'more row')}"),)
-    return Table(headers("change", "op_name", text=("op_name",)), (*shown, *more), has_text_header=False, indent=0)
+    return Table(headers("change", _TITLES[by], text=(_TITLES[by],)), (*shown, *more), has_text_header=False, indent=0)
 
 
 def _tree_row(one: Diff, change: int, name: Text, row: Row | None) -> tuple[Text, ...]:
@@ -118,7 +130,7 @@ def _tree_row(one: Diff, change: int, name: Text, row: Row | None) -> tuple[Text
     return (linked(signed(change), old), (*indent, shown))
 
 
-def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text, Row | None]]:
+def _branches(node: _Node, total: int, depth: int, by: By) -> Iterator[tuple[int, Text, Row | None]]:
     """The children of a node, the biggest change first, each with its own children below it. A chain of single children
     is one row; what changed little is summed up in one row.
     """
@@ -135,9 +147,9 @@ def _branches(node: _Node, total: int, depth: int) -> Iterator[tuple[int, Text, 
         while len(child.children) == 1 and not child.own_change:
             (name, child), *_ = child.children.items()  # noqa: PLW2901
             names.append(name)
-        path = "/".join(part for part in names if part is not None)
-        yield child.change, (indent, Name(path, widest=LONGEST_NAME) if path else UNKNOWN_KEY["op_name"]), child.most
-        yield from _branches(child, total, depth + 1)
+        path = _SPLIT[by][1].join(part for part in names if part is not None)
+        yield child.change, (indent, Name(path, widest=LONGEST_NAME) if path else UNKNOWN_KEY[by.value]), child.most
+        yield from _branches(child, total, depth + 1, by)
     if small:
         yield small, f"{indent}(smaller)", None
     if node.own_change and node.children:
