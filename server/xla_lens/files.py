@@ -458,6 +458,14 @@ def file_size(path: Path) -> int:
         return 0
 
 
+def file_time(path: Path) -> float:
+    """Return when a file was last changed, in seconds since 1970; 0 if it cannot be read."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def log_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Read a log in blocks as UTF-8. It may be compressed with gzip, or in UTF-16, as PowerShell writes it.
 

@@ -64,11 +64,11 @@ class Reader:
         """Open a file as it is on disk or with another text. Return its URI."""
         return self.open_uri(path.as_uri(), path.read_bytes().decode() if text is None else text)
 
-    def open_uri(self, uri: str, text: str) -> str:
+    def open_uri(self, uri: str, text: str, language: str = "xla-dump") -> str:
         """Open a document."""
         self.texts[uri] = text
         self._versions[uri] = 1
-        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
+        document = {"uri": uri, "languageId": language, "version": 1, "text": text}
         self.editor.notify("textDocument/didOpen", {"textDocument": document})
         return uri
 

@@ -17,6 +17,7 @@ from lsp import test_requests_module_sources as module_sources
 from lsp import test_requests_navigation as navigation
 from lsp import test_requests_pages as pages
 from lsp import test_requests_settings as settings
+from lsp import test_requests_source_memory as source_memory
 from lsp import test_requests_structure as structure
 from lsp import test_requests_views as views
 from lsp import test_requests_workspace as workspace
@@ -77,6 +78,7 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.PEAK: views.test_peak_has_the_lines_of_the_report,
     Command.VALUES: views.test_values_are_those_of_the_overview,
     Command.WHAT_IS_AT: views.test_what_is_at_returns_rows_and_step,
+    Command.SOURCE_MEMORY: source_memory.test_command_has_the_lines_of_the_report,
     Command.DESCRIBE: views.test_description_of_a_value_is_its_hover,
 }
 
@@ -89,6 +91,7 @@ _SETTING_TESTS: Mapping[str, Callable[..., Any]] = {
     "diagnostics.maxReserved": settings.test_memory_limits_are_reported,
     "device.memory": settings.test_capacity_of_the_device_can_be_stated,
     "sources.pathMapping": module_sources.test_path_mapping_finds_a_source,
+    "sourceLines.enable": source_memory.test_hints_and_hovers_are_off_by_default,
     "diagnostics.workspace": diagnostics.test_diagnostics_of_closed_sets_are_published_on_request,
 }
 

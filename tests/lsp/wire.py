@@ -64,8 +64,8 @@ PULLING: Mapping[str, Any] = {**FULL, "textDocument": {**FULL["textDocument"], "
 """The capabilities of an editor that pulls diagnostics."""
 
 _NEEDED = {
-    "client/registerCapability": ["workspace.didChangeWatchedFiles.dynamicRegistration"],
-    "client/unregisterCapability": ["workspace.didChangeWatchedFiles.dynamicRegistration"],
+    "client/registerCapability": ["textDocument.inlayHint.dynamicRegistration"],
+    "client/unregisterCapability": ["textDocument.inlayHint.dynamicRegistration"],
     "window/showDocument": ["window.showDocument.support"],
     "window/workDoneProgress/create": ["window.workDoneProgress"],
     "workspace/codeLens/refresh": ["workspace.codeLens.refreshSupport"],

@@ -46,6 +46,8 @@ export interface Actions {
   reset(): void;
   /** Selects the value, allocation or step at the cursor of the text. */
   follow(at: WhatIsAt): void;
+  /** Makes the values of the source line at the cursor stand out. */
+  light(name: string, values: number[]): void;
 }
 
 /** Zooming in stops at this many steps and bytes. */
@@ -162,6 +164,11 @@ export function actionsOn(
       const row = allocation >= 0 ? allocation : value >= 0 ? scene().state.marked : NONE;
       if (allocation >= 0) revealAllocation(scene(), allocation, change);
       change({ marked: row });
+    },
+    light(name, values) {
+      // What the reader picked in the map stays picked when the cursor leaves the lines with values.
+      if (values.length) change({ picked: { by: "source", name, values }, selected: NONE, marked: NONE });
+      else if (scene().state.picked?.values) change({ picked: null });
     },
   };
   return actions;

@@ -73,6 +73,8 @@ export function toSaved(state: State, { strings, values, allocations }: MemoryMa
     selected: strings[values.label[state.selected] ?? NONE] ?? "",
     allocation: index(state.allocation),
     marked: index(state.marked),
+    // Rows change with each new dump, and the cursor will move.
+    picked: state.picked?.values ? null : state.picked,
   };
 }
 

@@ -28,7 +28,9 @@ export type MessageToMap =
   | { type: "map"; uri: string; map: MemoryMap; other?: MemoryMap }
   | { type: "problem"; message: string }
   | { type: "described"; target: Target; markdown: string }
-  | ({ type: "cursor" } & WhatIsAt);
+  | ({ type: "cursor" } & WhatIsAt)
+  /** Make the values of a source line stand out, or all again if there are none. */
+  | { type: "light"; name: string; values: number[] };
 
 type Unchecked = Readonly<Record<string, unknown>>;
 
@@ -94,6 +96,8 @@ function isMessageToMap(message: Unchecked): boolean {
       return isTarget(message.target) && typeof message.markdown === "string";
     case "cursor":
       return [message.value, message.allocation, message.step].every(isNumber);
+    case "light":
+      return typeof message.name === "string" && isColumn(message.values);
     default:
       return false;
   }

@@ -186,6 +186,61 @@ export interface PeakGroups {
   values: number[];
 }
 
+/** A line of a file of the program with bytes at the peak. */
+export interface SourceLineMemory {
+  /** The number of the line when the program was compiled, from 1. */
+  line: number;
+  sizeBytes: number;
+  /** The line makes enough of the peak for a label at its end. */
+  isShown: boolean;
+  /** `██████ 24.10 GiB (76.0 %)` */
+  label: string;
+  /** The hover. */
+  markdown: string;
+  /** The values of the line that are live at the peak: rows for `xla-lens.values`. */
+  values: number[];
+}
+
+/** A function of a file of the program with bytes at the peak, those of functions inside it included. */
+export interface FunctionMemory {
+  name: string;
+  /** The number of its first line, from 1. */
+  line: number;
+  lastLine: number;
+  sizeBytes: number;
+  /** `24.10 GiB of the 31.70 GiB HBM peak · jit_train_step` */
+  label: string;
+}
+
+/** A dump set that names a file of the program. */
+export interface SourceModule {
+  uri: string;
+  module: string;
+  peakLiveBytes: number;
+}
+
+/** The bytes at the peak of a dump set that come from a file of the program. */
+export interface SourceMemory {
+  /** The file of the set to open first. */
+  uri: string;
+  module: string;
+  /** The name of the memory space with the greatest peak, which this is about. */
+  space: string;
+  peakLiveBytes: number;
+  sizeBytes: number;
+  /** `24.10 GiB (76.0 %) of the HBM peak` */
+  label: string;
+  /** When the dump was written, in seconds since 1970; 0 if that is unknown. */
+  dumpTime: number;
+  /** The file has changed since: its lines may have moved. */
+  isNewer: boolean;
+  /** In the order of the file. */
+  lines: SourceLineMemory[];
+  functions: FunctionMemory[];
+  /** The other sets in memory that name the file. */
+  others: SourceModule[];
+}
+
 /** An allocation. */
 export interface AllocationEntry {
   /** The row of the allocation in `MemoryMap.allocations`. */
@@ -369,6 +424,14 @@ export interface PositionArguments extends UriArguments {
   position: Position;
 }
 
+/** The arguments of `xla-lens.sourceMemory`: `uri` is a file of the program. */
+export interface SourceMemoryArguments extends UriArguments {
+  /** A file of the dump set to prefer. Otherwise, that with the greatest peak of those that name the file. */
+  dump?: string;
+  /** If no set in memory names the file, search those of the workspace, the one with the greatest peak first. */
+  search?: boolean;
+}
+
 /** The arguments of `xla-lens.describe`: exactly one of a row of a value, a row of an allocation, or a step. */
 export interface DescribeArguments extends UriArguments {
   value?: number;
@@ -419,6 +482,7 @@ export interface Commands {
   "xla-lens.memoryMap": { arguments: UriArguments; answer: MemoryMap };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": { arguments: DescribeArguments; answer: Description };
+  "xla-lens.sourceMemory": { arguments: SourceMemoryArguments; answer: SourceMemory | null };
   "xla-lens.findValues": { arguments: FindArguments; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
   "xla-lens.showSummary": { arguments: UriArguments; answer: unknown };

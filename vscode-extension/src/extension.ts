@@ -13,6 +13,7 @@ import { dumpInTab, isDump, recognizeDumps } from "./documents";
 import { Maps } from "./maps";
 import { SECTION, Server } from "./server";
 import { Sets } from "./sets";
+import { SourceLines } from "./sourceLines";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
 import { registerTreeCommands } from "./treeCommands";
@@ -24,6 +25,7 @@ export interface Api {
   statusBar: StatusBar;
   tree: Tree;
   maps: Maps;
+  sourceLines: SourceLines;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -33,6 +35,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const statusBar = new StatusBar(sets, server);
   const tree = new Tree(server, sets);
   const maps = new Maps(context, server, sets, log);
+  const sourceLines = new SourceLines(server, sets, maps);
   const startFor = (document: vscode.TextDocument) => {
     if (isDump(document)) void server.start();
   };
@@ -45,6 +48,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     statusBar,
     tree,
     maps,
+    sourceLines,
     recognizeDumps(log),
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
@@ -60,5 +64,5 @@ export function activate(context: vscode.ExtensionContext): Api {
   updateContext();
   vscode.workspace.textDocuments.forEach(startFor);
   if (dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab)) void server.start();
-  return { server, sets, statusBar, tree, maps };
+  return { server, sets, statusBar, tree, maps, sourceLines };
 }

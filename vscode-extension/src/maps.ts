@@ -73,6 +73,12 @@ export class Maps implements Follower, vscode.Disposable {
     if (overview) this.panels.get(overview.uri)?.follow(at);
   }
 
+  /** Makes some values of the set of a file stand out in its map, or all again if there are none. */
+  async light(uri: vscode.Uri, name: string, values: number[]): Promise<void> {
+    const overview = await this.sets.overview(uri);
+    if (overview) this.panels.get(overview.uri)?.light(name, values);
+  }
+
   dispose(): void {
     for (const subscription of this.subscriptions) subscription.dispose();
     for (const panel of this.panels.values()) panel.dispose();
@@ -142,6 +148,10 @@ class MapPanel implements vscode.Disposable {
 
   follow(at: WhatIsAt): void {
     this.post({ type: "cursor", ...at });
+  }
+
+  light(name: string, values: number[]): void {
+    this.post({ type: "light", name, values });
   }
 
   dispose(): void {

@@ -68,6 +68,11 @@ export class Server implements vscode.Disposable {
     return this.starting;
   }
 
+  /** Whether the server has been started, successfully or not. */
+  get isStarted(): boolean {
+    return this.starting !== undefined;
+  }
+
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
@@ -224,10 +229,13 @@ export function setComparing(isComparing: boolean): void {
 /** Identifies the start of the server among its activities; the others have the tokens of their progress. */
 const STARTING = Symbol("starting");
 
-/** What this client supports beyond LSP: the notification `xla-lens/didLoad`, and links to commands in Markdown. */
+/**
+ * What this client supports beyond LSP: the notification `xla-lens/didLoad`, links to commands in Markdown, and drawing the memory
+ * of Python files by itself.
+ */
 const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
   fillClientCapabilities(capabilities) {
-    const xlaLens = { didLoad: true, commandUris: true };
+    const xlaLens = { didLoad: true, commandUris: true, sourceLines: true };
     capabilities.experimental = { ...(capabilities.experimental as object), xlaLens };
   },
   initialize() {},

@@ -33,6 +33,7 @@ examples:
   xla-lens report FILE --budget 16GiB         which buffers to remove to fit
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens report FILE --annotate model.py    the source with the bytes of each line
   xla-lens advise FILE --budget 16GiB         what to change to fit
   xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder
@@ -125,6 +126,13 @@ def _add_report(commands: _Commands) -> None:
         default=frozenset(),
         help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
     )
+    parser.add_argument(
+        "--annotate",
+        metavar="FILE",
+        type=Path,
+        help="print this Python file with the bytes at the peak beside its lines, instead of the report",
+    )
+    _add_path_mapping(parser, "for --annotate")
 
 
 def _add_run(commands: _Commands) -> None:
@@ -389,7 +397,7 @@ def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> No
 _CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
 
 
-def _add_path_mapping(parser: Parser) -> None:
+def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
     """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
     parser.add_argument(
         "--path-mapping",
@@ -397,8 +405,7 @@ def _add_path_mapping(parser: Parser) -> None:
         type=_folders,
         action="append",
         default=[],
-        help="for github, gitlab, sarif and junit: source files below folder FROM of the machine that compiled are "
-        "below TO here; may be repeated",
+        help=f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated",
     )
 
 

@@ -75,6 +75,10 @@ def _run(options: argparse.Namespace) -> int:
             from xla_lens.cli.oom import run_report_of_oom
 
             return run_report_of_oom(options)
+        case "report" if options.annotate:
+            from xla_lens.cli.annotate import run_annotate
+
+            return run_annotate(options)
         case "report" | "advise":
             from xla_lens.cli.report import run_report
 

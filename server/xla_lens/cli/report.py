@@ -11,7 +11,7 @@ from xla_lens.cli.single import options_of, report_with_step
 
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    return print_reports(_selected(find_dumps(arguments.paths), arguments.module), arguments)
+    return print_reports(selected(find_dumps(arguments.paths), arguments.module), arguments)
 
 
 def print_reports(found: DumpSets, arguments: argparse.Namespace) -> int:
@@ -40,8 +40,8 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> int:
     return int(not one.is_sound)
 
 
-def _selected(found: DumpSets, pattern: str | None) -> DumpSets:
-    """The sets that `--module` selects. Raises `CannotRun` if there are none."""
+def selected(found: DumpSets, pattern: str | None) -> DumpSets:
+    """Return the sets that `--module` selects. Raises `CannotRun` if there are none."""
     if pattern is None:
         return found
     from xla_lens.features.report.ranking import is_selected

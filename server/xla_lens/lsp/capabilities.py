@@ -23,6 +23,12 @@ _REFRESH_SUPPORT: Final = {
     "workspace/foldingRange/refresh": "workspace.foldingRange.refreshSupport",
 }
 
+_SOURCE_SUPPORT: Final = (
+    "textDocument.synchronization.dynamicRegistration",
+    "textDocument.hover.dynamicRegistration",
+    "textDocument.inlayHint.dynamicRegistration",
+)
+
 _LINK_SUPPORT: Final = {
     "textDocument/definition": "textDocument.definition.linkSupport",
     "textDocument/declaration": "textDocument.declaration.linkSupport",
@@ -44,6 +50,8 @@ class ClientCapabilities:
     `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
     all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
     means that links in Markdown may be `command:` URIs.
+    `has_source_registration` means that single files of the program can be registered, and that the editor does not
+    draw their memory by itself.
     """
 
     encoding: Encoding = Encoding.UTF16
@@ -60,6 +68,7 @@ class ClientCapabilities:
     has_show_document: bool = False
     has_text_document_content: bool = False
     has_did_load: bool = False
+    has_source_registration: bool = False
     has_command_uris: bool = False
 
 
@@ -146,6 +155,7 @@ def _client_capabilities(capabilities: Json) -> ClientCapabilities:
         has_text_document_content=isinstance(get("workspace.textDocumentContent"), Mapping),
         has_did_load=has("experimental.xlaLens.didLoad"),
         has_command_uris=has("experimental.xlaLens.commandUris"),
+        has_source_registration=all(map(has, _SOURCE_SUPPORT)) and not has("experimental.xlaLens.sourceLines"),
     )
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types as lsp
@@ -23,8 +25,23 @@ _PROGRESS_DELAY: Final = 0.2
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
 
+_SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: {},
+    lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
+    lsp.TEXT_DOCUMENT_DID_SAVE: {"includeText": False},
+    lsp.TEXT_DOCUMENT_DID_CLOSE: {},
+    lsp.TEXT_DOCUMENT_HOVER: {},
+    lsp.TEXT_DOCUMENT_INLAY_HINT: {"resolveProvider": False},
+}
+"""What is registered for files of the program, with the options of each."""
+
 _PART: Final = 1_000
 """Number of items in one partial result."""
+
+
+def _glob(path: Path) -> str:
+    """A pattern that matches a path. Patterns have no way to escape a character."""
+    return re.sub(r"[*?{}\[\]]", "?", path.as_posix())
 
 
 class Client:
@@ -32,7 +49,10 @@ class Client:
 
     def __init__(self, protocol: LanguageServerProtocol, capabilities: ClientCapabilities) -> None:
         self.capabilities = capabilities
+        self.source_files: frozenset[Path] = frozenset()
+        """The files of the program that the editor was asked to report."""
         self._protocol = protocol
+        self._registering = asyncio.Lock()
 
     def let_go_first(self, seconds: float) -> None:
         """Block a worker thread while messages and requests are being handled, at most for some seconds."""
@@ -70,6 +90,25 @@ class Client:
         if self.capabilities.has_show_document:
             params = lsp.ShowDocumentParams(uri, take_focus=True, selection=selection)
             await self._try_request(lsp.WINDOW_SHOW_DOCUMENT, params)
+
+    async def register_source_files(self, paths: frozenset[Path]) -> None:
+        """Make the editor report some files of the program, and request their hints and hovers, instead of those that
+        it reported before. Other files of their language stay out of it.
+        """
+        async with self._registering:
+            if paths == self.source_files:
+                return
+            before, self.source_files = self.source_files, paths
+            if before:
+                removed = [lsp.Unregistration(f"xla-lens/{method}", method) for method in _SOURCE_METHODS]
+                await self._try_request(lsp.CLIENT_UNREGISTER_CAPABILITY, lsp.UnregistrationParams(removed))
+            if paths:
+                selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
+                added = [
+                    lsp.Registration(f"xla-lens/{method}", method, {"documentSelector": selector, **options})
+                    for method, options in _SOURCE_METHODS.items()
+                ]
+                await self._try_request(lsp.CLIENT_REGISTER_CAPABILITY, lsp.RegistrationParams(added))
 
     def notify_did_load(self, uris: Collection[str], *, is_loaded: bool) -> None:
         """Report that the set of some files was loaded, or was closed."""

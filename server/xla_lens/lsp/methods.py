@@ -39,6 +39,7 @@ class Command(StrEnum):
     VALUES = "xla-lens.values"
     WHAT_IS_AT = "xla-lens.whatIsAt"
     DESCRIBE = "xla-lens.describe"
+    SOURCE_MEMORY = "xla-lens.sourceMemory"
 
 
 TOKEN_TYPES: Final = (
@@ -93,6 +94,9 @@ METHODS: Final = (
 
 NEEDS_MODULE: Final = frozenset(("textDocument/implementation", "textDocument/documentLink"))
 """The requests about a dump file whose handlers need the HLO module."""
+
+SOURCE_METHODS: Final = ("textDocument/hover", "textDocument/inlayHint")
+"""The requests that the server answers about files of the program."""
 
 REFRESHES: Final[Mapping[str, str]] = {
     "textDocument/diagnostic": "workspace/diagnostic/refresh",

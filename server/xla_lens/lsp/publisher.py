@@ -17,6 +17,7 @@ from xla_lens.lsp.uris import uri_of
 
 _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
     "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
+    "source_lines": lsp.TEXT_DOCUMENT_INLAY_HINT,
     "code_lenses": lsp.TEXT_DOCUMENT_CODE_LENS,
     "ignored_codes": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
     "device_memory": lsp.TEXT_DOCUMENT_CODE_LENS,
@@ -68,6 +69,7 @@ class Publisher:
         self._publish_load(dump_set)
         if self.state.comparisons.is_active(dump_set):
             self.state.tasks.start(self.update_comparison())
+        self.state.tasks.start(self.update_source_files())
 
     async def update_comparison(self) -> None:
         """Compute the active comparison again if it is stale, and show the new lenses."""
@@ -78,6 +80,16 @@ class Publisher:
         """Publish what the load of an HLO module changes."""
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
+        self.state.tasks.start(self.update_source_files())
+
+    async def update_source_files(self) -> None:
+        """Make the editor report the files of the program that a set in memory names, and show their memory again."""
+        is_wanted = self.state.settings.source_lines and self._client.capabilities.has_source_registration
+        if is_wanted or self._client.source_files:
+            named = await self.state.source_memories.named() if is_wanted else []
+            await self._client.register_source_files(frozenset(path for one in named for path in one.files))
+        if self.state.settings.source_lines and any(self.state.source_documents):
+            self._refresh({lsp.TEXT_DOCUMENT_INLAY_HINT} & self.state.requested)
 
     def _set_closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
@@ -91,6 +103,7 @@ class Publisher:
         self.state.index.keep(dump_set)
         self.state.published.loads.pop(dump_set.key, None)
         self.state.pages.drop(dump_set)
+        self.state.tasks.start(self.update_source_files())
 
     def _files_deleted(self, paths: list[Path]) -> None:
         """Report that files of a set are gone."""
@@ -109,6 +122,7 @@ class Publisher:
         if before.device_memory != self.state.settings.device_memory:
             self._device_changed()
         self.state.tasks.start(self.update_workspace())
+        self.state.tasks.start(self.update_source_files())
 
     def _device_changed(self) -> None:
         """Make the editor's views and pages show the capacity that the user now states."""

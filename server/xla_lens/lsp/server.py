@@ -44,6 +44,7 @@ class Server:
             "textDocument/didOpen": self._did_open,
             "textDocument/didChange": self._did_change,
             "textDocument/didClose": self._did_close,
+            "textDocument/didSave": self._did_save,
             "workspace/didChangeConfiguration": self._did_change_configuration,
             "workspace/didChangeWatchedFiles": self._did_change_watched_files,
             "workspace/didChangeWorkspaceFolders": self._did_change_workspace_folders,
@@ -131,6 +132,9 @@ class Server:
 
     def _did_close(self, params: "lsp.DidCloseTextDocumentParams") -> None:
         self.state.did_close(params)
+
+    def _did_save(self, params: "lsp.DidSaveTextDocumentParams") -> None:
+        self.state.did_save(params)
 
     def _did_change_watched_files(self, _params: "lsp.DidChangeWatchedFilesParams") -> None:
         self.state.files_changed()

@@ -18,6 +18,7 @@ class Settings:
     `place_limit` is the maximum number of places in one answer. `max_peak` and `max_reserved` are limits in bytes for
     the device's main memory, as in `xla-lens check`; None means no limit. `device_memory` is the size of that memory,
     None if the user does not state it. Findings in `ignored_codes` are not reported.
+    `source_lines` shows the memory of the lines of Python files that a loaded dump names.
     `checks_workspace` reports the findings of all sets of the workspace, not only of those with open documents.
     `path_mapping` maps folders of the machine that compiled to folders here.
     """
@@ -30,6 +31,7 @@ class Settings:
     max_reserved: int | None = None
     device_memory: int | None = None
     checks_workspace: bool = False
+    source_lines: bool = False
     path_mapping: tuple[tuple[str, str], ...] = ()
 
 
@@ -126,5 +128,6 @@ _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "diagnostics.maxReserved": ("max_reserved", _size),
     "device.memory": ("device_memory", _size),
     "diagnostics.workspace": ("checks_workspace", _boolean),
+    "sourceLines.enable": ("source_lines", _boolean),
     "sources.pathMapping": ("path_mapping", _mapping),
 }

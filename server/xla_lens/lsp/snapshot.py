@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from lsprotocol import types as lsp
 
+from xla_lens.features.report.source_memory import SourceMemory
 from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
@@ -23,6 +24,8 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.records import dataclass
+from xla_lens.syntax.columns import Column
+from xla_lens.text.document import Document
 from xla_lens.text.edits import backward
 from xla_lens.text.positions import to_offset
 
@@ -113,6 +116,19 @@ class PageSnapshot:
     convert: Converter
     capabilities: ClientCapabilities
     find_source: Callable[[str], Awaitable[Path | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSnapshot:
+    """A file of the program, and its memory. `rows` are where the lines that the dump names are in `document`, the
+    current text. `newer_than` is the time of the dump if the file was saved since.
+    """
+
+    memory: SourceMemory
+    document: Document
+    rows: Column
+    newer_than: float | None
+    capabilities: ClientCapabilities
 
 
 def file_snapshot_of(

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
 from xla_lens.records import dataclass
-from xla_lens.text.paths import PATH_SEPARATOR, mapped
+from xla_lens.text.paths import PATH_SEPARATOR, mapped, shared_parts
 
 FILE_LIMIT: Final = 50_000
 """Maximum number of files of the workspace to search; files in deeper folders are left out first."""
@@ -131,10 +131,4 @@ def nearest(files: FileIndex, path: str) -> Path | None:
     """
     parts = [part for part in PATH_SEPARATOR.split(path) if part]
     found = files.get(parts[-1], ()) if parts else ()
-    return min(found, key=lambda file: (-_shared(file.parts, parts), len(file.parts), file), default=None)
-
-
-def _shared(parts: Sequence[str], others: Sequence[str]) -> int:
-    """Count the trailing parts that two paths share."""
-    pairs = zip(reversed(parts), reversed(others), strict=False)
-    return next((count for count, (one, other) in enumerate(pairs) if one != other), min(len(parts), len(others)))
+    return min(found, key=lambda file: (-shared_parts(file.parts, parts), len(file.parts), file), default=None)

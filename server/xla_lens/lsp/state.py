@@ -25,7 +25,7 @@ from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.loading import set_key
 from xla_lens.lsp.long_messages import utf8
-from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, USER_INITIATED
+from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, SOURCE_METHODS, USER_INITIATED
 from xla_lens.lsp.pages import (
     PageCache,
     RenderedPage,
@@ -40,9 +40,12 @@ from xla_lens.lsp.snapshot import (
     FileSnapshot,
     PageSnapshot,
     Snapshot,
+    SourceSnapshot,
     file_snapshot_of,
     snapshot_of,
 )
+from xla_lens.lsp.source_documents import SourceDocuments, is_source
+from xla_lens.lsp.source_memory import SourceMemories, memory_of
 from xla_lens.lsp.sources import SourceFinder
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
@@ -86,6 +89,10 @@ class State:
         self.sets = DumpSets()
         self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
         self.sources = SourceFinder()
+        self.source_documents = SourceDocuments()
+        self.source_memories = SourceMemories(
+            self.sets, self.index, self.find_source, lambda: (self.settings.path_mapping, self.folders)
+        )
         self.pages = PageCache()
         self.comparisons = Comparisons()
         self.published = Published()
@@ -122,6 +129,7 @@ class State:
         """React to a notification that files have changed on disk."""
         self.index.invalidate()
         self.sources.invalidate()
+        self.source_memories.invalidate()
         self.tasks.start(self.sets.poll())
 
     # ---------------------------------------------------------------- documents
@@ -129,20 +137,30 @@ class State:
     def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """Add a document. Pages are left out: some editors report those, too."""
         item = params.text_document
-        if not is_page(item.uri):
+        if is_source(item):
+            self.source_documents.did_open(item)
+        elif not is_page(item.uri):
             self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(utf8(item.text)))
 
     def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Change a document. Does nothing if it is not open."""
         uri, version = params.text_document.uri, params.text_document.version
-        if found := self.sets.find(uri):
+        encoding = self.client.capabilities.encoding
+        if uri in self.source_documents:
+            self.source_documents.did_change(uri, params.content_changes, encoding)
+        elif found := self.sets.find(uri):
             state, path = found
-            before, encoding = state.open[path].document, self.client.capabilities.encoding
+            before = state.open[path].document
             self.sets.change_document(uri, version, *apply_changes(before, params.content_changes, encoding))
 
     def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Remove a document. Does nothing if it is not open."""
         self.sets.close_document(params.text_document.uri)
+        self.source_documents.did_close(params.text_document.uri)
+
+    def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        """Note that a document was saved. Only files of the program are of interest: dumps are polled on disk."""
+        self.source_documents.did_save(params.text_document.uri)
 
     # ---------------------------------------------------------------- access to sets and pages
 
@@ -256,7 +274,7 @@ class State:
 
     # ---------------------------------------------------------------- snapshots
 
-    async def snapshot(self, method: str, uri: str) -> FileSnapshot | PageSnapshot | None:
+    async def snapshot(self, method: str, uri: str) -> FileSnapshot | PageSnapshot | SourceSnapshot | None:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
         """
@@ -267,7 +285,26 @@ class State:
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
             convert = Converter(page.open, capabilities.encoding)
             return PageSnapshot(page, sets, convert, capabilities, self.find_source)
+        if uri in self.source_documents:
+            return await self._source_snapshot(uri) if method in SOURCE_METHODS else None
         return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
+
+    async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
+        """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
+        memory names it.
+        """
+        opened = self.source_documents.get(uri)
+        if opened is None or not self.settings.source_lines:
+            return None
+        naming = await self.source_memories.naming(opened.path, None, is_search=False)
+        if not naming:
+            return None
+        memory = await memory_of(naming[0], opened.path, "")
+        # The document may have changed in the meantime.
+        opened = self.source_documents.get(uri) or opened
+        rows, is_newer = opened.at(naming[0].dump_time)
+        newer_than = naming[0].dump_time if is_newer else None
+        return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
 
     async def find_source(self, path: str) -> Path | None:
         """Return the source file that a dump names by a path, None if it is not here."""

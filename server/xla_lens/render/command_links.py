@@ -1,6 +1,7 @@
 """Links in Markdown that run a command of the editor. Editors that cannot follow them get the text alone."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,6 +21,10 @@ class CommandLinks:
             return text
         line = {"line": frame.line} if frame.line is not None else {}
         return self._link(text, "xla-lens.goTo", {"path": frame.file, **line})
+
+    def location(self, text: str, location: Mapping[str, Any]) -> str:
+        """Return Markdown as a link to a location."""
+        return self._link(text, "xla-lens.goTo", location)
 
     def live_set(self, text: str, step: int) -> str:
         """Return Markdown as a link to the values that are live at a step."""

@@ -8,6 +8,7 @@ and steps are those of the schedule. In a column, -1 stands for an absent number
 """
 
 from collections.abc import Mapping
+from types import UnionType
 from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from xla_lens.syntax.file_names import FileKind
@@ -203,6 +204,65 @@ class PeakGroups(TypedDict):
     """The parameters of the program by their paths in its arguments, largest first. Empty if none has a path."""
     values: list[int]
     """All values, largest first: rows for `xla-lens.values`."""
+
+
+class SourceLineMemory(TypedDict):
+    """A line of a file of the program with bytes at the peak."""
+
+    line: int
+    """The number of the line when the program was compiled, from 1."""
+    sizeBytes: int
+    isShown: bool
+    """The line makes enough of the peak for a label at its end."""
+    label: str
+    """`██████ 24.10 GiB (76.0 %)`"""
+    markdown: str
+    """The hover."""
+    values: list[int]
+    """The values of the line that are live at the peak: rows for `xla-lens.values`."""
+
+
+class FunctionMemory(TypedDict):
+    """A function of a file of the program with bytes at the peak, those of functions inside it included."""
+
+    name: str
+    line: int
+    """The number of its first line, from 1."""
+    lastLine: int
+    sizeBytes: int
+    label: str
+    """`24.10 GiB of the 31.70 GiB HBM peak · jit_train_step`"""
+
+
+class SourceModule(TypedDict):
+    """A dump set that names a file of the program."""
+
+    uri: str
+    module: str
+    peakLiveBytes: int
+
+
+class SourceMemory(TypedDict):
+    """The bytes at the peak of a dump set that come from a file of the program."""
+
+    uri: str
+    """The file of the set to open first."""
+    module: str
+    space: str
+    """The name of the memory space with the greatest peak, which this is about."""
+    peakLiveBytes: int
+    sizeBytes: int
+    label: str
+    """`24.10 GiB (76.0 %) of the HBM peak`"""
+    dumpTime: float
+    """When the dump was written, in seconds since 1970; 0 if that is unknown."""
+    isNewer: bool
+    """The file has changed since: its lines may have moved."""
+    lines: list[SourceLineMemory]
+    """In the order of the file."""
+    functions: list[FunctionMemory]
+    others: list[SourceModule]
+    """The other sets in memory that name the file."""
 
 
 class AllocationEntry(TypedDict):
@@ -405,6 +465,15 @@ class PositionArguments(UriArguments):
     position: Position
 
 
+class SourceMemoryArguments(UriArguments):
+    """The arguments of `xla-lens.sourceMemory`: `uri` is a file of the program."""
+
+    dump: NotRequired[str]
+    """A file of the dump set to prefer. Otherwise, that with the greatest peak of those that name the file."""
+    search: NotRequired[bool]
+    """If no set in memory names the file, search those of the workspace, the one with the greatest peak first."""
+
+
 class DescribeArguments(UriArguments):
     """The arguments of `xla-lens.describe`: exactly one of a row of a value, a row of an allocation, or a step."""
 
@@ -452,7 +521,7 @@ class SourceArguments(TypedDict):
     """From 0."""
 
 
-COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
+COMMANDS: Final[Mapping[str, tuple[type, type | UnionType | None]]] = {
     "xla-lens.modules": (NoArguments, Modules),
     "xla-lens.overview": (OverviewArguments, Overview),
     "xla-lens.peak": (PeakArguments, PeakGroups),
@@ -460,6 +529,7 @@ COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
     "xla-lens.memoryMap": (UriArguments, MemoryMap),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": (DescribeArguments, Description),
+    "xla-lens.sourceMemory": (SourceMemoryArguments, SourceMemory | None),
     "xla-lens.findValues": (FindArguments, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
     "xla-lens.showSummary": (UriArguments, None),

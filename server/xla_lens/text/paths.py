@@ -1,7 +1,7 @@
 """Paths of the machine that compiled, which a dump contains."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 PATH_SEPARATOR: Final = re.compile(r"[/\\]+")
@@ -16,3 +16,26 @@ def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
         if path.startswith(folder) and (not rest or rest[0] in "/\\"):
             return "/".join((here.rstrip("/\\"), *filter(None, PATH_SEPARATOR.split(rest)))) or "/"
     return path
+
+
+def names_of(path: str, others: Iterable[str], mapping: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Return which paths of the machine that compiled name a file here: those that the user's mapping maps to its
+    absolute path, else those with the same name that share the most trailing parts with it.
+    """
+    found = list(others)
+    if same := frozenset(other for other in found if mapped(other, mapping) == path):
+        return same
+    parts = _parts(path)
+    shared = {other: shared_parts(_parts(other), parts) for other in found}
+    most = max(shared.values(), default=0)
+    return frozenset(other for other, count in shared.items() if count == most > 0)
+
+
+def shared_parts(parts: Sequence[str], others: Sequence[str]) -> int:
+    """Count the trailing parts that two paths share."""
+    pairs = zip(reversed(parts), reversed(others), strict=False)
+    return next((count for count, (one, other) in enumerate(pairs) if one != other), min(len(parts), len(others)))
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in PATH_SEPARATOR.split(path) if part]

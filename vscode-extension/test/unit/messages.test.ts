@@ -64,6 +64,7 @@ test("valid messages of the extension pass", () => {
     { type: "problem", message: "no" },
     { type: "described", target: { step: 1 }, markdown: "**a**" },
     { type: "cursor", value: 1, allocation: -1, step: -1 },
+    { type: "light", name: "train.py:31", values: [1, 2] },
   ];
   for (const message of messages) assert.equal(parseMessageToMap(message), message);
 });
@@ -78,6 +79,7 @@ test("malformed messages of the extension are rejected", () => {
     { type: "problem" },
     { type: "described", target: { step: 1 } },
     { type: "cursor", value: 1, allocation: "2", step: -1 },
+    { type: "light", name: "train.py:31", values: ["1"] },
   ];
   for (const message of [...NO_MESSAGES, ...malformed]) {
     assert.equal(parseMessageToMap(message), undefined, JSON.stringify(message));

@@ -69,14 +69,15 @@ def peak_groups(analysis: Analysis, module: HloModule | None, color: int) -> Pea
     owned = dict(zip(values.tolist(), sizes.tolist(), strict=True))
     return PeakGroups(
         by_line=one.lines,
-        lines=tuple(_line(dump, module, line, owned) for line in one.lines.lines) if one.lines else (),
+        lines=tuple(line_at_peak(dump, module, line, owned) for line in one.lines.lines) if one.lines else (),
         parameters=bytes_by_parameter(dump, module, step, color),
         values=tuple(live_in_space(dump, step, color).tolist()),
         warrants=made.warrants,
     )
 
 
-def _line(dump: DumpSet, module: HloModule | None, line: LineBytes, owned: Mapping[int, int]) -> LineAtPeak:
+def line_at_peak(dump: DumpSet, module: HloModule | None, line: LineBytes, owned: Mapping[int, int]) -> LineAtPeak:
+    """Return a source line with its groups of like values. `owned` are the bytes that each value owns at the peak."""
     names = dump.values.name[list(line.values)].tolist()
     found = origins(dump, module, names)
     members: dict[tuple[str, str | None], list[int]] = {}

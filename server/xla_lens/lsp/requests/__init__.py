@@ -21,10 +21,11 @@ from xla_lens.lsp.requests import (
     inlay_hint,
     links,
     navigation,
+    source_memory,
     structure,
     workspace,
 )
-from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot
+from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot, SourceSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.records import dataclass
@@ -35,20 +36,23 @@ Answer: TypeAlias = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class DocumentHandler:
-    """Answers a request about one document: a dump file, an HLO module or a page. Where a function is None, the result
-    for that kind of document is null.
+    """Answers a request about one document: a dump file, an HLO module, a page or a file of the program. Where a
+    function is None, the result for that kind of document is null.
     """
 
     dump: Answer | None
     hlo: Answer | None
     page: Answer | None
     is_inline: bool
+    source: Answer | None = None
 
-    def function_for(self, snapshot: FileSnapshot | PageSnapshot) -> Answer | None:
+    def function_for(self, snapshot: FileSnapshot | PageSnapshot | SourceSnapshot) -> Answer | None:
         """Return the function for the kind of document of a snapshot."""
         match snapshot:
             case PageSnapshot():
                 return self.page
+            case SourceSnapshot():
+                return self.source
             case HloSnapshot():
                 return self.hlo
         return self.dump
@@ -61,16 +65,22 @@ class StateHandler:
     function: Callable[[State, Any], Coroutine[Any, Any, Any]]
 
 
-def _inline(dump: Answer, hlo: Answer | None = None, page: Answer | None = None) -> DocumentHandler:
-    return DocumentHandler(dump, hlo, page, is_inline=True)
+def _inline(
+    dump: Answer, hlo: Answer | None = None, page: Answer | None = None, source: Answer | None = None
+) -> DocumentHandler:
+    return DocumentHandler(dump, hlo, page, is_inline=True, source=source)
 
 
-def _worker(dump: Answer, hlo: Answer | None = None, page: Answer | None = None) -> DocumentHandler:
-    return DocumentHandler(dump, hlo, page, is_inline=False)
+def _worker(
+    dump: Answer, hlo: Answer | None = None, page: Answer | None = None, source: Answer | None = None
+) -> DocumentHandler:
+    return DocumentHandler(dump, hlo, page, is_inline=False, source=source)
 
 
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
-    lsp.TEXT_DOCUMENT_HOVER: _inline(hover.hover, hlo=hover.hlo_hover, page=hover.page_hover),
+    lsp.TEXT_DOCUMENT_HOVER: _inline(
+        hover.hover, hlo=hover.hlo_hover, page=hover.page_hover, source=source_memory.source_hover
+    ),
     lsp.TEXT_DOCUMENT_DEFINITION: _inline(
         navigation.definition, hlo=navigation.hlo_definition, page=navigation.page_definition
     ),
@@ -100,7 +110,9 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: _worker(
         structure.semantic_tokens_range, hlo=structure.hlo_semantic_tokens_range
     ),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: _worker(inlay_hint.inlay_hint, hlo=inlay_hint.hlo_inlay_hint),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: _worker(
+        inlay_hint.inlay_hint, hlo=inlay_hint.hlo_inlay_hint, source=source_memory.source_hints
+    ),
     lsp.TEXT_DOCUMENT_CODE_LENS: _worker(code_lens.code_lens),
     lsp.CODE_LENS_RESOLVE: _inline(code_lens.code_lens_resolve),
     lsp.TEXT_DOCUMENT_CODE_ACTION: _inline(code_action.code_action, hlo=code_action.hlo_code_action),

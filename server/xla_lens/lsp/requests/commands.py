@@ -20,7 +20,7 @@ from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
-from xla_lens.lsp.requests import views, workspace
+from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.sources import source_uri
@@ -291,4 +291,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.VALUES: views.values,
     Command.WHAT_IS_AT: views.what_is_at,
     Command.DESCRIBE: views.describe,
+    Command.SOURCE_MEMORY: source_memory.source_memory,
 }

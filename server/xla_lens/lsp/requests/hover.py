@@ -61,7 +61,7 @@ def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | N
     links = CommandLinks(snapshot.convert.location(link.target).uri) if capabilities.has_command_uris else NO_LINKS
     markdown = hover_markdown(facts, analysis.warrants, links)
     start, end = (lsp.Position(*to_position(page.document, at, capabilities.encoding)) for at in (link.start, link.end))
-    return lsp.Hover(_content(markdown, capabilities), lsp.Range(start, end))
+    return lsp.Hover(content(markdown, capabilities), lsp.Range(start, end))
 
 
 def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
@@ -92,10 +92,11 @@ def _hover(
     if at is None:
         return None
     text = "\n\n---\n\n".join(filter(None, (term_markdown(term) if term else None, markdown)))
-    return lsp.Hover(_content(text, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
+    return lsp.Hover(content(text, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
 
 
-def _content(markdown: str, capabilities: ClientCapabilities) -> lsp.MarkupContent:
+def content(markdown: str, capabilities: ClientCapabilities) -> lsp.MarkupContent:
+    """Return a hover as the editor renders it."""
     if capabilities.has_markdown:
         return lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     return lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))

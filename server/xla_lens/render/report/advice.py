@@ -43,7 +43,7 @@ def _alive_row(dump: DumpSet, without: PeakWithout, peak_bytes: int) -> tuple[Te
         human(without.freed_bytes),
         value_link(dump, without.value),
         step_link(int(dump.values.end_step[without.value])),
-        _freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
+        freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
     )
 
 
@@ -61,7 +61,8 @@ _FREED_BY: Final = {
 """Those that end with a space are followed by the instructions."""
 
 
-def _freed_by(dump: DumpSet, ending: Ending) -> Text:
+def freed_by(dump: DumpSet, ending: Ending) -> Text:
+    """Return what ends the live range of a value: ``last read by fusion.5``."""
     words = _FREED_BY[ending.reason]
     return (words, *first_names([Name(name) for name in reader_names(dump, ending)])) if words.endswith(" ") else words
 

@@ -1,0 +1,110 @@
+"""The memory of a file of the program: for editors that draw it by themselves, and as hints and hovers for others."""
+
+from pathlib import Path
+
+from lsprotocol import types as lsp
+
+from xla_lens.features.report.source_memory import LineBuffers, LineMemory
+from xla_lens.files import file_time
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.hover import content
+from xla_lens.lsp.snapshot import SourceSnapshot
+from xla_lens.lsp.source_memory import NamedFiles, memory_of
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import path_of, uri_of
+from xla_lens.render import contract
+from xla_lens.render.command_links import NO_LINKS, CommandLinks
+from xla_lens.render.source_memory import is_shown, line_hover, line_label, source_memory_data
+from xla_lens.text.positions import to_position
+
+
+async def source_memory(arguments: Arguments) -> RawJson | None:
+    """Return the memory of a file of the program, None if no dump set names it."""
+    state, path = arguments.state, path_of(arguments.need("uri", str))
+    preferred = None
+    if arguments.given.get("dump"):
+        preferred, _ = await arguments.analysed("dump")
+    is_search = arguments.given.get("search") is True
+    naming = await state.source_memories.naming(path, preferred, is_search=is_search)
+    if not naming:
+        return None
+    first, *others = naming
+    text, file_seconds = await in_thread(_read, path)
+    memory = await memory_of(first, path, text)
+    convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
+    uri = _uri(first)
+    links = CommandLinks(uri) if state.client.capabilities.has_command_uris else NO_LINKS
+
+    def link_to(text: str, one: LineBuffers) -> str:
+        return links.location(text, convert.locations([one.place]).json[0]) if one.place else text
+
+    def made() -> contract.SourceMemory:
+        return source_memory_data(
+            memory,
+            uri,
+            [_module(other) for other in others],
+            dump_time=first.dump_time,
+            is_newer=file_seconds > first.dump_time > 0,
+            links=links,
+            link_to=link_to,
+        )
+
+    return RawJson(await in_thread(made))
+
+
+def _module(one: NamedFiles) -> contract.SourceModule:
+    peak = one.peak
+    return {"uri": _uri(one), "module": peak.module, "peakLiveBytes": peak.space.peak_live_bytes}
+
+
+def _uri(one: NamedFiles) -> str:
+    opened = next(iter(one.dump_set.open.values()), None)
+    return opened.uri if opened else uri_of(one.dump_set.path)
+
+
+def _read(path: Path) -> tuple[str, float]:
+    """Read a file of the program, which the editor shows, and when it was changed."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace"), file_time(path)
+    except OSError:
+        return "", 0.0
+
+
+# ---------------------------------------------------------------- hints and hovers
+
+
+def source_hints(snapshot: SourceSnapshot, params: lsp.InlayHintParams) -> RawJson:
+    """The bytes at the peak at the ends of lines."""
+    first, last = params.range.start.line, params.range.end.line
+    return RawJson(
+        [
+            _hint(snapshot, row, line)
+            for line in snapshot.memory.lines
+            if is_shown(snapshot.memory, line) and first <= (row := _row(snapshot, line)) <= last
+        ]
+    )
+
+
+def _hint(snapshot: SourceSnapshot, row: int, line: LineMemory) -> Json:
+    _, end = snapshot.document.line_span(row)
+    row, column = to_position(snapshot.document, end, snapshot.capabilities.encoding)
+    label = line_label(snapshot.memory, line, snapshot.newer_than)
+    return {"position": {"line": row, "character": column}, "label": label, "paddingLeft": True}
+
+
+def source_hover(snapshot: SourceSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
+    """The buffers of a line at the peak."""
+    line = next((line for line in snapshot.memory.lines if _row(snapshot, line) == params.position.line), None)
+    if line is None:
+        return None
+    markdown = line_hover(snapshot.memory, line, snapshot.newer_than)
+    return lsp.Hover(content(markdown, snapshot.capabilities))
+
+
+def _row(snapshot: SourceSnapshot, line: LineMemory) -> int:
+    """Where a line is now. One that the file did not have is at its end."""
+    rows = snapshot.rows
+    row = int(rows[min(line.line, len(rows)) - 1])
+    return min(row, snapshot.document.line_count - 1)

@@ -1,0 +1,129 @@
+"""Files of the program that the editor has open, and where their lines are after edits.
+
+A dump names lines as they were when the program was compiled. Each time a file is opened or saved, its text is a
+version that a later dump may be of. The lines of each version are followed through the edits since.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+from lsprotocol import types as lsp
+
+from xla_lens.files import file_time
+from xla_lens.lsp.documents import apply_changes
+from xla_lens.lsp.long_messages import utf8
+from xla_lens.lsp.uris import path_of
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import Column
+from xla_lens.text.document import Document
+from xla_lens.text.encoding import Encoding
+
+_SUFFIXES: Final = (".py", ".pyi", ".pyw")
+_LANGUAGE: Final = "python"
+
+_MOST_VERSIONS: Final = 32
+"""The first version of a document is kept, and the last ones."""
+
+_Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Version:
+    """A text of a document that was on disk since `time`. `rows` and `columns` are where the first character of each of
+    its lines is now, blanks excluded.
+    """
+
+    time: float
+    rows: Column
+    columns: Column
+
+    def changed(self, change: _Change) -> "_Version":
+        """The lines after a change. Those within replaced text move to its start."""
+        if not isinstance(change, lsp.TextDocumentContentChangePartial):
+            return self
+        start, end = change.range.start, change.range.end
+        *_, last = lines = change.text.split("\n")
+        is_behind = (self.rows > end.line) | ((self.rows == end.line) & (self.columns >= end.character))
+        is_inside = ~is_behind & (
+            (self.rows > start.line) | ((self.rows == start.line) & (self.columns > start.character))
+        )
+        on_last = is_behind & (self.rows == end.line)
+        row = start.line + len(lines) - 1
+        before = start.character if len(lines) == 1 else 0
+        rows, columns = self.rows.copy(), self.columns.copy()
+        columns[on_last] += before + len(last) - end.character
+        rows[is_behind] += row - end.line
+        rows[is_inside], columns[is_inside] = start.line, start.character
+        return replace(self, rows=rows, columns=columns)
+
+
+def _version_of(document: Document, since: float) -> _Version:
+    lines = document.data.split(b"\n")
+    columns = np.array([len(line) - len(line.lstrip()) for line in lines], np.int64)
+    return _Version(since, np.arange(len(lines)), columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceDocument:
+    """A file of the program that is open in the editor."""
+
+    path: Path
+    document: Document
+    versions: tuple[_Version, ...]
+
+    def at(self, dump_time: float) -> tuple[Column, bool]:
+        """Return where the lines that a dump of some time names are now, and whether the file was saved since."""
+        older = [version for version in self.versions if version.time <= dump_time]
+        version = older[-1] if older else self.versions[0]
+        return version.rows, version is not self.versions[-1] or not older
+
+
+class SourceDocuments:
+    """All files of the program that are open in the editor, by their URIs."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, SourceDocument] = {}
+
+    def __contains__(self, uri: str) -> bool:
+        return uri in self._open
+
+    def __iter__(self) -> Iterator[SourceDocument]:
+        return iter(self._open.values())
+
+    def get(self, uri: str) -> SourceDocument | None:
+        """Return a document, None if it is not open."""
+        return self._open.get(uri)
+
+    def did_open(self, item: lsp.TextDocumentItem) -> None:
+        """Add a document."""
+        document, path = Document(utf8(item.text)), path_of(item.uri)
+        self._open[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
+
+    def did_change(self, uri: str, changes: Sequence[_Change], encoding: Encoding) -> None:
+        """Change a document."""
+        one = self._open[uri]
+        document, _ = apply_changes(one.document, changes, encoding)
+        versions = one.versions
+        for change in changes:
+            versions = tuple(version.changed(change) for version in versions)
+        self._open[uri] = replace(one, document=document, versions=versions)
+
+    def did_save(self, uri: str) -> None:
+        """Add a version of a document."""
+        if one := self._open.get(uri):
+            first, *others = one.versions
+            now = _version_of(one.document, time.time())
+            self._open[uri] = replace(one, versions=(first, *others[2 - _MOST_VERSIONS :], now))
+
+    def did_close(self, uri: str) -> None:
+        """Remove a document."""
+        self._open.pop(uri, None)
+
+
+def is_source(item: lsp.TextDocumentItem) -> bool:
+    """Whether a document is a file of the program, rather than of a dump."""
+    return item.language_id == _LANGUAGE or path_of(item.uri).suffix in _SUFFIXES

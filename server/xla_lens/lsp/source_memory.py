@@ -1,0 +1,121 @@
+"""The memory of files of the program: which dump sets in memory name a file, and what they say about it."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from xla_lens.features.report.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
+from xla_lens.files import file_time
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.index import WorkspaceIndex
+from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.records import dataclass
+
+_MOST_SEARCHED: Final = 8
+"""Maximum number of sets of the workspace to load in search of one that names a file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFiles:
+    """A dump set, its peak by source line, and the files here that the lines are in, with their paths in the dump."""
+
+    dump_set: DumpSetState
+    peak: PeakByLine
+    files: dict[Path, frozenset[str]]
+    dump_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What `NamedFiles` depend on. `context` is what finding a file depends on, such as settings."""
+
+    generation: int
+    module: HloModule | None
+    context: object
+
+
+class SourceMemories:
+    """Finds the dump sets that name a file of the program. `find_source` finds the file of a path in a dump."""
+
+    def __init__(
+        self,
+        sets: DumpSets,
+        index: WorkspaceIndex,
+        find_source: Callable[[str], Awaitable[Path | None]],
+        context: Callable[[], object],
+    ) -> None:
+        self._sets, self._index, self._find_source, self._context = sets, index, find_source, context
+        self._known: dict[Path, tuple[_Key, NamedFiles | None]] = {}
+
+    def invalidate(self) -> None:
+        """Find all files again: files have changed."""
+        self._known.clear()
+
+    async def named(self) -> list[NamedFiles]:
+        """Return the sets in memory that name files of the program, that with the greatest peak first."""
+        states = list(self._sets)
+        self._known = {state.key: self._known[state.key] for state in states if state.key in self._known}
+        found = [named for state in states if state.has_files and (named := await self._named(state))]
+        return sorted(found, key=lambda one: -one.peak.space.peak_live_bytes)
+
+    async def naming(self, path: Path, preferred: DumpSetState | None, *, is_search: bool) -> list[NamedFiles]:
+        """Return the sets that name a file, the preferred one first, then that with the greatest peak. With
+        `is_search`, sets of the workspace are loaded if none in memory names it.
+        """
+        real = await in_thread(_real, path)
+        found = [one for one in await self.named() if real in one.files]
+        if not found and is_search:
+            found = await self._search(real)
+        return sorted(found, key=lambda one: one.dump_set is not preferred)
+
+    async def _search(self, path: Path) -> list[NamedFiles]:
+        await self._index.update()
+        sets = (await self._index.sets_now()).values()
+        worst = sorted(sets, key=lambda one: -max((space.peak_live_bytes for space in one.summary.spaces), default=0))
+        for one in worst[:_MOST_SEARCHED]:
+            state = self._sets.load(one.files.stem, next(iter(one.files.paths.values())))
+            await state.analysis_for(state.path)
+            named = await self._named(state) if state.has_files else None
+            if named and path in named.files:
+                return [named]
+        return []
+
+    async def _named(self, state: DumpSetState) -> NamedFiles | None:
+        analysis, module = state.analysis, await state.module_for(state.path)
+        if analysis is None:
+            return None
+        key = _Key(state.generation, module, self._context())
+        known = self._known.get(state.key)
+        if known and known[0] == key:
+            return known[1]
+        peak = await in_thread(peak_by_line, analysis, module)
+        named = None
+        if peak:
+            files: dict[Path, set[str]] = {}
+            for name in sorted(peak.files):
+                if found := await self._find_source(name):
+                    files.setdefault(await in_thread(_real, found), set()).add(name)
+            labels = [Path(file.label) for file in analysis.dump.files]
+            dump_time = await in_thread(_first_time, labels)
+            named = NamedFiles(state, peak, {path: frozenset(names) for path, names in files.items()}, dump_time)
+        self._known[state.key] = key, named
+        return named
+
+
+async def memory_of(one: NamedFiles, path: Path, text: str) -> SourceMemory:
+    """Return what a set says about a file that it names. `text` is what the file contains."""
+    names = one.files[await in_thread(_real, path)]
+    return await in_thread(source_memory, one.peak, names, text)
+
+
+def _first_time(paths: Iterable[Path]) -> float:
+    return min(map(file_time, paths), default=0.0)
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
