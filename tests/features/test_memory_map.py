@@ -1,6 +1,6 @@
 """The memory map: its columns agree with all other answers about a dump."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,33 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
 
 def test_module_adds_source_lines() -> None:
     without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    assert {without["values"]["source"][row] for row in (36, 45)} == {-1}
+    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
+    told = [without["values"]["source"][row] for row in (36, 45)]
+    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
     sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
     assert sources == [
         "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
         "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
     ]
+
+
+def test_parameters_have_their_argument_for_a_source() -> None:
+    data = _data(analysis_of(SPLIT), module_of(SPLIT))
+    values, strings = data["values"], data["strings"]
+    sizes: Counter[str] = Counter()
+    for label, kind, source, size in zip(
+        *(values[column] for column in ("label", "kind", "source", "sizeBytes")), strict=True
+    ):
+        if strings[kind] == "parameter" and strings[label].startswith(("params_", "x.", "y.")):
+            sizes[strings[source]] += size
+    # Three layers: 784 by 512, 512 by 256 and 256 by 10, each with its biases, in f32.
+    assert sizes == {
+        "parameters params[0]": 4 * 512 * 785,
+        "parameters params[1]": 4 * 256 * 513,
+        "parameters params[2]": 4 * 10 * 257,
+        "parameters x": 4 * 128 * 784,
+        "parameters y": 4 * 128 * 10,
+    }
 
 
 def test_map_shows_padding_and_memory_spaces() -> None:
@@ -233,7 +254,8 @@ def _sampled(analysis: Analysis) -> dict[str, Any]:
     for row in np.linspace(0, len(names) - 1, min(len(names), 20)).astype(int).tolist():
         own = user_frame(frames_of(analysis.dump, None, int(names[row])))
         source = data["values"]["source"][row]
-        assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
+        text = data["strings"][source] if source >= 0 else None
+        assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
     spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
     return {"fact": data["printedPeak"], "spaces": spaces, "values": len(names)}
 
@@ -273,7 +295,8 @@ def test_sources_match_hovers(path: Path) -> None:
     for row, name in enumerate(analysis.dump.values.name.tolist()):
         own = user_frame(frames_of(analysis.dump, module, name))
         source = data["values"]["source"][row]
-        assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
+        text = data["strings"][source] if source >= 0 else None
+        assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
         known_count += own is not None
     assert known_count > 1 or path not in (SPLIT, TPU)
 

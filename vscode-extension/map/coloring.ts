@@ -82,9 +82,12 @@ export function groupNames(model: Model, by: Exclude<ColorBy, "padding">): (valu
 
 /**
  * The scope of an op_name: without the outermost `jit(...)` and the primitive at its end, and with a star for each number,
- * so that all layers of a model have one scope. If several op_names are joined, the first counts.
+ * so that all layers of a model have one scope. If several op_names are joined, the first counts. A parameter's op_name is its
+ * path, which keeps its first index, since that tells parameters from moments: `state[1]['layers'][*]['w']`.
  */
 export function scopeOf(opName: string): string {
+  const argument = /^[^/[]+\[\d+\](?=[[.]|$)/.exec(opName)?.[0];
+  if (argument) return argument + opName.slice(argument.length).replace(/\d+/g, "*");
   const parts = opName.replace(/;.*/, "").replace(/\d+/g, "*").split("/");
   if (parts.length > 1 && /^p?jit\(/.test(parts[0]!)) parts.shift();
   if (parts.length > 1) parts.pop();

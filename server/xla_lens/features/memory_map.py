@@ -7,6 +7,7 @@ import numpy as np
 from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.parameters import argument_names
 from xla_lens.model.capacity import Capacity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -39,7 +40,8 @@ class MappedValues:
     """A row for each value of `DumpSet.values`; unknown numbers are NONE.
 
     A value is live from `start_step` to `end_step`, both included; both are NONE if it never is. `kind` are indices
-    into `KIND_NAMES`; `shape`, `op_name` and `frame` are indices into the lists of the map.
+    into `KIND_NAMES`; `shape`, `op_name` and `source` are indices into the lists of the map. A source is a line, or the
+    argument of a parameter that has none.
     """
 
     label: tuple[str, ...]
@@ -51,7 +53,7 @@ class MappedValues:
     kind: Column
     shape: Column
     op_name: Column
-    frame: Column
+    source: Column
     padding_bytes: Column
 
 
@@ -65,7 +67,7 @@ class MemoryMap:
     instructions: tuple[str, ...]
     shapes: tuple[str, ...]
     op_names: tuple[str, ...]
-    frames: tuple[StackFrame, ...]
+    sources: tuple[StackFrame | str, ...]
     steps: Column
     spaces: tuple[MemorySpace, ...]
     printed_peak: tuple[int, int | None] | None
@@ -89,13 +91,17 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
     shapes, shape = _pooled([text.decode("utf-8", "replace") if text is not None else None for text in texts])
     found = origins(dump, module, values.name.tolist())
     op_names, op_name = _pooled([found[name].op_name for name in values.name.tolist()])
-    frames, frame = _pooled([found[name].line for name in values.name.tolist()])
+    arguments = argument_names(dump, module, np.arange(len(values)))
+    pooled: tuple[tuple[StackFrame | str, ...], Column] = _pooled(
+        [found[name].line or arguments.get(row) for row, name in enumerate(values.name.tolist())]
+    )
+    sources, source = pooled
     return MemoryMap(
         module=module_of(dump.files),
         instructions=instructions,
         shapes=shapes,
         op_names=op_names,
-        frames=frames,
+        sources=sources,
         steps=steps,
         spaces=analysis.memory.spaces,
         printed_peak=first_printed_peak(dump),
@@ -112,7 +118,7 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
             kind=taken(kinds, values.allocation),
             shape=shape,
             op_name=op_name,
-            frame=frame,
+            source=source,
             padding_bytes=_padding(texts, values.size_bytes),
         ),
     )

@@ -8,8 +8,8 @@ from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render import contract
-from xla_lens.render.report.sources import PARAMETERS, unresolved_text, without_source
-from xla_lens.render.sources import frame_text
+from xla_lens.render.report.sources import unresolved_text, without_source
+from xla_lens.render.sources import PARAMETERS, frame_text
 
 
 def peak_groups_data(one: PeakGroups) -> contract.PeakGroups:

@@ -16,6 +16,15 @@ def frame_text(frame: StackFrame) -> str:
     return frame.file + (f":{frame.line}" if frame.line is not None else "")
 
 
+def argument_text(argument: str) -> str:
+    """Return what stands for a source line where there is only the argument of a parameter: ``parameters state[1]``."""
+    return f"{PARAMETERS} {argument}"
+
+
+PARAMETERS: Final = "parameters"
+"""What tells the name of an argument from a source line."""
+
+
 def frame_place(frame: StackFrame) -> str:
     """Return `frame_text` with the column, counted from 1, which tells calls in one line apart."""
     has_column = frame.line is not None and frame.column is not None

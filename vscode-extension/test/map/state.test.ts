@@ -68,7 +68,9 @@ test("values are colored by kind, scope of op_name, source and padding", () => {
   assert.deepEqual(names("source"), ["a.py:3", "no source line", "no source line"]);
   assert.deepEqual(names("padding"), ["unknown", "25 to 50 %", "no padding"]);
   assert.equal(scopeOf("jit(f)/jit(main)/dot_general"), "jit(main)");
-  assert.equal(scopeOf("params[0][1]"), "params[*][*]");
+  assert.equal(scopeOf("params[0][1]"), "params[0][*]");
+  assert.equal(scopeOf("state[1]['layers'][12]['w_down']"), "state[1]['layers'][*]['w_down']");
+  assert.equal(scopeOf("state.params['layers_12']['kernel']"), "state.params['layers_*']['kernel']");
   assert.equal(scopeOf("jit(f)/a/add;jit(f)/b/mul"), "a");
   assert.equal(scopeOf(""), "");
 });

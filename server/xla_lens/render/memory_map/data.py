@@ -7,6 +7,7 @@ import numpy as np
 
 from xla_lens.features.memory_map import MemoryMap
 from xla_lens.model.capacity import Capacity, capacity_of
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
 from xla_lens.model.tables.kinds import KIND_NAMES
@@ -14,7 +15,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.sources import call_text
+from xla_lens.render.sources import argument_text, call_text
 from xla_lens.render.warrants import reasons
 from xla_lens.syntax.columns import NONE, Column
 
@@ -55,10 +56,14 @@ def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
             "kind": kinds[len(allocations.kind) :],
             "shape": numbers(one.shapes, values.shape),
             "opName": numbers(one.op_names, values.op_name),
-            "source": numbers(tuple(map(call_text, one.frames)), values.frame),
+            "source": numbers(tuple(map(_source, one.sources)), values.source),
             "paddingBytes": values.padding_bytes.tolist(),
         },
     }
+
+
+def _source(source: StackFrame | str) -> str:
+    return argument_text(source) if isinstance(source, str) else call_text(source)
 
 
 def _space(space: MemorySpace, capacity: Capacity | None) -> contract.MapSpace:

@@ -25,7 +25,7 @@ from xla_lens.render.report.blocks import (
     headers,
 )
 from xla_lens.render.report.values import kind_counted, space_of
-from xla_lens.render.sources import frame_place, frame_text
+from xla_lens.render.sources import PARAMETERS, frame_place, frame_text
 from xla_lens.render.warrants import bounded, bounded_size, share, suffix
 
 _MAX_STACKS: Final = 3
@@ -89,10 +89,6 @@ def _argument(line: LineBytes, lines: LineReport, bound: Bound) -> tuple[Inline,
     if line.argument is None:
         return (without_source(lines, bound),)
     return (f"{PARAMETERS} ", Name(line.argument, widest=2 * WIDEST_NAME, role=Role.PATH))
-
-
-PARAMETERS: Final = "parameters"
-"""What tells the name of parameters from a source line."""
 
 
 def without_source(lines: LineReport, bound: Bound) -> str:
