@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
 from xla_lens.features.hover import hover
 from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.glossary import term_at
@@ -104,6 +104,20 @@ share its bytes
   - `copy-start.2{}` 512 B
 """,
     )
+
+
+def test_hovers_show_the_path_of_the_parameter_whose_buffer_it_is() -> None:
+    def lines(marked: str) -> list[str]:
+        mention = mark(analysis_of(SPLIT), marked)[1]
+        assert mention
+        return hover_markdown(hover(analysis_of(SPLIT), None, mention)).split("\n")
+
+    header = "allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:"
+    assert "- parameter 2, `params[1][0]`" in lines(f"{header}\n   ^")
+    output = lines("    multiply_subtract_fusion.3{}:33-40\n      ^")
+    assert "- in the buffer of the parameter `params[1][0]`" in output
+    parameter = lines("    params_0__0_.1{}:0-37\n      ^")
+    assert [line for line in parameter if "params[0][0]" in line] == ["- op_name `params[0][0]`"]
 
 
 def test_hover_of_a_step_shows_live_bytes() -> None:

@@ -112,6 +112,8 @@ def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> 
             yield from (f"  - {padding_part(part)}" for part in facts.padding.parts)
     if facts.allocation:
         yield f"- {_placement(facts, facts.allocation, links)}"
+        if facts.allocation.path and facts.allocation.path != facts.op_name:
+            yield f"- in the buffer of the parameter {code(facts.allocation.path)}"
     yield f"- value {facts.id}" + (f", defined by {code(facts.opcode)}" if facts.opcode else "")
     yield from _missing(facts.missing)
     yield from _sharers(facts, links)
@@ -220,7 +222,7 @@ def _allocation_lines(facts: AllocationFacts, warrants: Warrants, links: Command
     words = kind_text(facts.name.kind) or "no kind"
     yield f"- {words} in {space}{_rounded_bytes(size_bytes)}{f': {meaning}' if meaning else ''}"
     if facts.parameter is not None:
-        yield f"- parameter {facts.parameter}"
+        yield f"- parameter {facts.parameter}{f', {code(facts.name.path)}' if facts.name.path else ''}"
     if facts.shape is not None:
         yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}"
     if facts.peak_step is not None and bound is Bound.AT_LEAST:

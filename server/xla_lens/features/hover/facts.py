@@ -86,11 +86,12 @@ class ValueFacts:
 
 @dataclass(frozen=True, slots=True)
 class AllocationName:
-    """An allocation as other hovers refer to it."""
+    """An allocation as other hovers refer to it. `path` is that of the parameter whose buffer it is."""
 
     index: int
     size_bytes: int
     kind: Kind
+    path: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.features.hover.facts import AllocationName, ValueName
+from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column, Kind
 
@@ -16,7 +17,10 @@ def allocation_name(dump: DumpSet, allocation: int) -> AllocationName:
     """Return a row of `DumpSet.allocations` as hovers refer to it."""
     table = dump.allocations
     return AllocationName(
-        int(table.index[allocation]), int(table.size_bytes[allocation]), Kind(max(0, int(table.kind[allocation])))
+        int(table.index[allocation]),
+        int(table.size_bytes[allocation]),
+        Kind(max(0, int(table.kind[allocation]))),
+        parameter_path(dump, None, allocation),
     )
 
 

@@ -29,10 +29,8 @@ def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
     """Return the paths of parameters by the rows of their allocations in `DumpSet.allocations`. Parameters without a
     path are left out. The HLO module has the paths that the dump does not quote.
     """
-    table = dump.allocations
-    # The elements of a tuple share one instruction, whose op_name tells nothing of them.
-    rows = np.flatnonzero((table.parameter != NONE) & (table.parameter_index <= EMPTY_INDEX))
-    paths = ((row, _path(dump, module, row)) for row in rows.tolist())
+    rows = np.flatnonzero(dump.allocations.parameter != NONE)
+    paths = ((row, parameter_path(dump, module, row)) for row in rows.tolist())
     return {row: path for row, path in paths if path is not None}
 
 
@@ -56,8 +54,12 @@ def argument_names(dump: DumpSet, module: HloModule | None, values: Column) -> d
     return {value: argument_of(path) for value, path in paths.items()}
 
 
-def _path(dump: DumpSet, module: HloModule | None, allocation: int) -> str | None:
-    """The path of the parameter whose buffer an allocation is."""
+def parameter_path(dump: DumpSet, module: HloModule | None, allocation: int) -> str | None:
+    """Return the path of the parameter whose buffer an allocation is. None if it has no path, or is of no parameter."""
+    table = dump.allocations
+    # The elements of a tuple share one instruction, whose op_name tells nothing of them.
+    if table.parameter[allocation] == NONE or table.parameter_index[allocation] > EMPTY_INDEX:
+        return None
     for name in dump.values.name[dump.values_of_allocation(allocation)].tolist():
         instruction = dump.instruction(name)
         if instruction is None and module and name != NONE:
