@@ -2,7 +2,7 @@
 # Packages the grammars into DIST: their sources with all bindings, the package for Python, and WebAssembly.
 # Usage: grammars.sh PYTHON DIST
 set -eu
-python=$1
+python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 dist=$(cd "$2" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

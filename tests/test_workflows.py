@@ -74,8 +74,8 @@ def test_notes_have_the_changes_and_what_was_not_run(tmp_path: Path) -> None:
     )
 
     def notes(version: str) -> tuple[int, str]:
-        command = ["sh", tmp_path / "release" / "notes.sh", version]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        script = tmp_path / "release" / "notes.sh"
+        done = subprocess.run(["sh", script, version], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     status, text = notes("0.2.0")

@@ -38,9 +38,9 @@ UNIVERSAL: Final = "universal"
 """The target without a server."""
 
 _EXCLUDED: Final = re.compile(
-    r"(^|/)(tests|__pycache__|include|bin)(/|$)|\.(pyi|h|c|a|lib|pxd|pyx)$|^numpy/conftest\.py$"
-    r"|^numpy/(_pyinstaller|distutils|doc|f2py|fft|polynomial|random|testing)/"
-    r"|^numpy/_core/_(simd|\w+_tests)\."
+    r"(^|/)(tests|__pycache__|include|bin)(/|$)|(\.(pyi|h|c|a|lib|pxd|pyx)|/py\.typed)$"
+    r"|^numpy/(_pyinstaller|core|distutils|doc|f2py|fft|polynomial|random|testing|_core/lib)/"
+    r"|^numpy/(conftest|matlib|_configtool|typing/mypy_plugin)\.py$|^numpy/_core/_(simd|\w+_tests)\.|^cattr/"
     r"|\.dist-info/(RECORD|WHEEL|DELVEWHEEL|INSTALLER|REQUESTED|direct_url\.json|top_level\.txt)$"
 )
 """Files that the server does not need. numpy imports the packages here only for those who use them. Of a library's

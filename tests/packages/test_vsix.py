@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,11 @@ _FILES = {
     "server/libraries/xla_lens/render/memory_map/page.js", "server/libraries/xla_lens/render/memory_map/page.css",
 }  # fmt: skip
 
+_FOLDERS = {"dist", "languages", "media", "server"}
+_LIBRARIES = {
+    "attr", "attrs", "cattrs", "lsprotocol", "numpy", "tree_sitter", "tree_sitter_xla_dump", "typing_extensions.py",
+    "xla_lens",
+}  # fmt: skip
 _LARGEST = 20_000_000
 _OLDEST_GLIBC = 28
 """The minor version of glibc 2 that the wheels of numpy need at least."""
@@ -91,6 +97,10 @@ def test_manifest_has_what_a_marketplace_asks_for(vsix: Path, files: dict[str, b
     assert len(manifest["keywords"]) <= 30
     with zipfile.ZipFile(vsix) as archive:
         described = archive.read("extension.vsixmanifest").decode()
+    repository = tomllib.loads((_ROOT / "pyproject.toml").read_text())["tool"]["xla-lens"]["repository"]
+    assert manifest.get("repository", "") == repository
+    assert files["readme.md"].startswith(b"# ")
+    assert b"Apache License" in files["LICENSE.txt"]
     platform = re.findall(r'TargetPlatform="([^"]+)"', described)
     assert platform == ([] if _target(vsix) == "universal" else [_target(vsix)])
 
@@ -113,22 +123,60 @@ def test_compiled_files_are_for_the_platform_and_each_python(vsix: Path, files: 
 
 def test_package_is_small_and_has_no_superfluous_files(vsix: Path, files: dict[str, bytes]) -> None:
     superfluous = re.compile(
-        r"/tests/|node_modules/|^(src|map|test|shared)/|\.ts$|\.map$|\.pyc$|\.(pyi|h|c)$|\.(so|pyd|dylib|dll)$"
+        r"/tests?/|node_modules/|^(src|map|test|shared)/|\.(ts|map|pyc|pyi|h|c|so|pyd|dylib|dll)$|/py\.typed$"
+        r"|/(RECORD|WHEEL|INSTALLER|direct_url\.json)$"
     )
     assert [name for name in files if superfluous.search(name)] == []
     assert files.keys() >= _FILES
+    assert {name.partition("/")[0] for name in files if "/" in name} == _FOLDERS
+    # Source maps would be named in a comment, and the machine that built the package in a path.
+    assert [name for name, data in files.items() if name.endswith(".js") and b"sourceMappingURL=" in data] == []
+    assert [name for name, data in files.items() if str(_ROOT).encode() in data] == []
     assert vsix.stat().st_size < _LARGEST
+
+
+def test_libraries_are_those_that_the_server_needs(vsix: Path, files: dict[str, bytes]) -> None:
+    if _target(vsix) == "universal":
+        return
+    names = [name.removeprefix("server/libraries/") for name in files if name.startswith("server/libraries/")]
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == _LIBRARIES
+    listed = subprocess.run(
+        ["git", "ls-files", "server/xla_lens"], cwd=_ROOT, capture_output=True, text=True, check=True
+    )
+    package = {name.removeprefix("server/") for name in listed.stdout.split() if not name.endswith("/py.typed")}
+    assert {name for name in names if name.startswith("xla_lens/")} == package
+
+
+def _imported(folder: str) -> set[str]:
+    """The packages that the sources of the extension import, without those that VS Code and Node provide."""
+    texts = [path.read_text() for path in (_ROOT / "vscode-extension" / folder).glob("*.ts")]
+    found = {
+        name for text in texts for name in re.findall(r'^(?:import\b|\}).* from "([^."][^"]*)";', text, re.MULTILINE)
+    }
+    return {re.sub(r"^(@[^/]+/[^/]+|[^/]+).*", r"\1", name) for name in found if not re.match("vscode$|node:", name)}
 
 
 def test_each_library_has_its_license(files: dict[str, bytes]) -> None:
     folders = {re.sub(r"(\.dist-info)/.*", r"\1", name) for name in files if ".dist-info/" in name}
-    for folder in folders:
-        assert [name for name in files if name.startswith(folder) and "licen" in name.lower()], folder
+    texts = {
+        re.sub(r"-[\d.]+\.dist-info", "", folder.rpartition("/")[2]): b"".join(
+            data for name, data in files.items() if name.startswith(f"{folder}/licenses/")
+        ).decode()
+        for folder in folders
+    }
+    assert [name for name, text in texts.items() if "Permission" not in text and "LICENSE" not in text] == []
+    if texts:
+        assert "Max Brunsfeld" in texts["xla_lens"]
+        # numpy brings libraries of others.
+        for name in {re.split(r"[-.]", Path(path).name)[0] for path in _compiled(files) if "numpy.libs/" in path}:
+            written = re.sub(r"lib(scipy_)?|64_", "", name).split("_")[0]
+            assert written.lower() in texts["numpy"].lower(), name
     notices = files["dist/ThirdPartyNotices.txt"].decode()
-    for name in ("vscode-languageclient", "vscode-jsonrpc"):
-        assert f"{name}\n\n" in notices
     page = files["server/libraries/xla_lens/render/memory_map/page.js"].decode().rpartition("/*!")[2]
-    assert "markdown-it" in page
+    for folder, text in (("src", notices), ("map", page)):
+        imported = _imported(folder)
+        assert imported
+        assert [name for name in imported if f"{name}\n\n" not in text] == []
 
 
 @pytest.fixture
