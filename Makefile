@@ -12,7 +12,7 @@ PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 RELEASE := .venv-release
 # jax and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
-# jax alone, which compiles the programs of tests/planted.
+# jax, which compiles the programs of tests/planted and tests/capturing, and what executes a notebook.
 JAX := .venv-jax
 EDITORS := .venv-editors
 EXTENSION := vscode-extension
@@ -50,7 +50,7 @@ extension: $(EXTENSION)/node_modules/installed
 quick: $(VENV)/installed
 	+$(PYTEST) -m 'not slow'
 
-test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
+test-editors: $(VENV)/installed $(EDITORS)/installed $(JAX)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
 	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/packages tests/editors
 

@@ -59,6 +59,8 @@ function noHost(receive: (message: MessageToMap) => void): Host {
     },
     saved: () => fromHash(location.hash),
     save(_uri, saved) {
+      // A page in a frame of a notebook has no URL of its own.
+      if (location.protocol === "about:") return;
       const hash = toHash(saved);
       history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
     },

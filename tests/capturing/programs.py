@@ -1,0 +1,159 @@
+"""Captures functions of all kinds and prints what became of them as JSON. Runs in `.venv-jax`."""
+
+import functools
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import equinox
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import xla_lens
+from xla_lens.model.capacity import reserved_parts
+
+SIDE = 256
+MATRIX = jax.ShapeDtypeStruct((SIDE, SIDE), jnp.float32)
+MESH = Mesh(np.array(jax.devices()), ("d",))
+
+
+def matrix() -> jax.Array:
+    """A new array: those that were given away cannot be given twice."""
+    return jnp.ones((SIDE, SIDE))
+
+
+def product(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Two matrices, multiplied."""
+    return jnp.tanh(a @ b).sum()
+
+
+def step(state: jax.Array, batch: jax.Array) -> jax.Array:
+    """A step of a training."""
+    return state - jax.grad(product)(state, batch)
+
+
+def nested(a: jax.Array) -> jax.Array:
+    """A scan in a scan."""
+
+    def outer(carry: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+        def inner(carry: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+            return carry @ a, carry.sum()
+
+        return jax.lax.scan(inner, carry, None, length=3)
+
+    return jax.lax.scan(outer, a, None, length=2)[0]
+
+
+def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of a user."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args)
+
+    return wrapper
+
+
+class Model:
+    """A class with a jitted method."""
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(self, x: jax.Array) -> jax.Array:
+        """A method."""
+        return x @ x
+
+
+@equinox.filter_jit
+@equinox.filter_grad
+def gradient(model: equinox.Module, x: jax.Array) -> jax.Array:
+    """The gradient of a model of equinox, which has functions among its leaves."""
+    return jax.vmap(model)(x).sum()
+
+
+donating = jax.jit(step, donate_argnums=0)
+sharded = jax.shard_map(lambda a: jax.lax.psum(a, "d"), mesh=MESH, in_specs=P("d"), out_specs=P())
+pair = (MATRIX, MATRIX)
+gone = matrix()
+donating(gone, matrix())
+
+PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "plain": (product, *pair),
+    "arrays": (product, matrix(), matrix()),
+    "jit": (jax.jit(product), *pair),
+    "grad of jit": (jax.grad(jax.jit(product)), *pair),
+    "decorated grad": (timed(jax.grad(jax.jit(product))), *pair),
+    "donating": (donating, *pair),
+    "donated before": (donating, gone, MATRIX),
+    "not donating": (jax.jit(step), *pair),
+    "decorated": (timed(timed(donating)), *pair),
+    "partial": (functools.partial(donating, MATRIX), MATRIX),
+    "method": (Model().run, MATRIX),
+    "scan": (nested, MATRIX),
+    "shard_map": (sharded, MATRIX),
+    "sharded": (jax.jit(product, in_shardings=NamedSharding(MESH, P("d"))), *pair),
+    "pmap": (jax.pmap(lambda a: a @ a), jax.ShapeDtypeStruct((8, 64, 64), jnp.float32)),
+    "lowered": (jax.jit(product).lower(*pair),),
+    "traced": (jax.jit(product).trace(*pair),),
+    "equinox": (gradient, equinox.nn.MLP(64, 64, 256, 2, key=jax.random.key(0)), jnp.ones((32, 64))),
+}
+
+
+def numbers(capture: xla_lens.Capture) -> dict[str, Any]:
+    """The numbers of a capture, and those of jax."""
+    compiled = capture.compiled
+    sizes = compiled.memory_analysis() if hasattr(compiled, "memory_analysis") else None
+    names = ("argument", "output", "temp", "alias")
+    return {
+        "name": capture.name,
+        "peak": int(capture.peak()),
+        "reserved": capture.peak().reserved_bytes,
+        "lines": sorted({line for line in capture.lines["line"] if line}),
+        "parts": dict(reserved_parts(capture.analysis.dump, 0)),
+        "jax": sizes and {name: getattr(sizes, f"{name}_size_in_bytes") for name in names},
+    }
+
+
+def cached() -> dict[str, Any]:
+    """The number of entries in the persistent cache before and after a capture, and whether it works after it."""
+    with tempfile.TemporaryDirectory() as folder:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+        function = jax.jit(lambda a: a * 7 + 1)
+        function(matrix())
+        counts = [len(os.listdir(folder))]
+        peaks = [int(xla_lens.capture(function, MATRIX).peak()) for _ in range(2)]
+        counts.append(len(os.listdir(folder)))
+        jax.jit(lambda a: a * 11 + 3)(matrix())
+        counts.append(len(os.listdir(folder)))
+        return {"counts": counts, "peaks": peaks, "is on": jax.config.jax_enable_compilation_cache}
+
+
+def called() -> list[bool]:
+    """Whether compiled functions return what the functions do."""
+    state = step(matrix(), matrix())
+    returned = xla_lens.capture(donating, *pair).compiled(matrix(), matrix())
+    model, x = PROGRAMS["equinox"][1:]
+    expected = gradient(model, x).layers[0].weight
+    return [
+        bool(jnp.allclose(returned, state)),
+        bool(jnp.allclose(xla_lens.capture(gradient, model, x).compiled(model, x).layers[0].weight, expected)),
+    ]
+
+
+def main() -> None:
+    """Print everything as one JSON object."""
+    found = {name: numbers(xla_lens.capture(*program)) for name, program in PROGRAMS.items()}
+    print(json.dumps({"programs": found, "cached": cached(), "called": called()}))
+
+
+if __name__ == "__main__":
+    main()

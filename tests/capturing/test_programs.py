@@ -1,0 +1,125 @@
+"""Real programs are captured: their sizes are those that jax itself reports, and nothing else changes."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import ROOT
+
+_PYTHON = ROOT / ".venv-jax" / "bin" / "python"
+_ENVIRONMENT = {
+    **{name: text for name, text in os.environ.items() if name not in ("XLA_FLAGS", "PYTHONDONTWRITEBYTECODE")},
+    "PYTHONPATH": f"{ROOT / 'server'}:{ROOT / 'grammar' / 'python'}",
+}
+
+pytestmark = [
+    pytest.mark.slow,
+    # One worker compiles all programs once.
+    pytest.mark.xdist_group("capturing"),
+    pytest.mark.skipif(not _PYTHON.is_file(), reason="needs jax: run `make .venv-jax/installed`"),
+]
+
+
+def _run(*arguments: object) -> str:
+    done = subprocess.run(
+        [str(_PYTHON), *map(str, arguments)], env=_ENVIRONMENT, check=False, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return json.loads(_run(Path(__file__).parent / "programs.py"))
+
+
+_SQUARE = 4 * 256 * 256
+
+_EXPECTED = {
+    "plain": ("jit_product", 2 * _SQUARE),
+    "arrays": ("jit_product", 2 * _SQUARE),
+    "jit": ("jit_product", 2 * _SQUARE),
+    # The gradient of a jitted function needs more than the function.
+    "grad of jit": ("jit_product", 4 * _SQUARE),
+    "decorated grad": ("jit_product", 4 * _SQUARE),
+    "donating": ("jit_step", 4 * _SQUARE),
+    "donated before": ("jit_step", 4 * _SQUARE),
+    "not donating": ("jit_step", 4 * _SQUARE),
+    "decorated": ("jit_step", 4 * _SQUARE),
+    "partial": ("jit_step", 4 * _SQUARE),
+    "method": ("jit_run", 2 * _SQUARE),
+    "scan": ("jit_nested", 3 * _SQUARE),
+    "shard_map": ("jit__lambda", _SQUARE // 4),
+    "sharded": ("jit_product", _SQUARE + _SQUARE // 4),
+    "pmap": ("jit__fun", 2 * 4 * 64 * 64),
+    "lowered": ("jit_product", 2 * _SQUARE),
+    "traced": ("jit_product", 2 * _SQUARE),
+    "equinox": ("jit_gradient", 838_920),
+}
+"""The module, and its peak without a few scalars."""
+
+
+@pytest.mark.parametrize("name", _EXPECTED)
+def test_every_kind_of_function_is_captured(found: dict[str, Any], name: str) -> None:
+    module, peak = _EXPECTED[name]
+    program = found["programs"][name]
+    assert program["name"] == module
+    assert 0 <= program["peak"] - peak < 100
+    # The lines are those of the program itself.
+    text = (Path(__file__).parent / "programs.py").read_text(encoding="utf-8").splitlines()
+    assert program["lines"]
+    assert all(set("@*(") & set(text[line - 1]) for line in program["lines"])
+
+
+def test_sizes_are_those_of_jax(found: dict[str, Any]) -> None:
+    sizes = {name: (program["parts"], program["jax"]) for name, program in found["programs"].items() if program["jax"]}
+    assert len(sizes) == len(_EXPECTED) - 1, "all but the program of equinox, which hides them"
+    for name, (parts, jax) in sizes.items():
+        ours = sum(parts.get(kind, 0) for kind in ("parameter", "output", "temp"))
+        assert ours == jax["argument"] + jax["output"] + jax["temp"] - jax["alias"], name
+
+
+def test_donation_is_kept(found: dict[str, Any]) -> None:
+    programs = found["programs"]
+    donating = ("donating", "donated before", "decorated", "partial")
+    assert {programs[name]["jax"]["alias"] for name in donating} == {_SQUARE}
+    assert programs["not donating"]["jax"]["alias"] == 0
+
+
+def test_the_persistent_cache_is_neither_read_nor_written_and_works_again(found: dict[str, Any]) -> None:
+    before, after, more = found["cached"]["counts"]
+    assert 0 < before == after < more
+    assert found["cached"]["peaks"] == [2 * _SQUARE] * 2
+    assert found["cached"]["is on"]
+
+
+def test_the_compiled_function_runs(found: dict[str, Any]) -> None:
+    assert found["called"] == [True, True]
+
+
+_DUMPING = """
+import os, sys, xla_lens
+with xla_lens.dumping({folder!r}) as folder:
+    assert "jax" not in sys.modules
+    import jax, jax.numpy as jnp
+    jax.jit(lambda a: (a @ a).sum())(jnp.ones((128, 128)))
+assert "XLA_FLAGS" not in os.environ
+assert jax.config.jax_enable_compilation_cache
+print(xla_lens.read_captures(folder)[0].peak())
+try:
+    with xla_lens.dumping():
+        pass
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_dumping_works_before_the_first_computation_only(tmp_path: Path) -> None:
+    folder = tmp_path / "all dumps"
+    first, second = _run("-c", _DUMPING.format(folder=str(folder))).splitlines()
+    assert first.startswith("host memory peak: 64.0 KiB at step ")
+    assert second.startswith("dumping: jax has opened its device and read XLA_FLAGS")
