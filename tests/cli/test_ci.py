@@ -66,7 +66,7 @@ def test_limit_is_annotated_at_the_mapped_source_line_that_grew_most(
     assert out == (
         f"::error file={file},line=277,title=xla-lens%3A max-peak-increase::jit_f: host memory peak grew by +200 B "
         "(+0.8 %25), from 24.9 KiB to 25.1 KiB; --max-peak-increase 100 allows less. This line grew most at the peak, "
-        "by 744 B.\n"
+        "by 4.7 KiB.\n"
     )
 
 
@@ -82,7 +82,7 @@ def test_source_file_is_found_by_the_end_of_its_path(repository: Path, capsys: p
 def test_limit_is_annotated_at_the_dump_if_the_source_file_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     out = _diff(capsys, "github")
     assert out.startswith(f"::error file={NEW},title=")
-    assert out.endswith(". /home/user/programs/programs.py:277 grew most at the peak, by 744 B.\n")
+    assert out.endswith(". /home/user/programs/programs.py:277 grew most at the peak, by 4.7 KiB.\n")
 
 
 def test_peak_above_a_limit_is_annotated_at_the_line_that_owns_most(

@@ -24,6 +24,7 @@ from samples import (
     module_of,
     on_all_dumps,
 )
+from xla_lens.features.hover.values import value_facts
 from xla_lens.features.memory_map import STEP_LIMIT, memory_map
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -37,6 +38,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -137,7 +139,8 @@ allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 |
 label copy-start{} | kind temp | \
 shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
 allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName - | source -
+label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
+source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
 allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
     )
 
@@ -292,8 +295,8 @@ def test_huge_step_makes_no_long_column() -> None:
 def test_sources_match_hovers(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     data, known_count = _data(analysis, module), 0
-    for row, name in enumerate(analysis.dump.values.name.tolist()):
-        own = user_frame(frames_of(analysis.dump, module, name))
+    for row in range(len(analysis.dump.values)):
+        own = user_frame(value_facts(analysis, module, row, NONE).frames)
         source = data["values"]["source"][row]
         text = data["strings"][source] if source >= 0 else None
         assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)

@@ -58,8 +58,7 @@ class Peak:
         """The values that are live at the peak, with their source lines. `owned_bytes` add up to the peak."""
         report, number = self._part(Part.LIVE)
         one, rows = report.spaces[number], self._data(Part.LIVE).get("live_at_peak", [])
-        lines = one.peak.lines if one.peak else {}
-        frames = [lines.get(value) for value in (one.peak.values.tolist() if one.peak else ())]
+        frames = [report.origins.of_value(value).line for value in (one.peak.values.tolist() if one.peak else ())]
         places = ({"file": frame and frame.file, "line": frame and frame.line} for frame in frames)
         return self._table("live_at_peak", [{**row, **place} for row, place in zip(rows, places, strict=True)])
 

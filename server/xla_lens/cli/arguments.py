@@ -120,6 +120,15 @@ def _add_report(commands: _Commands) -> None:
         help="begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump",
     )
     parser.add_argument(
+        "--through-loops",
+        metavar="WHEN",
+        type=one_of("choice", ("yes", "no")),
+        choices=("yes", "no"),
+        default="yes",
+        help="yes (default): what a loop carries has the source of the instruction in its body that writes it; "
+        "no: that of the loop, such as the line that calls scan",
+    )
+    parser.add_argument(
         "--stacks",
         action="store_const",
         const=frozenset({Part.LINE, Part.STACKS}),
@@ -194,7 +203,7 @@ def _add_advise(commands: _Commands) -> None:
     )
     _add_output_format(parser, formats, "text (default), markdown, or json: the report with the part advice only")
     _add_top(parser, DEFAULT_TOP, of="actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset())
+    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset(), through_loops="yes")
 
 
 def _add_check(commands: _Commands) -> None:

@@ -5,7 +5,7 @@ import argparse
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.sets import LoadedSet
 from xla_lens.features.report.facts import Report, report
-from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions, report_options
+from xla_lens.features.report.options import DEFAULT_PARTS, ReportOptions, needs_module, report_options
 
 
 def report_with_step(loaded: LoadedSet, options: ReportOptions) -> Report:
@@ -26,11 +26,12 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
         at_step=arguments.at,
         budget_bytes=arguments.budget,
         is_json=arguments.output_format == "json",
+        through_loops=arguments.through_loops == "yes",
     )
 
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a loaded set."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
-    module = loaded.module() if {Part.LINE, Part.ADVICE} & options.parts else None
+    module = loaded.module() if needs_module(options) else None
     return report(loaded.analysis, files, options, module)

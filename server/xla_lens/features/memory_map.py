@@ -6,8 +6,8 @@ import numpy as np
 
 from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.frames import origins
-from xla_lens.model.attribution.parameters import argument_names
+from xla_lens.model.attribution.bytes_by_line import arguments_of
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.capacity import Capacity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -89,11 +89,12 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
     )
     texts = [dump.shape(value) for value in range(len(values))]
     shapes, shape = _pooled([text.decode("utf-8", "replace") if text is not None else None for text in texts])
-    found = origins(dump, module, values.name.tolist())
-    op_names, op_name = _pooled([found[name].op_name for name in values.name.tolist()])
-    arguments = argument_names(dump, module, np.arange(len(values)))
+    origins = Origins(dump, module)
+    found = [origins.of_value(value) for value in range(len(values))]
+    op_names, op_name = _pooled([origin.op_name for origin in found])
+    arguments = arguments_of(origins, range(len(values)))
     pooled: tuple[tuple[StackFrame | str, ...], Column] = _pooled(
-        [found[name].line or arguments.get(row) for row, name in enumerate(values.name.tolist())]
+        [origin.line or arguments.get(value) for value, origin in enumerate(found)]
     )
     sources, source = pooled
     return MemoryMap(

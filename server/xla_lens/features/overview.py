@@ -107,16 +107,14 @@ def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int
 
 def live_entries(dump: DumpSet, module: HloModule | None, values: Column) -> Iterator[LiveEntry]:
     """Yield the entries of some values."""
-    names = dump.values.name[values].tolist()
-    found = origins(dump, module, names)
-    for value, name in zip(values.tolist(), names, strict=True):
+    for value, origin in origins(dump, module, values.tolist()).items():
         yield LiveEntry(
             value=value,
             label=dump.value_label(value),
             size_bytes=int(dump.values.size_bytes[value]),
             shape=(dump.shape(value) or b"").decode("utf-8", "replace"),
-            op_name=found[name].op_name or "",
-            frame=found[name].line,
+            op_name=origin.op_name or "",
+            frame=origin.line,
         )
 
 

@@ -2,14 +2,13 @@
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import bytes_by_line
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import PeakAboveLimit, StructureProblem
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Instruction, Step, Value, mention_at
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
@@ -36,25 +35,26 @@ def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Fin
         return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
     if isinstance(finding.problem, StructureProblem):
         return None
-    name = _name_at(analysis.dump, finding)
-    frame = origins(analysis.dump, module, (name,))[name].line if name != NONE else None
+    origin = _origin_at(Origins(analysis.dump, module), finding)
+    frame = origin.line if origin else None
     return SourceLine(frame.file, frame.line) if frame else None
 
 
-def _name_at(dump: DumpSet, finding: Finding) -> int:
-    """The number of the name of the instruction at the place of a finding; NONE if there is none."""
+def _origin_at(found: Origins, finding: Finding) -> Origin | None:
+    """The origin of the value or the instruction at the place of a finding; None if there is none."""
+    dump = found.dump
     mention = mention_at(dump, finding.place.file, finding.place.start)
     match mention.target if mention else None:
         case Value(row):
-            return int(dump.values.name[row])
+            return found.of_value(row)
         case Instruction(name):
-            return name
+            return found.of_name(name)
         case Allocation(row) if dump.allocations.slice_count[row] > 0:
-            return int(dump.values.name[dump.value_of_slice[dump.allocations.first_slice[row]]])
+            return found.of_value(int(dump.value_of_slice[dump.allocations.first_slice[row]]))
         case Step(step):
             row = dump.schedule_row(step)
-            return int(dump.schedule.name[row]) if row != NONE else NONE
-    return NONE
+            return found.of_name(int(dump.schedule.name[row])) if row != NONE else None
+    return None
 
 
 def source_of_growth(space: SpaceComparison) -> SourceLine | None:

@@ -19,6 +19,7 @@ from xla_lens.features.hover.facts import (
     ValueFacts,
     ValueName,
 )
+from xla_lens.model.attribution.frames import Derived
 from xla_lens.model.warrants import COMPLETE, Bound, Cause, Quantity, Warrant, Warrants
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.glossary import kind_sentence, remat_sentence
@@ -98,6 +99,8 @@ def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> 
         yield f"- {code(facts.alias)} is an alias of it, without bytes of its own"
     if facts.op_name:
         yield f"- op_name {code(facts.op_name)}"
+    if facts.derived:
+        yield f"- {_derived(facts.derived, is_for_backward=facts.is_for_backward)}"
     yield from call_chain(facts.frames, links)
     if facts.live_range:
         yield f"- {_live_range(facts.live_range, facts.label, links)}"
@@ -117,6 +120,17 @@ def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> 
     yield f"- value {facts.id}" + (f", defined by {code(facts.opcode)}" if facts.opcode else "")
     yield from _missing(facts.missing)
     yield from _sharers(facts, links)
+
+
+def _derived(derived: Derived, *, is_for_backward: bool) -> str:
+    writer, stored = code(derived.writer), derived.stored
+    if stored is None:
+        return f"source derived from the data flow: {writer} computes its content"
+    saved = ", saved for the backward pass" if is_for_backward else ""
+    return (
+        f"{stored.count:,} × {code(stored.shape)}{saved}: {writer} computes them, {code(stored.name)} in the loop "
+        "stores them (source derived from the data flow)"
+    )
 
 
 _REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")

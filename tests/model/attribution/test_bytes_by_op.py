@@ -36,7 +36,7 @@ def _check(analysis: Analysis) -> None:
         for step in {*_steps(analysis), space.peak_step or 0}:
             values, owned = owned_bytes(analysis.dump, step, space.color)
             by_value = {value: size for value, size in zip(values.tolist(), owned.tolist(), strict=True) if size}
-            sources = bytes_by_op(analysis.dump, step, space.color)
+            sources = bytes_by_op(analysis.dump, None, step, space.color)
             for tree in (sources.by_op_name, sources.by_opcode, sources.by_kind, sources.by_parameter):
                 assert tree.size_bytes == space.live.at(step)
                 assert tree.count == len(by_value)
@@ -67,7 +67,7 @@ def test_breakdowns_match_the_instructions(path: Path) -> None:
             if size:
                 opcodes[instruction.opcode.decode() if instruction else None] += size
                 paths[op_name_path(instruction.metadata.get("op_name") if instruction else None)] += size
-        sources = bytes_by_op(dump, step, space.color)
+        sources = bytes_by_op(dump, None, step, space.color)
         assert {child.name: child.size_bytes for child in sources.by_opcode.children} == opcodes
         assert dict(_own(sources.by_op_name)) == paths
 
@@ -84,7 +84,7 @@ def _lines(node: BytesNode, depth: int = 0) -> list[str]:
 
 def test_breakdowns_of_a_peak() -> None:
     """The expected sums were added by hand from the rows of the file."""
-    sources = bytes_by_op(analysis_of(SPLIT).dump, 36, 0)
+    sources = bytes_by_op(analysis_of(SPLIT).dump, None, 36, 0)
     assert _lines(sources.by_kind) == [
         "None 4419632 13",
         "  parameter 2549800 8",
@@ -114,14 +114,14 @@ def test_values_without_a_quoted_instruction_have_no_path() -> None:
     text = SEED.read_text()
     start, end = text.index("Used values:"), text.index("HloLiveRange")
     analysis = analysis_of_text(text[:start] + text[end:])
-    sources = bytes_by_op(analysis.dump, 4, 0)
+    sources = bytes_by_op(analysis.dump, None, 4, 0)
     assert sources.by_op_name.size_bytes == 593920
     assert [child.name for child in sources.by_op_name.children] == [None]
     assert [child.name for child in sources.by_opcode.children] == [None]
 
 
 def test_breakdown_is_empty_where_nothing_is_live() -> None:
-    sources = bytes_by_op(analysis_of(SEED).dump, -1, 0)
+    sources = bytes_by_op(analysis_of(SEED).dump, None, -1, 0)
     assert sources.by_op_name == BytesNode(None, 0, 0, 0, (), ())
 
 

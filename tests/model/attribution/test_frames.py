@@ -17,7 +17,7 @@ from samples import (
     parsed_instruction,
 )
 from xla_lens.files import NotADump
-from xla_lens.model.attribution.frames import frames_of, origins
+from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
@@ -124,7 +124,8 @@ def test_origins_match_the_grammar(path: Path) -> None:
         module = None
     names = sorted(set(dump.values.name.tolist()))
     for one in (module, None):
-        found = origins(dump, one, [*names, NONE])
+        origins = Origins(dump, one)
+        found = {name: origins.of_name(name) for name in (*names, NONE)}
         assert (found[NONE].op_name, found[NONE].frames) == (None, ())
         for name in names[:: 1 + len(names) // 200]:
             parsed = parsed_instruction(dump, name)

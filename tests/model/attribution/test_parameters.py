@@ -58,7 +58,7 @@ def _check(path: Path, step: int) -> None:
     by_path: Counter[str] = Counter()
     for name, size_bytes in expected.items():
         by_path[folded[name]] += size_bytes
-    tree = bytes_by_op(analysis_of(path).dump, step, 0).by_parameter
+    tree = bytes_by_op(analysis_of(path).dump, None, step, 0).by_parameter
     assert _leaves(tree) == by_path
 
 
@@ -99,7 +99,7 @@ def test_paths_of_training_steps_of_all_backends_have_the_bytes_of_the_texts() -
 @needs_shared_dumps
 def test_the_tree_of_a_llama_that_does_not_fit() -> None:
     (path,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt")
-    tree = bytes_by_op(analysis_of(path).dump, 662, 0).by_parameter
+    tree = bytes_by_op(analysis_of(path).dump, None, 662, 0).by_parameter
     leaves = _leaves(tree)
     # 32 layers of 14336 by 4096 on 4 devices: bf16, and two moments in f32.
     assert leaves["state[0]['layers']['w_down']"] == 32 * 14336 * 4096 * 2 // 4
@@ -113,7 +113,7 @@ def test_parameters_without_a_path(folder: str) -> None:
     """TensorFlow gives all parameters the same op_name, and old releases of JAX none."""
     for file, step in _PEAKS.items():
         if file.startswith(folder) and (DUMPS / file).exists():
-            tree = bytes_by_op(analysis_of(DUMPS / file).dump, step or 0, 0).by_parameter
+            tree = bytes_by_op(analysis_of(DUMPS / file).dump, None, step or 0, 0).by_parameter
             assert {child.name for child in tree.children} <= {None}
 
 

@@ -119,7 +119,8 @@ def _groups(
     for value in space.get("live_at_peak", ()):
         if value["owned_bytes"]:
             number = int(value["id"])
-            op_name, shape = plain_op_name(value["op_name"]), value["shape"].encode()
+            own = value["op_name"] if not value.get("derived_from") else None
+            op_name, shape = plain_op_name(own), value["shape"].encode()
             group = group_of(shape, op_name, opcode_of.get(number), line_of.get(number))
             yield group, int(value["owned_bytes"]), 1
 

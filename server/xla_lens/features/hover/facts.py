@@ -4,6 +4,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from xla_lens.model.advice.padding import Padding
+from xla_lens.model.attribution.frames import Derived
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.records import dataclass
@@ -61,7 +62,9 @@ class ValueFacts:
 
     `alias` is the hovered instruction where that is only another name for the bytes of the value. `live_at_peak` says
     whether the value is part of the peak of its memory space, `peak_bytes`. `nearest` is the nearest in time of the
-    `sharer_count` values that share bytes with it. `frames` are the calls that made it, innermost first.
+    `sharer_count` values that share bytes with it. `frames` are the calls that made it, innermost first; `derived` says
+    from what they and the `op_name` are derived. `is_for_backward` says that only the backward pass reads what a loop
+    of the forward pass stores in it.
     """
 
     id: int
@@ -81,6 +84,8 @@ class ValueFacts:
     opcode: str | None
     op_name: str | None
     frames: tuple[StackFrame, ...]
+    derived: Derived | None
+    is_for_backward: bool
     missing: tuple[FileKind, ...]
 
 

@@ -8,8 +8,10 @@ from xla_lens.features.hover.facts import End, LiveRangeFacts, ValueFacts
 from xla_lens.features.hover.names import allocation_name, value_name
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.advice.padding import padding_of
+from xla_lens.model.advice.rules.facts import is_backward
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.model.hlo.dataflow import uses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -24,6 +26,7 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
     space = analysis.memory.space(int(values.color[value]))
     sharing, ending = neighbours(dump, value), last_uses(dump, value)
     instruction = dump.instruction(int(values.name[value]))
+    origin = Origins(dump, module).of_value(value)
     return ValueFacts(
         id=int(values.id[value]),
         label=dump.value_label(value),
@@ -40,10 +43,20 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
         nearest=value_name(dump, _nearest(dump, value, sharing)) if len(sharing) else None,
         sharer_count=len(sharing),
         opcode=instruction.opcode.decode() if instruction else None,
-        op_name=instruction.op_name if instruction else None,
-        frames=frames_of(dump, module, int(values.name[value])),
+        op_name=origin.op_name,
+        frames=origin.frames,
+        derived=origin.derived,
+        is_for_backward=_is_for_backward(dump, value, origin),
         missing=dump.missing,
     )
+
+
+def _is_for_backward(dump: DumpSet, value: int, origin: Origin) -> bool:
+    if origin.derived is None or origin.derived.stored is None or is_backward(origin.op_name):
+        return False
+    readers = set(dump.uses.name[uses(dump, np.array([value]))].tolist())
+    op_names = [instruction.op_name for name in readers if (instruction := dump.instruction(name))]
+    return bool(op_names) and all(map(is_backward, op_names))
 
 
 def _live_range(dump: DumpSet, ending: Ending) -> LiveRangeFacts:

@@ -7,7 +7,7 @@ JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceR
 report waits for the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from xla_lens.model.advice.padding import PaddingAtStep
     from xla_lens.model.attribution.bytes_by_line import LineBytes
     from xla_lens.model.attribution.bytes_by_op import BytesByOp
+    from xla_lens.model.attribution.frames import Origins
     from xla_lens.model.hlo.module import HloModule
-    from xla_lens.model.hlo.stack_frames import StackFrame
     from xla_lens.model.memory.allocation_history import AllocationHistory, Arena
 
 # ---------------------------------------------------------------- facts
@@ -44,14 +44,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveSet:
-    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`. `lines` are the
-    source lines of the first `top` values, empty unless the options ask for them.
-    """
+    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`."""
 
     step: int
     live_bytes: int
     values: Column
-    lines: "Mapping[int, StackFrame]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +136,15 @@ class SpaceReport:
 class Report:
     """One dump set. `files` maps what each file holds to its label.
 
-    `warrants` say which numbers are exact, and `left_out` are the requested parts whose numbers would not even be
-    bounds. `printed_peak`, `donation` and `advice`, which is about the default memory space, are None if they were not
-    requested or the dump does not have the facts.
+    `origins` has the sources of the values. `warrants` say which numbers are exact, and `left_out` are the requested
+    parts whose numbers would not even be bounds. `printed_peak`, `donation` and `advice`, which is about the default
+    memory space, are None if they were not requested or the dump does not have the facts.
     """
 
     analysis: Analysis
     files: Mapping[FileKind, str]
     options: ReportOptions
+    origins: "Origins"
     warrants: Warrants
     left_out: tuple[Part, ...]
     printed_peak: PrintedPeak | None
@@ -245,15 +243,18 @@ def report(
 ) -> Report:
     """Return the report of a dump set whose files have the labels `files`.
 
-    Only `Part.LINE` and `Part.ADVICE` use the HLO module. Since jaxlib 0.8.2 the source lines are in the module;
-    without it most bytes have no source.
+    `needs_module` says which reports use the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without
+    it most bytes have no source.
     """
+    from xla_lens.model.attribution.frames import Origins
+
     warrants = analysis.warrants.with_gaps(_module_gaps(module))
     left_out = tuple(part for part in Part if part in options.parts and not is_warranted(part, warrants))
     one = Report(
         analysis=analysis,
         files=files,
         options=options,
+        origins=Origins(analysis.dump, module, through_loops=options.through_loops),
         warrants=warrants,
         left_out=left_out,
         printed_peak=None,
@@ -264,7 +265,7 @@ def report(
     parts = options.parts - {*left_out}
     is_explained = Part.PEAK in parts and warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
     at_step = options.at_step if one.has_step else None
-    spaces = tuple(_space(one, parts, module, space, at_step) for space in analysis.memory.spaces)
+    spaces = tuple(_space(one, parts, space, at_step) for space in analysis.memory.spaces)
     return replace(
         one,
         warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
@@ -313,9 +314,7 @@ def _missing_module(spaces: tuple[SpaceReport, ...]) -> Iterator[Gap]:
         yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.MISSING, FileKind.HLO)
 
 
-def _space(
-    one: Report, parts: frozenset[Part], module: "HloModule | None", space: MemorySpace, at_step: int | None
-) -> SpaceReport:
+def _space(one: Report, parts: frozenset[Part], space: MemorySpace, at_step: int | None) -> SpaceReport:
     analysis, dump, options = one.analysis, one.dump, one.options
     is_known = space.live_bound is not Bound.UNKNOWN
     is_peak = space.peak_step is not None and is_known
@@ -323,11 +322,11 @@ def _space(
     step = space.peak_step or 0
     return SpaceReport(
         space=space,
-        peak=_live_set(dump, module, space, step, options) if is_peak else None,
+        peak=_live_set(one, space, step) if is_peak else None,
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
-        at_step=_live_set(dump, module, space, at_step, options) if at_step is not None and is_known else None,
-        lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
-        sources=_sources(dump, space, step) if Part.SOURCE in at_peak else None,
+        at_step=_live_set(one, space, at_step) if at_step is not None and is_known else None,
+        lines=_lines(one.origins, space, step, options.top) if Part.LINE in at_peak else None,
+        sources=_sources(one.origins, space, step) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
         arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & parts else (),
@@ -335,27 +334,14 @@ def _space(
     )
 
 
-def _live_set(
-    dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: int, options: ReportOptions
-) -> LiveSet:
-    values = live_in_space(dump, step, space.color)
-    lines = source_lines(dump, module, values[: options.top].tolist()) if options.has_source_lines else {}
-    return LiveSet(step, space.live.at(step), values, lines)
+def _live_set(one: Report, space: MemorySpace, step: int) -> LiveSet:
+    return LiveSet(step, space.live.at(step), live_in_space(one.dump, step, space.color))
 
 
-def source_lines(dump: DumpSet, module: "HloModule | None", values: Sequence[int]) -> "dict[int, StackFrame]":
-    """Return the source lines of some values, without those that have none."""
-    from xla_lens.model.attribution.frames import origins
+def _lines(origins: "Origins", space: MemorySpace, step: int, top: int | None) -> LineReport:
+    from xla_lens.model.attribution.bytes_by_line import lines_at
 
-    names = dump.values.name[values].tolist()
-    found = origins(dump, module, names)
-    return {value: line for value, name in zip(values, names, strict=True) if (line := found[name].line)}
-
-
-def _lines(dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: int, top: int | None) -> LineReport:
-    from xla_lens.model.attribution.bytes_by_line import bytes_by_line
-
-    found = bytes_by_line(dump, module, step, space.color)
+    found = lines_at(origins, step, space.color)
     lines, unknown = ([line for line in found.lines if line.is_known is wanted] for wanted in (True, False))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
@@ -364,14 +350,14 @@ def _lines(dump: DumpSet, module: "HloModule | None", space: MemorySpace, step: 
         rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
         arguments=tuple(line for line in lines if line.argument is not None),
-        without_source=_without_source(dump, found.lines, step, space.color),
+        without_source=_without_source(origins.dump, found.lines, step, space.color),
     )
 
 
-def _sources(dump: DumpSet, space: MemorySpace, step: int) -> "BytesByOp":
-    from xla_lens.model.attribution.bytes_by_op import bytes_by_op
+def _sources(origins: "Origins", space: MemorySpace, step: int) -> "BytesByOp":
+    from xla_lens.model.attribution.bytes_by_op import ops_at
 
-    return bytes_by_op(dump, step, space.color)
+    return ops_at(origins, step, space.color)
 
 
 def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, color: int) -> tuple[KindBytes, ...]:

@@ -31,6 +31,9 @@ LONG_PARTS: Final = (Part.CURVE, Part.STACKS, Part.HISTORY)
 
 DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
 
+_SHOW_SOURCES: Final = frozenset((Part.LIVE, Part.LINE, Part.STACKS, Part.SOURCE, Part.BUDGET, Part.ADVICE))
+"""Parts that show sources of values."""
+
 DEFAULT_TOP: Final = 20
 """Rows of each list in a report for people. JSON has all rows unless a limit is given."""
 
@@ -62,7 +65,8 @@ class ReportOptions:
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
     the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
-    `has_source_lines`, lists of live values have a column of source lines.
+    `has_source_lines`, lists of live values have a column of source lines. Without `through_loops`, what a loop carries
+    has the source of the loop, not of the instruction in its body that writes it.
     """
 
     top: int | None = None
@@ -70,10 +74,17 @@ class ReportOptions:
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
     has_source_lines: bool = False
+    through_loops: bool = True
 
 
 def report_options(
-    parts: Collection[Part], *, top: int | None, at_step: int | None, budget_bytes: int | None, is_json: bool
+    parts: Collection[Part],
+    *,
+    top: int | None,
+    at_step: int | None,
+    budget_bytes: int | None,
+    is_json: bool,
+    through_loops: bool = True,
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.
 
@@ -87,4 +98,10 @@ def report_options(
         at_step=at_step,
         parts=wanted - {Part.BUDGET} if budget_bytes is None else chosen,
         budget_bytes=budget_bytes,
+        through_loops=through_loops,
     )
+
+
+def needs_module(options: ReportOptions) -> bool:
+    """Return whether a report uses the HLO module: for the sources of values."""
+    return bool(_SHOW_SOURCES & options.parts) or options.at_step is not None

@@ -78,11 +78,10 @@ def peak_groups(analysis: Analysis, module: HloModule | None, color: int) -> Pea
 
 def line_at_peak(dump: DumpSet, module: HloModule | None, line: LineBytes, owned: Mapping[int, int]) -> LineAtPeak:
     """Return a source line with its groups of like values. `owned` are the bytes that each value owns at the peak."""
-    names = dump.values.name[list(line.values)].tolist()
-    found = origins(dump, module, names)
+    found = origins(dump, module, line.values)
     members: dict[tuple[str, str | None], list[int]] = {}
-    for value, name in zip(line.values, names, strict=True):
-        key = _shape(dump, value), folded(found[name].op_name)
+    for value in line.values:
+        key = _shape(dump, value), folded(found[value].op_name)
         members.setdefault(key, []).append(value)
     groups = (
         LikeValues(shape, op_name, sum(owned[value] for value in values), tuple(values))

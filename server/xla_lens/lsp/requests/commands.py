@@ -13,7 +13,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import FORMATS, Part, report_options
+from xla_lens.features.report.options import FORMATS, Part, needs_module, report_options
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
@@ -157,7 +157,7 @@ async def _report(arguments: Arguments) -> Any:
     parts = frozenset(map(Part, names))
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
-    module = await dump_set.module_for(dump_set.path) if {Part.LINE, Part.ADVICE} & options.parts else None
+    module = await dump_set.module_for(dump_set.path) if needs_module(options) else None
     made = await in_thread(lambda: report(known, _files(dump_set, analysis), options, module))
     if kind == "json":
         return report_data(made)

@@ -141,8 +141,8 @@ def _sources(symbols: Sequence[WorkspaceSymbol], files: Sequence[_OpenFile | Non
         mention = mention_at(one.dump, one.file, offset) if one else None
         line = None
         if one and mention and isinstance(mention.target, Value):
-            name = int(one.dump.values.name[mention.target.row])
-            line = origins(one.dump, one.module, (name,))[name].line
+            value = mention.target.row
+            line = origins(one.dump, one.module, (value,))[value].line
         found.append(call_text(line) if line else "")
     return found
 

@@ -1,14 +1,15 @@
 """The live bytes of a step by source line. Each byte counts for the value that owns it (`model/attribution/owned.py`),
-and each value for the user frame that made its instruction: the innermost call outside of libraries. No line makes the
-parameters of the program; they count for their argument.
+and each value for the user frame of its origin (`model/attribution/frames.py`), which is the innermost call outside of
+libraries. No line makes the parameters of the program; they count for their argument.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import TypeAlias
 
 import numpy as np
 
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_names
 from xla_lens.model.hlo.module import HloModule
@@ -31,7 +32,7 @@ class LineBytes:
 
     `frame` has no column. `argument` is the name of parameters that have no line (`argument_of`). Both are None for the
     values without a source. `values` are rows of `DumpSet.values` and `stacks` the call stacks that lead to the line,
-    both by size, largest first.
+    both by size, largest first. The source of `derived_bytes` is derived from the data flow.
     """
 
     frame: StackFrame | None
@@ -39,6 +40,7 @@ class LineBytes:
     size_bytes: int
     values: tuple[int, ...]
     stacks: tuple[StackBytes, ...]
+    derived_bytes: int
 
     @property
     def is_known(self) -> bool:
@@ -57,37 +59,51 @@ class BytesByLine:
     unresolved_bytes: int
 
 
-def bytes_by_line(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesByLine:
+def bytes_by_line(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
+) -> BytesByLine:
     """Return the bytes that are live in a memory space at a step, by source line or argument. Values that own no
-    byte are left out.
+    byte are left out. Without `through_loops`, what a loop carries counts for the line of the loop.
     """
+    return lines_at(Origins(dump, module, through_loops=through_loops), step, color)
+
+
+def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
+    """Return what `bytes_by_line` does, from origins that other parts of a report share."""
+    dump = origins.dump
     values, owned = owned_bytes(dump, step, color)
     order = np.lexsort((values, -owned))
     values, owned = values[order], owned[order]
-    names = dump.values.name[values].tolist()
-    found = origins(dump, module, names)
-    arguments = argument_names(dump, module, values)
-    rows: defaultdict[_Key, list[tuple[int, int, tuple[StackFrame, ...]]]] = defaultdict(list)
+    owners = list(zip(values.tolist(), owned.tolist(), strict=True))
+    arguments = arguments_of(origins, [value for value, size_bytes in owners if size_bytes])
+    rows: defaultdict[_Key, list[_Row]] = defaultdict(list)
     unresolved_bytes = 0
-    for value, size_bytes, name in zip(values.tolist(), owned.tolist(), names, strict=True):
+    for value, size_bytes in zip(values.tolist(), owned.tolist(), strict=True):
         if size_bytes:
-            line = found[name].line
-            key = line, None if line else arguments.get(value)
-            rows[key].append((value, size_bytes, found[name].frames))
-            unresolved_bytes += size_bytes * found[name].is_unresolved
+            origin = origins.of_value(value)
+            rows[origin.line, None if origin.line else arguments.get(value)].append((value, size_bytes, origin))
+            unresolved_bytes += size_bytes * origin.is_unresolved
     lines = [_line(*key, line_rows) for key, line_rows in rows.items()]
     return BytesByLine(tuple(sorted(lines, key=lambda line: (not line.is_known, -line.size_bytes))), unresolved_bytes)
 
 
 _Key: TypeAlias = tuple[StackFrame | None, str | None]
+_Row: TypeAlias = tuple[int, int, Origin]
+"""A value, its bytes and its origin."""
 
 
-def _line(
-    frame: StackFrame | None, argument: str | None, rows: list[tuple[int, int, tuple[StackFrame, ...]]]
-) -> LineBytes:
+def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
+    """Return the arguments of values in the buffers of parameters, and of copies of parameters."""
+    dump = origins.dump
+    copied = origins.copied_parameters(values)
+    found = argument_names(dump, origins.module, np.array([*values, *copied.values()], np.int64))
+    return {value: found[parameter] for value, parameter in copied.items() if parameter in found} | found
+
+
+def _line(frame: StackFrame | None, argument: str | None, rows: list[_Row]) -> LineBytes:
     sizes: defaultdict[tuple[StackFrame, ...], int] = defaultdict(int)
-    for _, size_bytes, frames in rows:
-        sizes[frames] += size_bytes
+    for _, size_bytes, origin in rows:
+        sizes[origin.frames] += size_bytes
     stacks = (StackBytes(frames, size_bytes) for frames, size_bytes in sizes.items() if frames)
     return LineBytes(
         frame=frame,
@@ -95,4 +111,5 @@ def _line(
         size_bytes=sum(sizes.values()),
         values=tuple(value for value, _, _ in rows),
         stacks=tuple(sorted(stacks, key=lambda stack: -stack.size_bytes)),
+        derived_bytes=sum(size_bytes for _, size_bytes, origin in rows if origin.derived),
     )

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import MAX_DEPTH, folded_parameter_paths, path_parts
 from xla_lens.model.hlo.module import HloModule
@@ -48,20 +49,27 @@ class BytesByOp:
     by_parameter: BytesNode
 
 
-def bytes_by_op(dump: DumpSet, step: int, color: int) -> BytesByOp:
+def bytes_by_op(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
+) -> BytesByOp:
     """Return the bytes that are live in a memory space at a step, by op_name, opcode, kind of allocation, and path of
-    the parameter. Values that own no byte are left out.
+    the parameter. Values that own no byte are left out. Values without a source of their own have the op_name of the
+    instruction that computes their content. Without `through_loops`, what a loop carries has the op_name of the loop.
     """
+    return ops_at(Origins(dump, module, through_loops=through_loops), step, color)
+
+
+def ops_at(origins: Origins, step: int, color: int) -> BytesByOp:
+    """Return what `bytes_by_op` does, from origins that other parts of a report share."""
+    dump = origins.dump
     rows = _owners(dump, step, color)
     names = dump.values.name.tolist()
-    # All elements of a tuple share one instruction.
-    found = {name: _op_name_and_opcode(dump, name) for name in {names[value] for value, _ in rows}}
     kinds, allocations = allocation_kinds(dump), dump.values.allocation
     return BytesByOp(
-        bytes_tree(rows, lambda value: op_name_path(found[names[value]][0])),
-        bytes_tree(rows, lambda value: (found[names[value]][1],)),
+        bytes_tree(rows, lambda value: op_name_path(origins.of_value(value).op_name)),
+        bytes_tree(rows, lambda value: (_text(dump.opcode(names[value])),)),
         bytes_tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
-        _by_parameter(dump, rows, None),
+        _by_parameter(dump, rows, origins.module),
     )
 
 
@@ -83,9 +91,8 @@ def _owners(dump: DumpSet, step: int, color: int) -> list[tuple[int, int]]:
     return list(zip(values[by_size].tolist(), owned[by_size].tolist(), strict=True))
 
 
-def _op_name_and_opcode(dump: DumpSet, name: int) -> tuple[str | None, str | None]:
-    instruction = dump.instruction(name)
-    return (instruction.op_name, instruction.opcode.decode()) if instruction else (None, None)
+def _text(opcode: bytes | None) -> str | None:
+    return opcode.decode() if opcode is not None else None
 
 
 # ---------------------------------------------------------------- paths

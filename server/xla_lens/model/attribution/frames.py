@@ -1,61 +1,164 @@
-"""Where instructions come from in the program: their op_names and stack frames, for one instruction or many at once.
+"""Where values come from in the program: their op_names and stack frames, for one value or many at once.
 
 The dump quotes the metadata of instructions that define values. Until jaxlib 0.8.2 it contains a file and a line; since
 then it contains a `stack_frame_id`, which the tables of the HLO module resolve. Instructions that the dump does not
 quote are looked up in the module.
+
+The metadata of the instruction that defines a value may say nothing about its content: a loop has the line that calls
+`scan`, a copy has none. Such a value has the source of the instruction that writes its content
+(`model/attribution/writers.py`). This source is derived from the data flow, and `Origin.derived` says from what.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from xla_lens.model.attribution.writers import SOURCE_FIELDS, Stored, Writers, is_path
+from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
-from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 
 @dataclass(frozen=True, slots=True)
+class Derived:
+    """Why a value has a source that is not that of its own instruction: the source is that of the instruction
+    `writer`, which computes its content. `stored` says how a loop stacks that content, None if no loop does.
+    """
+
+    writer: str
+    stored: Stored | None
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an instruction comes from.
+    """Where a value comes from.
 
     `frames` are the calls that made it, innermost first, empty if they are unknown. `line` is the user frame among them
     without its column, so that calls on one line are equal. `is_unresolved` says that the metadata refers to a frame
-    that no HLO module resolves.
+    that no HLO module resolves. `derived` is None if all of this is in the metadata of the instruction that defines the
+    value.
     """
 
     op_name: str | None
     frames: tuple[StackFrame, ...]
     line: StackFrame | None
     is_unresolved: bool
+    derived: Derived | None = None
 
 
-def origins(dump: DumpSet, module: HloModule | None, names: Iterable[int]) -> dict[int, Origin]:
-    """Return the origins of the instructions with some names, which may repeat."""
-    found: dict[int, Origin] = {}
-    frames: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
-    for name in dict.fromkeys(names):
-        instruction = dump.instruction(name)
+class Origins:
+    """The origins of the values of a dump set. Keeps what it reads: thousands of instructions share one source.
+
+    Without `through_loops`, what a loop carries has the source of the loop itself.
+    """
+
+    def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
+        self.dump, self.module = dump, module
+        self._writers = Writers(module, through_loops=through_loops) if module else None
+        self._frames: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
+        self._own: dict[int, Origin] = {}
+        self._of_value: dict[int, Origin] = {}
+        self._rows: dict[int, int] = {}
+
+    def of_value(self, value: int) -> Origin:
+        """Return the origin of a row of `DumpSet.values`."""
+        if value not in self._of_value:
+            self._of_value[value] = self._find(value)
+        return self._of_value[value]
+
+    def _find(self, value: int) -> Origin:
+        name, index = int(self.dump.values.name[value]), int(self.dump.values.index[value])
+        own, writers = self.of_name(name), self._writers
+        row = self._row(name)
+        if writers is None or row == NONE or not self._needs_writer(own, name, row, index):
+            return own
+        writer = writers.writer(row, index_path(self.dump, index))
+        if writer is None or writer.row == row:
+            return own
+        metadata = writers.metadata(writer.row)
+        derived = Derived(writers.module.name(writer.row).decode("utf-8", "replace"), writer.stored)
+        found = self._origin(metadata.get("op_name"), metadata, derived)
+        return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
+
+    def _row(self, name: int) -> int:
+        """The row of an instruction in the module, NONE if the module has none of its opcode and shape: it may be of
+        another compilation.
+        """
+        if name not in self._rows:
+            module, quoted = self.module, self.dump.instruction(name)
+            row = module.row_of(self.dump.names[name]) if module and quoted else NONE
+            found = module.instruction(row) if module and row != NONE else None
+            is_same = quoted and found and (quoted.opcode, quoted.shape) == (found.opcode, found.shape)
+            self._rows[name] = row if is_same else NONE
+        return self._rows[name]
+
+    def _needs_writer(self, own: Origin, name: int, row: int, index: int) -> bool:
+        """Whether the metadata of an instruction do not say where its result, or an element of it, comes from."""
+        opcode, writers = self.dump.opcode(name), self._writers
+        if writers is None or (opcode == b"parameter" and writers.is_in_entry(row)):
+            return False
+        if index <= EMPTY_INDEX and writers.shape(row).startswith(b"("):
+            # The table of a tuple has no content of its own.
+            return False
+        if (
+            opcode in _CALLING
+            or (opcode == b"fusion" and index > EMPTY_INDEX)
+            or not (own.line or is_path(own.op_name))
+        ):
+            return True
+        return writers.through_loops and any(writers.line(loop) == own.line for loop in writers.loops_around(row))
+
+    def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
+        """Return for values whose content is that of a parameter of the program, but which are in other buffers, that
+        parameter. Both are rows of `DumpSet.values`.
+        """
+        derived = ((value, self.of_value(value).derived) for value in values)
+        names = ((value, self.dump.name_number(one.writer.encode())) for value, one in derived if one)
+        found = ((value, self.dump.value_at(name, EMPTY_INDEX)) for value, name in names if name != NONE)
+        return {value: parameter for value, parameter in found if parameter != NONE}
+
+    def of_name(self, name: int) -> Origin:
+        """Return the origin of an instruction by its own metadata."""
+        if name not in self._own:
+            self._own[name] = self._read(name)
+        return self._own[name]
+
+    def _read(self, name: int) -> Origin:
+        instruction, module = self.dump.instruction(name), self.module
         metadata: Mapping[str, str] = instruction.metadata() if instruction else {}
         op_name = metadata.get("op_name")
-        if module and name != NONE and not any(field in metadata for field in _SOURCE_FIELDS):
-            row = module.row_of(dump.names[name])
+        if module and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
+            row = module.row_of(self.dump.names[name])
             metadata = module.metadata(row) if row != NONE else metadata
-        # Thousands of instructions share one source.
-        source = tuple(map(metadata.get, _SOURCE_FIELDS))
-        if source not in frames:
-            calls = module.frames(metadata) if module else metadata_frames(metadata)
+        return self._origin(op_name, metadata)
+
+    def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Derived | None = None) -> Origin:
+        source = tuple(map(metadata.get, SOURCE_FIELDS))
+        if source not in self._frames:
+            calls = self.module.frames(metadata) if self.module else metadata_frames(metadata)
             own = user_frame(calls)
-            frames[source] = calls, replace(own, column=None) if own else None
-        calls, line = frames[source]
-        found[name] = Origin(op_name, calls, line, is_unresolved=not calls and source[0] is not None)
-    return found
+            self._frames[source] = calls, replace(own, column=None) if own else None
+        calls, line = self._frames[source]
+        return Origin(op_name, calls, line, not calls and source[0] is not None, derived)
+
+
+def origins(
+    dump: DumpSet, module: HloModule | None, values: Iterable[int], *, through_loops: bool = True
+) -> dict[int, Origin]:
+    """Return the origins of some rows of `DumpSet.values`, which may repeat."""
+    found = Origins(dump, module, through_loops=through_loops)
+    return {value: found.of_value(value) for value in values}
 
 
 def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:
-    """Return the calls that made the instruction with a name, innermost first; empty if they are unknown."""
-    return origins(dump, module, (name,))[name].frames
+    """Return the calls that made the instruction with a name, by its own metadata, innermost first; empty if they are
+    unknown.
+    """
+    return Origins(dump, module).of_name(name).frames
 
 
-_SOURCE_FIELDS: Final = ("stack_frame_id", "source_file", "source_line")
+_CALLING: Final = frozenset((b"while", b"conditional", b"call"))
+"""Opcodes of instructions whose results others write."""

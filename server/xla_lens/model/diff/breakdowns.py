@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from xla_lens.model.attribution.frames import origins
+import numpy as np
+
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, folded_parameter_paths
 from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
@@ -84,24 +86,30 @@ def breakdowns(
     values, owned = owned_bytes(dump, step, color)
     values, owned = values[owned > 0], owned[owned > 0]
     names = dump.values.name[values].tolist()
-    found = origins(dump, module, names)
-    instructions = {name: dump.instruction(name) for name in found}
+    known = Origins(dump, module)
+    found = {value: known.of_value(value) for value in values.tolist()}
+    instructions = {name: dump.instruction(name) for name in dict.fromkeys(names)}
     opcodes = {name: one.opcode.decode() if one else None for name, one in instructions.items()}
-    lines = {name: line_key(one.line.file, one.line.line) if one.line else None for name, one in found.items()}
-    lines = {name: moved_lines.get(line, line) if line is not None else None for name, line in lines.items()}
-    op_names = {name: plain_op_name(origin.op_name) for name, origin in found.items()}
-    paths = folded_parameter_paths(dump, module, values, other_paths) if other_paths else {}
+    lines = {value: line_key(one.line.file, one.line.line) if one.line else None for value, one in found.items()}
+    lines = {value: moved_lines.get(line, line) if line is not None else None for value, line in lines.items()}
+    op_names = {value: plain_op_name(origin.op_name) for value, origin in found.items()}
+    copied = known.copied_parameters(found)
+    buffers = np.array([*found, *copied.values()], np.int64)
+    paths = folded_parameter_paths(dump, module, buffers, other_paths) if other_paths else {}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
     rows: dict[By, defaultdict[Key, list[tuple[int, int]]]] = {by: defaultdict(list) for by in By}
     for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
         part = size_bytes, value
-        line, path = lines[name], paths.get(value)
-        rows[By.LINE][Argument(argument_of(path)) if path and line is None else line].append(part)
+        line, path = lines[value], paths.get(value)
+        source = path or paths.get(copied.get(value, NONE))
+        rows[By.LINE][Argument(argument_of(source)) if source and line is None else line].append(part)
         rows[By.PARAMETER][path].append(part)
-        rows[By.OP_NAME][op_names[name]].append(part)
+        rows[By.OP_NAME][op_names[value]].append(part)
         rows[By.OPCODE][opcodes[name]].append(part)
         rows[By.KIND][KIND_NAMES[kind]].append(part)
-        group = group_of(dump.shape(value), op_names[name], opcodes[name], line)
+        # A group says what its buffers are: a copy of something is a copy.
+        own = op_names[value] if found[value].derived is None else None
+        group = group_of(dump.shape(value), own, opcodes[name], line)
         rows[By.GROUP][group].append(part)
     return {by: {key: _part(owners) for key, owners in of.items()} for by, of in rows.items()}
 

@@ -119,7 +119,7 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
             human(int(dump.values.size_bytes[value])),
             value_link(dump, value),
             live_range_text(dump, value),
-            op_name_text(dump, value),
+            op_name_text(report, value),
         )
         for value in plan.values[:top].tolist()
     )

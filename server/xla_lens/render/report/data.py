@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xla_lens.model.advice.donation import Donation
     from xla_lens.model.attribution.bytes_by_line import LineBytes
     from xla_lens.model.attribution.bytes_by_op import BytesNode
+    from xla_lens.model.attribution.frames import Origin
     from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 
 
@@ -101,7 +102,7 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
         ),
     }
     if Part.LIVE in parts:
-        known["live_at_peak"] = _live_at_peak(dump, one.peak, space.color, top) if one.peak else []
+        known["live_at_peak"] = _live_at_peak(report, one.peak, space.color, top) if one.peak else []
     if report.options.at_step is not None:
         known["at_step"] = one.at_step and _live_set(report, one.at_step)
     if Part.CURVE in parts:
@@ -139,7 +140,7 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     if {Part.ARENAS, Part.HISTORY} & parts:
         known["arenas"] = [_arena(report, arena) for arena in one.arenas]
     if Part.BUDGET in parts:
-        known["budget"] = one.budget and _budget(dump, one.budget, top)
+        known["budget"] = one.budget and _budget(report, one.budget)
     return known
 
 
@@ -183,10 +184,11 @@ def _names(dump: DumpSet, values: Iterable[int]) -> list[dict[str, Any]]:
     return [_name(dump, value) for value in values]
 
 
-def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
-    from xla_lens.render.report.values import op_name, shape_text
+def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
+    from xla_lens.render.report.values import shape_text
 
-    table = dump.values
+    dump, table = report.dump, report.dump.values
+    origins = {value: report.origins.of_value(value) for value in values.tolist()}
     return [
         {
             **_name(dump, value),
@@ -196,19 +198,24 @@ def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
             "shape": shape_text(dump, value),
             "start_step": int(table.start_step[value]),
             "end_step": int(table.end_step[value]),
-            "op_name": op_name(dump, value),
+            "op_name": origins[value].op_name,
+            "derived_from": _derived_from(origins[value]),
         }
         for value in values.tolist()
     ]
 
 
-def _live_at_peak(dump: DumpSet, live: LiveSet, color: int, top: int | None) -> list[dict[str, Any]]:
+def _derived_from(origin: "Origin") -> str | None:
+    return origin.derived.writer if origin.derived else None
+
+
+def _live_at_peak(report: Report, live: LiveSet, color: int, top: int | None) -> list[dict[str, Any]]:
     from xla_lens.model.attribution.owned import owned_bytes
 
-    values, owned = owned_bytes(dump, live.step, color)
+    values, owned = owned_bytes(report.dump, live.step, color)
     owned_of = dict(zip(values.tolist(), owned.tolist(), strict=True))
     shown = live.values[:top]
-    rows = zip(shown.tolist(), _live_values(dump, shown), strict=True)
+    rows = zip(shown.tolist(), _live_values(report, shown), strict=True)
     return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
 
 
@@ -218,7 +225,7 @@ def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
         "instruction": report.dump.instruction_at(live.step),
         "live_bytes": live.live_bytes,
         "bounds": _bounds(live_bytes=report.warrants.of(Quantity.LIVE).bound),
-        "live": _live_values(report.dump, live.values[: report.options.top]),
+        "live": _live_values(report, live.values[: report.options.top]),
     }
 
 
@@ -254,6 +261,7 @@ def _line(dump: DumpSet, line: "LineBytes") -> dict[str, Any]:
         "function": frame.function if frame else None,
         "argument": line.argument,
         "size_bytes": line.size_bytes,
+        "derived_bytes": line.derived_bytes,
         "values": _ids(dump, line.values),
         "stacks": [
             {"size_bytes": stack.size_bytes, "frames": [asdict(frame) for frame in stack.frames]}
@@ -357,7 +365,7 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def _budget(dump: DumpSet, plan: "BudgetPlan", top: int | None) -> dict[str, Any]:
+def _budget(report: Report, plan: "BudgetPlan") -> dict[str, Any]:
     return {
         "budget_bytes": plan.budget_bytes,
         "is_reached": plan.is_reached,
@@ -366,7 +374,7 @@ def _budget(dump: DumpSet, plan: "BudgetPlan", top: int | None) -> dict[str, Any
         "peak_bytes": plan.peak_bytes,
         "peak_step": plan.peak_step,
         "count": len(plan.values),
-        "values": _live_values(dump, plan.values[:top]),
+        "values": _live_values(report, plan.values[: report.options.top]),
     }
 
 

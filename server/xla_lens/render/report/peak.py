@@ -1,6 +1,6 @@
 """The parts of a report about the peak: totals, the recomputed and the printed peak, live values, live bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -157,7 +157,8 @@ def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
 def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
     """The values that are live at a step, biggest first."""
     values = live.values[: report.options.top].tolist()
-    titles = ("value", *(("source",) if live.lines else ()), "shape", "live", "op_name")
+    sources = _sources(report, values)
+    titles = ("value", *(("source",) if sources else ()), "shape", "live", "op_name")
     header = headers("size", "share", *titles, text=titles)
     left_out = len(live.values) - len(values)
     bound = report.warrants.of(Quantity.LIVE).bound
@@ -167,13 +168,15 @@ def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
     warrant = report.warrants.of(Quantity.LIVE)
     count = bounded(counted(len(live.values), "value"), warrant.bound)
     found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
-    table = Table(header, tuple(_live_rows(report, live, values)))
+    table = Table(header, tuple(_live_rows(report, live, sources, values)))
     where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
     return (Section((found, *where), (table, *rest)),)
 
 
-def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tuple[Text, ...]]:
-    dump, bound, sources = report.dump, report.warrants.of(Quantity.LIVE).bound, _sources(live)
+def _live_rows(
+    report: Report, live: LiveSet, sources: Mapping[int, Name], values: list[int]
+) -> Iterator[tuple[Text, ...]]:
+    dump, bound = report.dump, report.warrants.of(Quantity.LIVE).bound
     for value in values:
         size_bytes = int(dump.values.size_bytes[value])
         yield (
@@ -183,17 +186,20 @@ def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tup
             *((sources.get(value, ""),) if sources else ()),
             Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE),
             live_range_text(dump, value),
-            op_name_text(dump, value),
+            op_name_text(report, value),
         )
 
 
-def _sources(live: LiveSet) -> dict[int, Name]:
+def _sources(report: Report, values: list[int]) -> dict[int, Name]:
     """The source lines of values, without the folders of their files unless several files have the same name."""
+    if not report.options.has_source_lines:
+        return {}
+    lines = {value: line for value in values if (line := report.origins.of_value(value).line)}
     paths: dict[str, set[str]] = {}
-    for frame in live.lines.values():
+    for frame in lines.values():
         paths.setdefault(frame.file.rpartition("/")[2], set()).add(frame.file)
     found: dict[int, Name] = {}
-    for value, frame in live.lines.items():
+    for value, frame in lines.items():
         path, name = frame_text(frame), frame.file.rpartition("/")[2]
         text = path.rpartition("/")[2] if len(paths[name]) == 1 else path
         found[value] = Name(text, widest=WIDEST_SHAPE, role=Role.SOURCE, frame=frame)

@@ -51,7 +51,23 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     table = Table(header, tuple(rows), has_text_header=False, indent=2)
     total = bounded_size(lines.size_bytes, one.space.live_bound)
     title = f"{capitalized(space_of(report, one))} peak by source line: {total}{suffix(warrant)}"
-    return (Section(title, (table, *((unresolved_text(lines),) if lines.unresolved_bytes else ()))),)
+    is_derived = any(line.frame and line.derived_bytes for line in lines.lines)
+    notes = (derived_text(),) if is_derived else (), (unresolved_text(lines),) if lines.unresolved_bytes else ()
+    return (Section(title, (table, *notes[0], *notes[1])),)
+
+
+def _derived(line: LineBytes) -> str:
+    if not line.derived_bytes:
+        return ""
+    return ", derived" if line.derived_bytes == line.size_bytes else f", {human(line.derived_bytes)} derived"
+
+
+def derived_text() -> str:
+    """What it means that the source of some bytes is derived."""
+    return (
+        "Derived: the line is that of the instruction that computes what a loop, a copy or a fusion holds, found by "
+        "following the data flow of the HLO module."
+    )
 
 
 def unresolved_text(lines: LineReport) -> str:
@@ -67,7 +83,7 @@ def _line_rows(
 ) -> Iterator[tuple[Text, ...]]:
     bound = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
     where = _call(line.frame, frame_text(line.frame)) if line.frame else _argument(line, lines, bound)
-    count = bounded(counted(len(line.values), "value"), bound) if line.is_known else ""
+    count = bounded(counted(len(line.values), "value"), bound) + _derived(line) if line.is_known else ""
     bar = Bar(line.size_bytes, lines.size_bytes)
     yield (
         bar,

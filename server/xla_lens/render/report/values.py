@@ -9,7 +9,7 @@ from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, joined
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -28,10 +28,15 @@ def value_link(dump: DumpSet, value: int) -> Name:
     return Name(dump.value_label(value), Entity(EntityKind.VALUE, int(dump.values.id[value])))
 
 
-def op_name_text(dump: DumpSet, value: int) -> Inline:
-    """The op_name of a value, empty if it has none."""
-    name = op_name(dump, value)
-    return Name(name, widest=LONGEST_NAME, role=Role.PATH) if name else ""
+def op_name_text(report: Report, value: int) -> Text:
+    """The op_name of a value, empty if it has none. One that is derived says so."""
+    origin = report.origins.of_value(value)
+    name = Name(origin.op_name, widest=LONGEST_NAME, role=Role.PATH) if origin.op_name else ""
+    return (name, f" {DERIVED}") if origin.derived else name
+
+
+DERIVED: Final = "(derived)"
+"""Marks a source that is not in the metadata of the instruction that defines a value."""
 
 
 def op_name(dump: DumpSet, value: int) -> str | None:

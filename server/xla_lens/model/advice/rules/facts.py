@@ -5,7 +5,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from xla_lens.model.advice.actions import Buffers, Certainty, Edit, Piece
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
@@ -261,8 +261,7 @@ class Facts:
         """Whether an instruction belongs to the backward pass."""
         known = self._backward
         if name not in known:
-            op_name = self.op_name(name)
-            known[name] = op_name is not None and _BACKWARD.search(op_name) is not None
+            known[name] = is_backward(self.op_name(name))
         return known[name]
 
     @cached_property
@@ -317,12 +316,10 @@ class Facts:
     def groups(self, draft: Draft) -> tuple[Buffers, ...]:
         """The values of a draft that own bytes at the peak, grouped by source line, op_name and shape."""
         values = [value for value in draft.edit if value in self.owned]
-        sources = draft.sources or {}
-        names = {value: sources.get(value, self.name(value)) for value in values}
-        found = origins(self.dump, self.module, names.values())
+        found = self._origins(values, draft.sources or {})
         members: dict[tuple[object, ...], list[int]] = {}
         for value in sorted(values, key=lambda value: (-self.owned[value], value)):
-            origin = found[names[value]]
+            origin = found[value]
             # An op_name is the key only where no line is known.
             key = self.shape(value, draft.layers), origin.line, origin.line or folded(origin.op_name)
             members.setdefault(key, []).append(value)
@@ -332,8 +329,8 @@ class Facts:
                 count=len(rows) * draft.layers,
                 shape=self.shape(rows[0], draft.layers),
                 size_bytes=sum(self.owned[value] for value in rows),
-                line=found[names[rows[0]]].line,
-                op_name=folded(found[names[rows[0]]].op_name),
+                line=found[rows[0]].line,
+                op_name=folded(found[rows[0]].op_name),
             )
             for rows in members.values()
         ]
@@ -350,8 +347,17 @@ class Facts:
         """Return for each value what tells its source from others: the line of the instruction `names[value]`, or the
         op_name without layer numbers if no line is known.
         """
-        found = origins(self.dump, self.module, names.values())
-        return {value: found[name].line or folded(found[name].op_name) for value, name in names.items()}
+        found = self._origins(names, names)
+        return {value: origin.line or folded(origin.op_name) for value, origin in found.items()}
+
+    def _origins(self, values: Iterable[int], names: Mapping[int, int]) -> dict[int, Origin]:
+        """The origins of some values, by the instruction `names[value]` for those that it has."""
+        known = self._known_origins
+        return {value: known.of_name(names[value]) if value in names else known.of_value(value) for value in values}
+
+    @cached_property
+    def _known_origins(self) -> Origins:
+        return Origins(self.dump, self.module)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -364,6 +370,11 @@ def _array(shape: bytes | None) -> Dimensions | None:
 def without_ones(dimensions: Dimensions | None) -> Dimensions | None:
     """Return dimensions without those of length 1."""
     return dimensions and Dimensions(dimensions.type, tuple(length for length in dimensions.lengths if length > 1))
+
+
+def is_backward(op_name: str | None) -> bool:
+    """Return whether an op_name belongs to the backward pass."""
+    return op_name is not None and _BACKWARD.search(op_name) is not None
 
 
 def folded(op_name: str | None) -> str | None:
