@@ -132,3 +132,11 @@ def test_the_generated_protocol_is_current() -> None:
 
 def test_the_protocol_has_commands_of_the_server() -> None:
     assert set(COMMANDS) <= set(Command)
+
+
+def test_the_launch_configuration_of_the_snippet_is_the_documented_one() -> None:
+    (snippet,) = json.loads((EXTENSION / "languages" / "launch.code-snippets").read_text()).values()
+    body = "\n".join(snippet["body"]).replace("\\$", "$").replace("${1:Python: XLA dumps}", "Python: XLA dumps")
+    text = (ROOT / "docs" / "run.md").read_text()
+    (documented,) = re.findall(r"```json\n(.+?)```", text, re.DOTALL)
+    assert json.loads(body) == json.loads(documented)

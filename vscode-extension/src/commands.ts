@@ -11,6 +11,7 @@ import { dumpInTab } from "./documents";
 import { ValueFinder } from "./findValue";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
+import { runPython } from "./running";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 import { isSourceLine } from "./sources";
@@ -148,6 +149,7 @@ export function registerCommands(parts: Parts): vscode.Disposable {
     register("restartServer", () => parts.server.restart()),
     register("showLog", () => parts.log.show()),
     register("nestFiles", () => nestFiles()),
+    register("runPython", (uri?: unknown) => runPythonFile(parts, uri)),
     register("openSample", () => openSample(parts.context)),
   );
 }
@@ -214,6 +216,14 @@ async function nestFiles(): Promise<void> {
   const isOfWorkspace = vscode.workspace.workspaceFolders !== undefined;
   const target = isOfWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
   await vscode.workspace.getConfiguration("explorer.fileNesting").update("enabled", true, target);
+}
+
+async function runPythonFile({ server, tree, log }: Parts, uri: unknown): Promise<void> {
+  try {
+    await runPython(server, tree, log, uri instanceof vscode.Uri ? uri : undefined);
+  } catch (error) {
+    void vscode.window.showErrorMessage(`XLA Lens: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 async function openSample({ extensionUri }: vscode.ExtensionContext): Promise<void> {

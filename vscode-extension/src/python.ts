@@ -99,13 +99,19 @@ function nameOf({ implementation, version, hasGil, hasLzma }: Interpreter): stri
   return `${name} ${version}${hasGil ? "" : " without the GIL"}${hasLzma ? "" : " without the module lzma"}`;
 }
 
-async function selectedInPythonExtension(log: vscode.LogOutputChannel): Promise<string[]> {
+/** Returns the interpreter that runs a file of the user: that of the Python extension, else the first on the PATH. */
+export async function interpreterFor(uri: vscode.Uri, log: vscode.LogOutputChannel): Promise<string> {
+  const [selected] = await selectedInPythonExtension(log, uri);
+  return selected ?? (process.platform === "win32" ? "python" : "python3");
+}
+
+async function selectedInPythonExtension(log: vscode.LogOutputChannel, uri?: vscode.Uri): Promise<string[]> {
   if (!vscode.workspace.isTrusted) return [];
   const extension = vscode.extensions.getExtension<PythonApi>("ms-python.python");
   if (!extension) return [];
   try {
     const { environments } = await extension.activate();
-    const resource = vscode.workspace.workspaceFolders?.[0]?.uri;
+    const resource = uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
     const environment = await environments.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
     const path = environment?.executable.uri?.fsPath;
     return path ? [path] : [];

@@ -32,6 +32,9 @@ export class Server implements vscode.Disposable {
   private starting: Promise<LanguageClient | undefined> | undefined;
   private hasShownProblem = false;
 
+  /** The program `xla-lens` and its first arguments, empty while no server has been found. */
+  program: readonly string[] = [];
+
   /** What the server is doing. */
   readonly activity = new Activity(() => this.activityChanged.fire());
   /** Fires when the server begins, continues or ends a task. */
@@ -114,8 +117,8 @@ export class Server implements vscode.Disposable {
       this.showProblem({ kind: "noPython", text: found.problem });
       return undefined;
     }
-    const program = [found.command, ...found.args];
-    offerInTerminals(this.context, program).catch((error: unknown) => this.log.warn(`terminals: ${error}`));
+    this.program = [found.command, ...found.args];
+    offerInTerminals(this.context, this.program).catch((error: unknown) => this.log.warn(`terminals: ${error}`));
     const command = { command: found.command, args: [...found.args, "server"], options: { cwd: this.folder } };
     const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
     client.registerFeature(CAPABILITIES);

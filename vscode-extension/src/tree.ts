@@ -3,7 +3,7 @@
  * their peaks, its allocations and its files.
  */
 
-import { dirname } from "node:path";
+import { dirname, sep } from "node:path";
 import * as vscode from "vscode";
 
 import { tellingFolders } from "../shared/folders";
@@ -18,6 +18,9 @@ import { Node, OVER_COLOR, row, SetNodes } from "./treeNodes";
 
 /** The delay between requests for the modules while the server still reads sets. */
 const POLL_MS = 1000;
+
+/** How often the modules are requested until they contain new files. The server checks the disk every five seconds. */
+const REVEAL_TRIES = 12;
 
 export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Disposable {
   readonly view: vscode.TreeView<Node>;
@@ -68,6 +71,24 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     if (node) return node.children();
     this.roots ??= this.moduleNodes();
     return this.roots;
+  }
+
+  /**
+   * Reveals the worst module in a folder, and waits until the server has read the new files there. Returns false if it lists
+   * none, as outside of the workspace.
+   */
+  async reveal(folder: string): Promise<boolean> {
+    for (let tries = 0; tries < REVEAL_TRIES; tries++) {
+      if (tries) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      this.refresh();
+      const nodes = await this.getChildren();
+      const found = nodes.find(({ uri }) => uri?.fsPath.startsWith(folder + sep));
+      if (!found?.uri || this.isReading) continue;
+      await this.view.reveal(found, { select: true, focus: false, expand: true });
+      this.sets.view(found.uri);
+      return true;
+    }
+    return false;
   }
 
   dispose(): void {

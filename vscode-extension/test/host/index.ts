@@ -5,5 +5,6 @@ import "./module.test";
 import "./single.test";
 import "./seed.test";
 import "./extension.test";
+import "./running.test";
 
 export { runTests as run } from "./suite";

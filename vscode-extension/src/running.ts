@@ -1,0 +1,75 @@
+/** Runs a Python file below `xla-lens run`, and shows its dumps in the tree. */
+
+import { basename, dirname, join, parse, relative } from "node:path";
+import * as vscode from "vscode";
+
+import { show } from "./locations";
+import { interpreterFor } from "./python";
+import type { Server } from "./server";
+import type { Tree } from "./tree";
+
+/** Runs a Python file, that of the active editor by default, in a terminal of its own. Returns when its dumps are shown. */
+export async function runPython(
+  server: Server,
+  tree: Tree,
+  log: vscode.LogOutputChannel,
+  given?: vscode.Uri,
+): Promise<void> {
+  const uri = given ?? vscode.window.activeTextEditor?.document.uri;
+  if (uri?.scheme !== "file" || !uri.path.endsWith(".py")) {
+    void vscode.window.showInformationMessage("Open a Python file first.");
+    return;
+  }
+  await vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri.toString())?.save();
+  await server.start();
+  // Without a program, the user has seen a message.
+  const [command, ...args] = server.program;
+  if (command === undefined) return;
+  const scope = vscode.workspace.getWorkspaceFolder(uri);
+  const cwd = scope?.uri.fsPath ?? dirname(uri.fsPath);
+  const out = join("xla-dumps", `${parse(uri.fsPath).name}-${timestamp(new Date())}`);
+  const python = await interpreterFor(uri, log);
+  const file = relative(cwd, uri.fsPath);
+  await ended(
+    new vscode.Task(
+      { type: "process" },
+      scope ?? vscode.TaskScope.Global,
+      `Memory of ${basename(file)}`,
+      "XLA Lens",
+      new vscode.ProcessExecution(command, [...args, "run", "--out", out, "--", python, file], { cwd }),
+      [],
+    ),
+  );
+  const folder = join(cwd, out);
+  if (!(await tree.reveal(folder))) await showBiggest(folder);
+}
+
+/** Runs a task to its end in a terminal of its own. */
+async function ended(task: vscode.Task): Promise<void> {
+  task.presentationOptions = { panel: vscode.TaskPanelKind.Dedicated, clear: true };
+  const execution = await vscode.tasks.executeTask(task);
+  await new Promise<void>((resolve) => {
+    const subscription = vscode.tasks.onDidEndTask((event) => {
+      if (event.execution !== execution) return;
+      subscription.dispose();
+      resolve();
+    });
+  });
+}
+
+/** Shows the biggest dump of a folder that the tree does not list, because it is outside of the workspace. */
+async function showBiggest(folder: string): Promise<void> {
+  const pattern = new vscode.RelativePattern(vscode.Uri.file(folder), "**/*-buffer-assignment.txt");
+  let biggest: { uri: vscode.Uri; size: number } | undefined;
+  for (const uri of await vscode.workspace.findFiles(pattern, null)) {
+    const { size } = await vscode.workspace.fs.stat(uri);
+    if (size > (biggest?.size ?? -1)) biggest = { uri, size };
+  }
+  if (biggest) await show(biggest.uri.toString());
+}
+
+/** Returns a time as it stands in the name of a folder: 20261122-231502. */
+function timestamp(time: Date): string {
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
+}
