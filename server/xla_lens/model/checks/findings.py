@@ -77,6 +77,11 @@ def error(place: Place, problem: Problem, *related: Related) -> Finding:
     return Finding(Severity.ERROR, place, problem, related)
 
 
+def hint(place: Place, problem: Problem, *related: Related) -> Finding:
+    """A finding for something unusual that is known to happen."""
+    return Finding(Severity.HINT, place, problem, related)
+
+
 def warning(place: Place, problem: Problem, *related: Related) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
     return Finding(Severity.WARNING, place, problem, related)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.asynchronous import is_asynchronous, is_read_asynchronously
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.checks.problems import (
     DuplicateLiveRange,
@@ -20,9 +20,11 @@ from xla_lens.model.checks.problems import (
     Problem,
     SwappedInstructions,
     UndefinedLiveRange,
+    View,
     WrongStart,
 )
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
+from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.places.places import Place, row_place, schedule_place, used_value_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -84,9 +86,12 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     known = dump.used if dump.used is not None else dump.assignment
     nameless = np.flatnonzero((ids == NONE) & ~wrong)
     if tainted.is_whole(known) and tainted.is_whole(dump.assignment if dump.used is None else dump.used):
+        is_view = views_in_live_ranges(dump)
         for row in nameless.tolist():
+            # The sum of the printed peak counts views, whose size is not known.
             tainted.is_liveness_sound = False
-            yield error(row_place(file, ranges, row), UndefinedLiveRange(_label(dump, row)))
+            make, problem = (hint, View) if is_view[row] else (error, UndefinedLiveRange)
+            yield make(row_place(file, ranges, row), problem(_label(dump, row)))
     wrong[nameless] = True
     if tainted.is_whole(file):
         yield from _missing(dump, tainted, _excused(dump, np.where(wrong, NONE, ids)))

@@ -388,6 +388,12 @@ class MissingPosition:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    code: ClassVar[Code] = Code.UNASSIGNED_VALUE
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class UndefinedLiveRange:
     code: ClassVar[Code] = Code.UNDEFINED_VALUE
     name: str
@@ -477,6 +483,7 @@ ValueProblem: TypeAlias = (
     | ForeignQuote
     | DefinitionMismatch
     | MissingPosition
+    | View
     | UndefinedLiveRange
     | ForeignUsedValues
     | ForeignLiveRanges

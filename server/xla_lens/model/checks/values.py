@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.allocations import decoded
-from xla_lens.model.checks.findings import Finding, Related, Relation, error
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
 from xla_lens.model.checks.problems import (
     DefinitionMismatch,
     DuplicateUse,
@@ -27,8 +27,10 @@ from xla_lens.model.checks.problems import (
     UndefinedValue,
     UsedNameMismatch,
     ValueOutOfOrder,
+    View,
 )
 from xla_lens.model.checks.tainted import Tainted, is_marked
+from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -161,7 +163,8 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
     if dump.assignment is None or used is None:
         return
     undefined = (values.used_value == NONE) & ~tainted.values
-    unassigned = (values.slice == NONE) & ~tainted.values
+    is_view = views_in_used_values(dump) & tainted.is_whole(dump.assignment)
+    unassigned = (values.slice == NONE) & ~tainted.values & ~is_view
     names = (values.name.astype(np.int64) * len(dump.indices) + np.maximum(values.index, 0)).tolist()
     same: dict[int, list[int]] = {}
     for other in np.flatnonzero(unassigned)[::-1].tolist():
@@ -179,6 +182,10 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
         )
     if tainted.is_whole(used):
         yield from _undefined(dump, tainted, dump.assignment, np.flatnonzero(undefined))
+    for value in np.flatnonzero(is_view).tolist():
+        # The sum of the printed peak counts views, whose size is not known.
+        tainted.is_liveness_sound = False
+        yield hint(row_place(used, dump.used_values, int(values.used_value[value])), View(dump.value_label(value)))
     if dump.used and tainted.is_whole(dump.assignment):
         yield from _unassigned(dump, tainted, dump.used, np.flatnonzero(unassigned))
 

@@ -22,6 +22,7 @@ from xla_lens.model.checks.problems import (
     UndefinedValue,
     UsedNameMismatch,
     ValueProblem,
+    View,
 )
 from xla_lens.render.messages.words import and_others
 
@@ -52,6 +53,8 @@ def value_message(problem: ValueProblem) -> str:
             )
         case MissingPosition(name):
             return f"`{name}` has no position. A value has at least that of the instruction that defines it."
+        case View(name):
+            return f"`{name}` has no allocation. It is an address into another buffer and has no bytes of its own."
         case UndefinedLiveRange(name):
             return f"`{name}` has a live range, but the dump has no value of this name and index."
         case ForeignUsedValues(missing, total):
