@@ -1,13 +1,18 @@
 """Check the set-ups in docs/editors.md for editors that cannot run here."""
 
+import ctypes
 import fnmatch
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
+from tree_sitter import Language, Query
+
 from editors.driving import Home, setup_block
-from samples import DUMPS, dump_paths
+from samples import DUMPS, ROOT, dump_paths
+from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _KEYS = ["buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"]
 _PATTERNS = [f"*-{key}.txt" for key in _KEYS]
@@ -23,7 +28,9 @@ def test_the_patterns_match_the_names_of_dumps() -> None:
 def test_helix_setup_is_valid() -> None:
     languages = tomllib.loads(setup_block("Helix", "toml"))
     assert languages["language-server"] == {"xla-lens": {"command": "xla-lens", "args": ["server"]}}
-    assert languages["language"] == [
+    dumps, modules = languages["language"]
+    assert modules.pop("injection-regex") == "^hlo$"
+    assert [dumps, modules] == [
         {
             "name": name,
             "scope": scope,
@@ -34,23 +41,86 @@ def test_helix_setup_is_valid() -> None:
     ]
 
 
-def test_zed_setup_is_valid(home: Home, tmp_path: Path) -> None:
-    home.paste(setup_block("Zed", "sh"), tmp_path)
+_HELIX = {
+    "attribute", "comment", "constant", "constant.builtin", "constant.numeric", "function", "function.builtin",
+    "keyword", "label", "markup.heading", "namespace", "punctuation.bracket", "punctuation.delimiter",
+    "punctuation.special", "string", "string.special.path", "type", "variable", "variable.other.member",
+    "variable.parameter",
+}  # fmt: skip
+"""The scopes in use that Helix documents for themes. It falls back from `function.call` to `function`."""
+
+_ZED = {
+    "attribute", "comment", "constant", "function", "keyword", "label", "namespace", "number", "property",
+    "punctuation.bracket", "punctuation.delimiter", "punctuation.special", "string", "string.special", "title",
+    "type", "variable", "variable.parameter",
+}  # fmt: skip
+"""The captures in use that Zed documents. It falls back in the same way."""
+
+_LANGUAGES = {"xla_dump": XLA_DUMP, "hlo": HLO}
+_QUERIES: list[Query] = []
+"""Keeps the queries alive: the binding frees the predicates of a query twice (tree-sitter 0.26.1)."""
+
+
+def _check_captures(language: Language, queries: Path, known: set[str]) -> None:
+    for path in sorted(queries.glob("*.scm")):
+        query = Query(language, path.read_text())
+        _QUERIES.append(query)
+        names = {query.capture_name(number) for number in range(query.capture_count)}
+        if path.stem == "highlights":
+            assert [name for name in names if name not in known and name.rpartition(".")[0] not in known] == []
+    assert {path.stem for path in queries.glob("*.scm")} == {"highlights", "injections"}
+
+
+def test_helix_can_load_the_grammars(home: Home) -> None:
+    home.paste(setup_block("Helix", "sh"), ROOT)
+    runtime = home.folder / ".config" / "helix" / "runtime"
+    for grammar, language in _LANGUAGES.items():
+        name = grammar.replace("_", "-")
+        library = ctypes.CDLL(str(runtime / "grammars" / f"{name}.so"))
+        function = library[f"tree_sitter_{grammar}"]
+        function.restype = ctypes.c_void_p
+        assert function()
+        _check_captures(language, runtime / "queries" / name, _HELIX)
+
+
+def test_zed_setup_is_valid(home: Home) -> None:
+    home.paste(setup_block("Zed", "sh"), ROOT)
     folder = home.folder / "xla-lens-zed"
     manifest = tomllib.loads((folder / "extension.toml").read_text())
     assert {"id", "name", "version", "schema_version"} <= manifest.keys()
     (server,) = manifest["language_servers"].values()
-    (language,) = (tomllib.loads(path.read_text()) for path in folder.glob("languages/*/config.toml"))
-    assert server["languages"] == [language["name"]]
-    assert server["language_ids"] == {language["name"]: "xla-dump"}
+    configs = [tomllib.loads(path.read_text()) for path in sorted(folder.glob("languages/*/config.toml"))]
+    assert configs == [{"name": "HLO", "grammar": "hlo"}, {"name": "XLA Dump", "grammar": "xla_dump"}]
+    assert server["language_ids"] == {"XLA Dump": "xla-dump", "HLO": "hlo"}
+    assert sorted(server["languages"]) == [config["name"] for config in configs]
+    for grammar, language in _LANGUAGES.items():
+        source = manifest["grammars"][grammar]
+        assert source["repository"] == ROOT.as_uri()
+        assert (ROOT / source["path"] / "src" / "parser.c").is_file()
+        listed = ["git", "ls-tree", "--name-only", source["rev"], f"{source['path']}/src/"]
+        assert "parser.c" in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        _check_captures(language, folder / "languages" / grammar, _ZED)
     package = tomllib.loads((folder / "Cargo.toml").read_text())
     assert package["lib"]["crate-type"] == ["cdylib"]
-    source = (folder / "src" / "lib.rs").read_text()
-    (name,) = re.findall(r"^struct (\w+);", source, re.MULTILINE)
-    assert f"zed::register_extension!({name});" in source
+    code = (folder / "src" / "lib.rs").read_text()
+    (name,) = re.findall(r"^struct (\w+);", code, re.MULTILINE)
+    assert f"zed::register_extension!({name});" in code
     settings = json.loads(setup_block("Zed", "json"))
-    assert settings["file_types"] == {language["name"]: _PATTERNS + _MODULES}
-    assert settings["languages"].keys() == {language["name"]}
+    assert settings["file_types"] == {"XLA Dump": _PATTERNS, "HLO": _MODULES}
+    assert settings["languages"].keys() == set(server["languages"])
+
+
+def test_nvim_treesitter_finds_the_grammars() -> None:
+    setup = setup_block("nvim-treesitter", "lua")
+    (names,) = re.findall(r"ipairs\(\{ (.*) \}\)", setup)
+    assert json.loads(f"[{names}]") == list(_LANGUAGES)
+    for grammar in _LANGUAGES:
+        assert (ROOT / "grammar" / grammar / "src" / "parser.c").is_file()
+        assert (ROOT / "grammar" / grammar / "queries" / "highlights.scm").is_file()
+    assert re.findall(r'"(grammar/)" \.\. grammar( \.\. "/queries")?,', setup) == [
+        ("grammar/", ""),
+        ("grammar/", ' .. "/queries"'),
+    ]
 
 
 def test_kate_setup_is_valid() -> None:
