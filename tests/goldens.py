@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from samples import DUMPS, dump_file, lines_with_marks
+from samples import DUMPS, dump_file, lines_with_marks, module_of_text
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
@@ -84,6 +84,15 @@ def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
         kind = max(counts, key=lambda kind: counts[kind])
         files[kind] = files[kind].replace(before.encode(), after.encode())
     return analyse(dump_file(text, kind) for kind, text in files.items())
+
+
+def held(path: Path, edits: Sequence[tuple[str, str]], in_module: Sequence[tuple[str, str]] = ()) -> Analysis:
+    """Analyze a dump set against its HLO module after replacing texts in both, each of which occurs exactly once."""
+    text = find_set(path).paths[FileKind.HLO].read_bytes()
+    for before, after in in_module:
+        assert text.count(before.encode()) == 1, before
+        text = text.replace(before.encode(), after.encode())
+    return edited(path, edits).with_module(module_of_text(text))
 
 
 def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:

@@ -14,11 +14,13 @@ from pathlib import Path
 
 from mutations import EDITS, Mutation
 from mutations.edits import ANY
-from samples import DUMPS, dump_file
+from mutations.lines import HLO
+from samples import DUMPS, dump_file, module_of_text
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
@@ -63,29 +65,34 @@ class Result:
 
 @dataclass(frozen=True)
 class Dump:
-    """A dump set with its parsed files and the findings that it has without edits."""
+    """A dump set with its parsed files, its HLO module and the findings that it has without edits."""
 
     name: str
     files: Mapping[str, bytes]
     parsed: Mapping[str, DumpFile]
+    module: HloModule | None
     known: Counter[tuple[str, str, bytes]]
 
     def findings(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """The findings after an edit. Parses only the changed files again."""
-        return analyse(
+        analysis = analyse(
             self.parsed[kind] if data is self.files[kind] or data == self.files[kind] else _parsed(kind, data)
             for kind, data in files.items()
-        ).findings
+            if kind != HLO
+        )
+        text = files.get(HLO)
+        module = self.module if text == self.files.get(HLO) else module_of_text(text or b"")
+        return analysis.with_module(module).findings if module else analysis.findings
 
 
 def _parsed(kind: str, data: bytes) -> DumpFile:
     return dump_file(data, FileKind(kind))
 
 
-def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
-    """The paths of the files of all dump sets in the folders."""
+def dump_sets(paths: Iterable[Path], *, has_modules: bool = False) -> list[dict[str, Path]]:
+    """The paths of the files of all dump sets in the folders, with their HLO modules if `has_modules`."""
     return [
-        {str(kind): path for kind, path in found.paths.items() if kind is not FileKind.HLO}
+        {str(kind): path for kind, path in found.paths.items() if has_modules or kind is not FileKind.HLO}
         for folder in paths
         for found in find_sets(folder)
     ]
@@ -94,10 +101,13 @@ def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
 def load(paths: Mapping[str, Path]) -> Dump:
     """Read a dump set from disk."""
     files = {kind: path.read_bytes() for kind, path in paths.items()}
-    parsed = {kind: _parsed(kind, data) for kind, data in files.items()}
-    known = Counter(_identity(finding) for finding in analyse(parsed.values()).findings)
+    parsed = {kind: _parsed(kind, data) for kind, data in files.items() if kind != HLO}
+    module = module_of_text(files[HLO]) if HLO in files else None
+    analysis = analyse(parsed.values())
+    findings = analysis.with_module(module).findings if module else analysis.findings
     path = next(iter(paths.values()))
-    return Dump(f"{path.parent.parent.name}/{path.parent.name}/{path.name}", files, parsed, known)
+    name = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
+    return Dump(name, files, parsed, module, Counter(map(_identity, findings)))
 
 
 def _identity(finding: Finding) -> tuple[str, str, bytes]:
@@ -213,12 +223,19 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", type=Path, default=[DUMPS], metavar="PATH")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--edit", help="run only the edit of this name, or all with names that contain it")
+    parser.add_argument(
+        "--modules", action="store_true", help="check dumps against their HLO modules, where they are there"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N failures of each edit")
     options = parser.parse_args()
     work = partial(run_all, seeds=options.seeds, edit=options.edit)
     with ProcessPoolExecutor(options.jobs) as pool:
-        results = [result for found in pool.map(work, dump_sets(options.paths)) for result in found]
+        results = [
+            result
+            for found in pool.map(work, dump_sets(options.paths, has_modules=options.modules))
+            for result in found
+        ]
     shown: Counter[str] = Counter()
     for result in results:
         shown[result.edit] += not result.is_good

@@ -360,9 +360,11 @@ def load_module(
     known: LoadedModule | None,
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[float], None] = lambda _: None,
+    *,
+    is_prepared: bool = True,
 ) -> LoadedModule | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
-    `report_progress` is called with the fraction that is done.
+    `report_progress` is called with the fraction that is done. Builds the tables for requests if `is_prepared`.
 
     Raises `Cancelled`, and `DamagedFile` if the module cannot be decompressed.
     """
@@ -381,7 +383,8 @@ def load_module(
     from xla_lens.syntax.hlo.module import read_module
 
     module = HloModule(file, read_module(document, is_cancelled, report_progress))
-    module.prepare(is_cancelled)
+    if is_prepared:
+        module.prepare(is_cancelled)
     return LoadedModule(module, stamp)
 
 

@@ -9,8 +9,9 @@ import pytest
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, sibling
 from lsp.wire import FULL, PULLING
-from samples import SEED, SPLIT
+from samples import SEED, SPLIT, WHILE
 from xla_lens.lsp import diagnostics as limits
+from xla_lens.syntax.file_names import split_name
 
 _REFRESH = "workspace/diagnostic/refresh"
 
@@ -108,6 +109,23 @@ async def test_diagnostics_of_files_that_are_not_open_are_published(reader: Read
     # The set no longer has open documents.
     await _until(reader, values, [])
     await _until(reader, live, [])
+
+
+async def test_dump_is_held_against_its_module(reader: Reader, tmp_path: Path) -> None:
+    """The module is read after the dump. An edit of either of the two is found, and gone when it is undone."""
+    await reader.start()
+    shape = ("  %copy.9 = f32[8]{0}", "  %copy.9 = f32[9]{0}")
+    path = copied(WHILE, tmp_path, *shape)
+    await _until(reader, uri := reader.open(path), ["shape-mismatch"])
+    (diagnostic,) = reader.editor.diagnostics[uri]
+    (related,) = diagnostic["relatedInformation"]
+    assert reader.text_at(related["location"]["uri"], related["location"]["range"]) == "%copy.9 = f32[9]{0} copy(%x.1)"
+    module = reader.open(path.with_name(f"{split_name(path.name)[0]}.txt"))
+    reader.replace(module, *reversed(shape))
+    await _until(reader, uri, [])
+    reader.replace(module, "copy(%x.1)", "copy(%constant.6)")
+    values = sibling(path, "buffer-assignment-values").as_uri()
+    await _until(reader, values, ["operand-mismatch"])
 
 
 async def test_published_diagnostics_follow_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ It reads dumps with regular expressions and uses no code of XLA Lens, so it does
 """
 
 # Importing a module registers its edits.
-from mutations import allocations, cuts, peaks, ranges, repeated, reports, shapes, values  # noqa: F401
+from mutations import allocations, cuts, module, peaks, ranges, repeated, reports, shapes, values  # noqa: F401
 from mutations.edits import EDITS, Edit, Mutation
 
 __all__ = ["EDITS", "Edit", "Mutation"]

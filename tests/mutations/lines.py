@@ -7,6 +7,7 @@ from typing import Final
 
 ASSIGNMENT: Final = "buffer-assignment"
 REPORT: Final = "memory-usage-report"
+HLO: Final = "hlo"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,15 @@ _TREE = rb" {4}(?P<lead>" + _BRANCH + rb")(?P<label>.+) \((?P<percent>[-\d.nan]+
 _TREE += rb") bytes, current: (?P<current>" + _BYTES + rb") bytes, remaining: (?P<remaining>-?" + _BYTES + rb") bytes\)"
 _SHARE = rb" *(?P<cumulative>" + HUMAN + rb")\( *(?P<percent>[-\w]+)%\); +"
 
+_IN_MODULE: Final = {
+    "instruction": re.compile(
+        rb"\s+(?P<root>ROOT )?%?(?P<name>[\w.-]+) = (?P<shape>\(.*?\)(?= )|\S+) (?P<opcode>[a-z][a-z0-9-]*)"
+        rb"\((?P<operands>[^()]*)\)(?P<attributes>.*)"
+    ),
+    "computation": re.compile(rb"(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) .*\{"),
+    "module": re.compile(rb"HloModule (?P<name>[^ ,]+)(?P<attributes>.*)"),
+}
+
 _HEADER_OF_VALUE: Final = re.compile(_SHORT)
 _GLUED: Final = re.compile(rb"(?<=[\])}\"\w])" + _SHORT + rb"$")
 _NEXT_VALUE: Final = re.compile(rb"<\d+ [A-Za-z_]")
@@ -117,6 +127,9 @@ def lines_of(file: str, data: bytes) -> Iterator[Line]:
         starts.append(starts[-1] + len(text) + 1)
     if file == REPORT:
         yield from _plain(file, rows, starts, range(len(rows)), _IN_REPORT, ("report-header", "space"), "report-row")
+        return
+    if file == HLO:
+        yield from _plain(file, rows, starts, range(len(rows)), _IN_MODULE, ("computation",), "instruction")
         return
     used = rows.index(b"Used values:") if b"Used values:" in rows else len(rows)
     live = next((row for row, text in enumerate(rows) if text.startswith(b"HloLiveRange ")), len(rows))

@@ -3,6 +3,7 @@
 // The grammar of HLO defines what an instruction is. This file reads the usual form, `%name = shape opcode(operands)`, and answers
 // NONE for everything else, which its caller reads. tests/syntax/hlo/test_quotes.py holds it equal to the reader in Python.
 
+#include <ctype.h>
 #include <Python.h>
 
 #include "column.h"
@@ -234,20 +235,23 @@ static const uint8_t *name_end(const uint8_t *at, const uint8_t *end) {
 
 static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
-// The span of the name in `%name = `, empty if the text starts otherwise.
+// The span of the name in `%name = `, after `ROOT ` and without `%` in modules; empty if the text starts otherwise.
 static Text definition(Text text) {
-  if (text.at == text.end || *text.at != '%') return (Text){text.at, text.at};
-  Text name = {text.at + 1, name_end(text.at + 1, text.end)};
+  const uint8_t *at = text.at + (starts_with(text, "ROOT ") ? strlen("ROOT ") : 0);
+  at += at < text.end && *at == '%';
+  Text name = {at, name_end(at, text.end)};
   return text.end - name.end >= 3 && memcmp(name.end, " = ", 3) == 0 ? name : (Text){text.at, text.at};
 }
 
 typedef struct {
   Text shape, opcode;
+  bool is_bare;
 } Head;
 
 // Finds the shape and the opcode as `read_instruction` in server/xla_lens/syntax/hlo/instruction.py does.
 static bool read_head(Text text, Text name, Head *head) {
   if (name.at == name.end) return false;
+  head->is_bare = name.at == text.at || name.at[-1] != '%';
   const uint8_t *at = name.end + 3;
   if (at == text.end || !(*at == '(' || (*at >= 'a' && *at <= 'z'))) return false;
   head->shape.at = at;
@@ -308,6 +312,33 @@ static int64_t known_number(const Numbers *names, Text name) {
   return names->slot_count ? (int64_t)names->slots[slot_of(names, name, hash_of(name))] - 1 : NONE;
 }
 
+// The number of operands in a list without `%`: names, each with or without its shape. NONE if anything else is in it.
+static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const Numbers *names, Operands *operands) {
+  int64_t count = 0;
+  for (;;) {
+    // A shape ends with a bracket before the blank; the name is what follows the last blank outside of brackets.
+    if (end - at > 2 && at[0] == '/' && at[1] == '*') {
+      // The number of an operand, in front of every fifth.
+      for (at += 3; at < end && !(at[-1] == '*' && at[0] == '/'); at++) {}
+      at += at < end;
+    }
+    const uint8_t *word = at;
+    int depth = 0;
+    for (; at < end && (depth || (*at != ',' && *at != ')')); at++) {
+      if (*at == '(' || *at == '[' || *at == '{') depth++;
+      else if (*at == ')' || *at == ']' || *at == '}') depth--;
+      else if (!depth && is_blank(*at)) word = at + 1;
+    }
+    Text name = {word, name_end(word, at)};
+    bool is_name = name.at < name.end && name.end == at && (isalpha(*name.at) || *name.at == '_');
+    if (at == end || !is_name || (name.end - name.at == 4 && memcmp(name.at, "null", 4) == 0)) return NONE;
+    add_operand(operands, known_number(names, name));
+    count++;
+    if (*at++ == ')') return count;
+    if (at == end || *at++ != ' ') return NONE;
+  }
+}
+
 // The number of operands; they are appended to `operands`. NONE if the list is not of the usual form.
 static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Operands *operands) {
   if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
@@ -320,9 +351,11 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
       if (++depth > MAX_DEPTH) break;
     } else if (*at == ')') {
       if (!depth--) {
-        bool is_usual = at == start || (has_percent && !has_null);
-        if (!is_usual) operands->count = first;
-        return is_usual ? (int64_t)(operands->count - first) : NONE;
+        if (at == start || (has_percent && !has_null)) return (int64_t)(operands->count - first);
+        operands->count = first;
+        int64_t count = has_percent || !head->is_bare ? NONE : read_bare_operands(start, end, names, operands);
+        if (count == NONE) operands->count = first;
+        return count;
       }
     } else if (*at == '%') {
       has_percent = true;

@@ -31,7 +31,7 @@ def run_check(options: argparse.Namespace) -> int:
     for loaded in load_sets(options.paths):
         sets += 1
         limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_peak, options.max_reserved)
-        found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
+        found = [finding for finding in (*loaded.checked().findings, *limits) if finding.code in selected]
         if options.output_format == "text":
             for finding in found:
                 print("\n".join(_lines(finding, terminal)))

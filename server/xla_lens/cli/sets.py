@@ -43,10 +43,15 @@ class LoadedSet:
     analysis: Analysis
     opened: Mapping[Path, Document]
 
-    def module(self) -> "HloModule | None":
+    def checked(self) -> Analysis:
+        """Return the analysis with the findings of the dump against its HLO module, if there is one."""
+        module = self.module(is_prepared=False)
+        return self.analysis.with_module(module) if module else self.analysis
+
+    def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
         try:
-            loaded = load_module(self.files, self.opened, None, lambda: False)
+            loaded = load_module(self.files, self.opened, None, lambda: False, is_prepared=is_prepared)
         except DamagedFile as error:
             raise CannotRun(str(error)) from error
         return loaded.module if loaded else None

@@ -96,6 +96,8 @@ class DumpSetState:
         self._task: asyncio.Task[None] | None = None
         self._seconds = 0.0
         self._module = ModuleState()
+        self._own: Analysis | None = None
+        self._evidence: asyncio.Task[None] | None = None
 
     # ---------------------------------------------------------------- documents
 
@@ -142,6 +144,9 @@ class DumpSetState:
             # The task and the set refer to each other: break the cycle.
             self._task = None
         self._module.close()
+        if self._evidence:
+            self._evidence.cancel()
+            self._evidence = None
 
     # ---------------------------------------------------------------- the analysis and the HLO module
 
@@ -302,13 +307,14 @@ class DumpSetState:
                 self._files,
                 lambda: load.is_cancelled,
                 partial(setattr, load, "done"),
-                before=self.analysis,
+                before=self._own,
                 report_file=report_file,
             )
         self._files = files
-        if analysis is not self.analysis:
+        if analysis is not self._own:
             self._seconds = time.monotonic() - started
-            self.analysis, self.generation = analysis, next(_GENERATIONS)
+            self._own = self.analysis = analysis
+            self.generation = next(_GENERATIONS)
             changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
             self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
             self._answered.clear()
@@ -329,6 +335,28 @@ class DumpSetState:
         if self.module:
             self._set_analysed(load, Path(self.module.file.label), self.module.file.document)
             self._events.module_loaded(self)
+            if self._own:
+                check = self._check_module(self._own, self.module)
+                self._evidence = asyncio.get_running_loop().create_task(check)
+
+    async def _check_module(self, own: Analysis, module: HloModule) -> None:
+        """Add the findings of the dump against its module to the analysis."""
+
+        def is_outdated() -> bool:
+            return self._own is not own or self.module is not module
+
+        try:
+            analysis = await in_thread(own.with_module, module, is_outdated)
+        except Cancelled:
+            return
+        except Exception:
+            logger.exception("cannot check %s against its HLO module", self.key)
+            return
+        if not is_outdated() and analysis is not self.analysis:
+            self.analysis, self.generation = analysis, next(_GENERATIONS)
+            self._outdated |= self._answered.keys()
+            self._answered.clear()
+            self._events.loaded(self)
 
     def _match_opened(self, path: Path) -> None:
         """Compare a document that was opened during a load with its file. If they differ, load again."""

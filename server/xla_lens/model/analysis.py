@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.capacity import Capacity, given_capacity
@@ -17,6 +17,9 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
 from xla_lens.records import dataclass
+
+if TYPE_CHECKING:
+    from xla_lens.model.hlo.module import HloModule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,21 @@ class Analysis:
         """
         capacity = given_capacity(size_bytes)
         return replace(self, capacity=capacity) if capacity else self
+
+    def with_module(self, module: "HloModule", is_cancelled: Callable[[], bool] | None = None) -> "Analysis":
+        """Return this analysis with the findings of the dump against its HLO module, itself if there are none. Raises
+        `Cancelled`.
+        """
+        from xla_lens.model.checks.module import is_sound_against
+
+        is_cancelled = is_cancelled or (lambda: False)
+        has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
+        if not has_alarms and is_sound_against(self.dump, module, is_cancelled):
+            return self
+        # Once more from the start, because what the module shows may explain what the dump alone shows.
+        findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))
+        found = warrants(self.dump, findings)
+        return replace(self, findings=findings, memory=with_bounds(self.memory, found), warrants=found)
 
     @property
     def is_sound(self) -> bool:

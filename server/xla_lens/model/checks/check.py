@@ -1,7 +1,7 @@
 """The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
 
 from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import (
@@ -47,6 +47,9 @@ from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.tree import Cancelled
 
+if TYPE_CHECKING:
+    from xla_lens.model.hlo.module import HloModule
+
 _Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
@@ -83,13 +86,14 @@ def check(
     memory: Memory,
     is_cancelled: Callable[[], bool] = lambda: False,
     report_progress: Callable[[float], None] = lambda _: None,
+    module: "HloModule | None" = None,
 ) -> list[Finding]:
     """All findings of a dump set, in the order of the files and of their text. `report_progress` is called with the
-    fraction of the checks that is done. Raises `Cancelled`.
+    fraction of the checks that is done. With the HLO module, holds the dump against it. Raises `Cancelled`.
     """
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump))
-    order = {id(file): number for number, file in enumerate(dump.files)}
+    order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     foreign = list(files_are_of_one_dump(dump))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
@@ -101,6 +105,10 @@ def check(
         findings += _unless_cancelled(one(dump, tainted), is_cancelled)
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
+    if module:
+        from xla_lens.model.checks.module import check_module
+
+        findings += check_module(dump, module, tainted, is_cancelled)
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)

@@ -37,6 +37,8 @@ class Code(StrEnum):
     STACK_TRACE_MISMATCH = "stack-trace-mismatch"
     PEAK_UNDERSTATED = "peak-understated"
     REPORT_MISMATCH = "report-mismatch"
+    POSITION_MISMATCH = "position-mismatch"
+    MODULE_MISMATCH = "module-mismatch"
     MAX_PEAK = "max-peak"
     MAX_RESERVED = "max-reserved"
 

@@ -47,6 +47,10 @@ class Relation(Enum):
     """The other of two swapped instructions."""
     MENTION = auto()
     """Another line that names the instruction."""
+    MODULE_INSTRUCTION = auto()
+    """The instruction in the HLO module."""
+    DIFFERENCE = auto()
+    """Another difference between the dump and the module."""
 
 
 @dataclass(frozen=True, slots=True)

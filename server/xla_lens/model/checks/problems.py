@@ -32,6 +32,8 @@ class Cut(Enum):
     """Before the end of the stack trace breakdown."""
     REPORT_TABLES = auto()
     """Before the last rows or tables of a memory usage report."""
+    MODULE = auto()
+    """Before the end of the entry computation of an HLO module."""
 
 
 class ReportColumn(Enum):
@@ -998,6 +1000,139 @@ ReportProblem: TypeAlias = (
 )
 
 
+# ---------------------------------------------------------------- the HLO module
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignModule:
+    code: ClassVar[Code] = Code.MODULE_MISMATCH
+    differences: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFromModule:
+    code: ClassVar[Code] = Code.UNKNOWN_INSTRUCTION
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PositionMismatch:
+    code: ClassVar[Code] = Code.POSITION_MISMATCH
+    value: str
+    position: str
+    shown: str
+    """The value that the position shows by the module, empty if that is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPositionOf:
+    code: ClassVar[Code] = Code.POSITION_MISMATCH
+    name: str
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissingUse:
+    code: ClassVar[Code] = Code.OPERAND_MISMATCH
+    value: str
+    user: str
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleShapeMismatch:
+    code: ClassVar[Code] = Code.SHAPE_MISMATCH
+    value: str
+    shape: str
+    module_shape: str
+    """Empty if the instruction's shape lacks the value's index."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryShapeMismatch:
+    code: ClassVar[Code] = Code.SHAPE_MISMATCH
+    name: str
+    """The parameter or the result, empty if the entry computation lacks it."""
+    shape: str
+    instruction_shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryParameterNumber:
+    code: ClassVar[Code] = Code.PARAMETER_MISMATCH
+    name: str
+    parameter: int
+    parameters: int
+    """The number of parameters of the entry computation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOrder:
+    code: ClassVar[Code] = Code.SCHEDULE_MISMATCH
+    name: str
+    before: str
+    """The instruction that the schedule has before it, but the module after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFromSchedule:
+    code: ClassVar[Code] = Code.SCHEDULE_MISMATCH
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LateEnd:
+    code: ClassVar[Code] = Code.LIVE_RANGE_END
+    value: str
+    end_step: int
+    last_use_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleParameterMismatch:
+    code: ClassVar[Code] = Code.PARAMETER_MISMATCH
+    allocation: int
+    parameter: int
+    index: str
+    name: str
+    """The parameter's instruction, empty if the entry computation lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotLiveOut:
+    code: ClassVar[Code] = Code.ALLOCATION_KIND_CONFLICT
+    allocation: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasMismatch:
+    code: ClassVar[Code] = Code.MODULE_MISMATCH
+    output: str
+    parameter: int
+    index: str
+    output_value: str
+    parameter_value: str
+
+
+ModuleProblem: TypeAlias = (
+    ForeignModule
+    | MissingFromModule
+    | PositionMismatch
+    | MissingPositionOf
+    | MissingUse
+    | ModuleShapeMismatch
+    | EntryShapeMismatch
+    | EntryParameterNumber
+    | ScheduleOrder
+    | MissingFromSchedule
+    | LateEnd
+    | ModuleParameterMismatch
+    | NotLiveOut
+    | AliasMismatch
+)
+
+
 # ---------------------------------------------------------------- limits
 
 
@@ -1045,5 +1180,6 @@ Problem: TypeAlias = (
     | ScheduleProblem
     | PeakProblem
     | ReportProblem
+    | ModuleProblem
     | LimitProblem
 )

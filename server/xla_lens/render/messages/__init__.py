@@ -11,6 +11,7 @@ from xla_lens.model.checks.problems import (
     AllocationProblem,
     InstructionProblem,
     LimitProblem,
+    ModuleProblem,
     PeakProblem,
     ReportProblem,
     ScheduleProblem,
@@ -20,6 +21,7 @@ from xla_lens.model.checks.problems import (
 from xla_lens.render.messages.allocations import allocation_message
 from xla_lens.render.messages.instructions import instruction_message
 from xla_lens.render.messages.limits import limit_message
+from xla_lens.render.messages.module import module_message
 from xla_lens.render.messages.peak import peak_message
 from xla_lens.render.messages.reports import report_message
 from xla_lens.render.messages.schedule import schedule_message
@@ -44,6 +46,8 @@ def message(finding: Finding) -> str:
         return peak_message(problem)
     if isinstance(problem, ReportProblem):
         return report_message(problem)
+    if isinstance(problem, ModuleProblem):
+        return module_message(problem)
     if isinstance(problem, LimitProblem):
         return limit_message(problem)
     assert_never(problem)
@@ -84,4 +88,8 @@ def related_message(related: Related) -> str:
             return "Other swapped instruction"
         case Relation.MENTION:
             return "Also mentioned here"
+        case Relation.MODULE_INSTRUCTION:
+            return "Instruction in the HLO module"
+        case Relation.DIFFERENCE:
+            return "Also differs"
     assert_never(related.relation)

@@ -81,4 +81,6 @@ def _end(cut: Cut) -> str:
             return "in the middle of the stack traces"
         case Cut.REPORT_TABLES:
             return "in the middle of the tables"
+        case Cut.MODULE:
+            return "before the end of the entry computation"
     assert_never(cut)

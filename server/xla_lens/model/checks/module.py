@@ -1,0 +1,628 @@
+"""Checks of a dump set against its HLO module. Each tests a rule that all dumps of XLA follow, and is named after it.
+
+They run after the checks of the dump itself and skip what those have found.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from tree_sitter_xla_dump import release_memory
+from xla_lens.model.checks.allocations import decoded
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error, warning
+from xla_lens.model.checks.problems import (
+    AliasMismatch,
+    Cut,
+    EarlyEnd,
+    EntryParameterNumber,
+    EntryShapeMismatch,
+    ForeignModule,
+    LateEnd,
+    MissingFromModule,
+    MissingFromSchedule,
+    MissingOperand,
+    MissingPositionOf,
+    MissingUse,
+    ModuleParameterMismatch,
+    ModuleShapeMismatch,
+    NotLiveOut,
+    OperandMismatch,
+    PositionMismatch,
+    Problem,
+    ScheduleOrder,
+    WrongStart,
+)
+from xla_lens.model.checks.structure import truncated
+from xla_lens.model.checks.tainted import Marks, Tainted, is_marked, nothing_tainted
+from xla_lens.model.hlo.graph import ModuleGraph
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import distinct, first_rows, taken
+from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.hlo.quotes import tuple_elements
+from xla_lens.syntax.hlo.shapes import subshape_spans
+from xla_lens.syntax.numbers import integer
+from xla_lens.syntax.texts import same_texts
+from xla_lens.syntax.tree import Cancelled
+
+_ModuleCheck: TypeAlias = Callable[[ModuleGraph, Tainted], Iterator[Finding]]
+
+_MAXIMUM: Final = 3
+"""The most differences that an edit of the dump or of the module can cause. If there are more, they are of different
+compilations.
+"""
+
+
+def is_sound_against(dump: DumpSet, module: HloModule, is_cancelled: Callable[[], bool]) -> bool:
+    """Whether a dump set without findings agrees with its module. Raises `Cancelled`."""
+    return not check_module(dump, module, nothing_tainted(dump), is_cancelled)
+
+
+def check_module(
+    dump: DumpSet, module: HloModule, tainted: Tainted, is_cancelled: Callable[[], bool] = lambda: False
+) -> list[Finding]:
+    """All findings of a dump set against its module, causes before consequences. Raises `Cancelled`."""
+    if module.is_cut_off:
+        return [truncated(module.file, Cut.MODULE)]
+    if dump.used is None:
+        return []
+    graph, before = ModuleGraph(dump, module), tainted.copy()
+    findings: list[Finding] = []
+    for one in _CHECKS:
+        findings += one(graph, tainted)
+        release_memory()
+        if is_cancelled():
+            raise Cancelled
+    if len(findings) <= _MAXIMUM:
+        return findings
+    tainted.assign(before)
+    first, *others = findings
+    related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+    return [error(first.place, ForeignModule(len(findings)), *related)]
+
+
+def _in_module(graph: ModuleGraph, row: int) -> list[Related]:
+    """The instruction in the module, if there is one."""
+    if row == NONE:
+        return []
+    table = graph.module.columns.instructions
+    return [Related(Place(graph.module.file, int(table.start[row]), int(table.end[row])), Relation.MODULE_INSTRUCTION)]
+
+
+# ---------------------------------------------------------------- instructions
+
+
+def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """Each instruction that the dump mentions is in the module. One finding for each name."""
+    dump = graph.dump
+    is_excused = tainted.names.copy()
+    if graph.has_elements:
+        is_excused |= _may_be_element(dump)
+    for file, table in (
+        (dump.used, dump.used_values),
+        (dump.used, dump.positions),
+        (dump.used, dump.uses),
+        (dump.live, dump.schedule),
+    ):
+        unknown = np.flatnonzero((graph.row[table.name] == NONE) & ~is_excused[table.name])
+        # Without counts, `np.unique` imports `numpy.ma`, as in `distinct_pairs`.
+        names = distinct(table.name[unknown])
+        first = first_rows(names, table.name[unknown], unknown)
+        is_excused[names] = tainted.names[names] = True
+        tainted.is_liveness_sound &= not len(names)
+        for name, row in zip(names.tolist(), first.tolist(), strict=True):
+            if file:
+                yield error(row_place(file, table, row), MissingFromModule(dump.label(name, NONE)))
+
+
+def _may_be_element(dump: DumpSet) -> Marks:
+    """For each name whether it may be a `get-tuple-element` that the module leaves out: it reads one operand and
+    defines no value.
+    """
+    reads = np.zeros(len(dump.names), bool)
+    reads[dump.uses.name] = True
+    reads[dump.uses.name[dump.uses.operand != 0]] = False
+    reads[dump.values.name] = False
+    return reads
+
+
+# ---------------------------------------------------------------- positions and uses
+
+
+def positions_follow_data_flow(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """Instructions that pass a value on have a position of that value (HloDataflowAnalysis)."""
+    dump, file, positions = graph.dump, graph.dump.used, graph.dump.positions
+    assert file is not None, "checked before"
+    value = taken(dump.value_of_used_value, positions.value)
+    used = dump.used_values
+    is_first = np.arange(len(positions)) == taken(used.first_position, positions.value)
+    edges = graph.edges()
+    source = np.where(edges.index != NONE, dump.values_at(edges.name, edges.index), NONE)
+    is_wrong = (source != value[edges.position]) & ~is_first[edges.position]
+    is_wrong &= ~is_marked(tainted.names, edges.name)
+    wrong = distinct(edges.position[is_wrong & ((source == NONE) | ~is_marked(tainted.values, source))])
+    strange = np.flatnonzero(is_first & ~graph.may_define())
+    shown = dict(zip(edges.position[is_wrong][::-1].tolist(), source[is_wrong][::-1].tolist(), strict=True))
+    for row in np.union1d(wrong, strange).tolist():
+        name = int(positions.name[row])
+        if tainted.names[name] or value[row] == NONE or tainted.values[value[row]]:
+            continue
+        # One wrong instruction passes on other values at each index.
+        tainted.values[value[row]] = tainted.names[name] = True
+        other = shown.get(row, NONE)
+        if other != NONE:
+            tainted.values[other] = True
+        position = dump.label(name, int(positions.index[row]))
+        problem = PositionMismatch(
+            dump.value_label(int(value[row])), position, dump.value_label(other) if other != NONE else ""
+        )
+        yield error(row_place(file, positions, row), problem, *_in_module(graph, int(graph.row[name])))
+    yield from _missing_positions(graph, tainted)
+
+
+def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """An instruction has a position for each index of its shape."""
+    dump, positions = graph.dump, graph.dump.positions
+    if not tainted.is_whole(dump.used):
+        return
+    row = graph.row[positions.name]
+    count = np.bincount(row[row != NONE], minlength=len(graph.name))
+    is_covered = np.zeros(len(graph.module.columns.computations), bool)
+    is_covered[graph.computation[row[row != NONE]]] = True
+    few = np.flatnonzero(is_covered[graph.computation] & (count < graph.subshape_count))
+    tainted_rows = graph.row[tainted.names.nonzero()[0]]
+    few = few[~np.isin(few, tainted_rows) & ((graph.name[few] != NONE) | ~np.any(tainted.names))]
+    for instruction in few.tolist():
+        name = graph.module.name(instruction).decode("utf-8", "replace")
+        missing = int(graph.subshape_count[instruction] - count[instruction])
+        # Where a value is uncertain, its positions are, too.
+        if _shows_tainted(graph, tainted, instruction):
+            continue
+        if graph.name[instruction] != NONE:
+            tainted.names[graph.name[instruction]] = True
+        yield error(graph.module.place(instruction), MissingPositionOf(name, missing))
+
+
+def _shows_tainted(graph: ModuleGraph, tainted: Tainted, instruction: int) -> bool:
+    """Whether an instruction may show a value that an earlier finding covers."""
+    first = graph.first_operand[instruction]
+    operands = graph.quotes.operands[first : first + graph.operand_count[instruction]]
+    names, _ = graph.source(operands, np.full(len(operands), EMPTY_INDEX))
+    passed_on = graph.passed_on
+    names = np.concatenate(
+        (names, passed_on[passed_on[:, 0] == instruction, 1], graph.name[instruction : instruction + 1])
+    )
+    names = names[names != NONE]
+    dump = graph.dump
+    shown = taken(dump.value_of_used_value, dump.positions.value[np.isin(dump.positions.name, names)])
+    is_lost = np.isin(dump.values.name, names) & tainted.values
+    return bool(np.any(tainted.names[names]) or np.any(is_lost) or np.any(is_marked(tainted.values, shown)))
+
+
+def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The uses of a value are the operands that show it (HloValue::ComputeUses)."""
+    dump, file, uses = graph.dump, graph.dump.used, graph.dump.uses
+    assert file is not None, "checked before"
+    value, row = taken(dump.value_of_used_value, uses.value), graph.row[uses.name]
+    operand = np.where(row != NONE, graph.operand(row, uses.operand), NONE)
+    name, index = graph.source(operand, np.maximum(uses.index, EMPTY_INDEX))
+    read = np.where((operand != NONE) & (index != NONE), dump.values_at(name, index), NONE)
+    wrong = (row != NONE) & (read != value) & (value != NONE)
+    wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
+    wrong &= (read == NONE) | ~is_marked(tainted.values, read)
+    wrong &= (name == NONE) | ~is_marked(tainted.names, np.minimum(name, len(dump.names) - 1))
+    for use in np.flatnonzero(wrong).tolist():
+        tainted.values[value[use]] = True
+        if read[use] != NONE:
+            tainted.values[read[use]] = True
+        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), _operand(dump, use)
+        problem: Problem
+        if operand[use] == NONE:
+            problem = MissingOperand(*labels, operands=int(graph.operand_count[row[use]]))
+        else:
+            problem = OperandMismatch(*labels, dump.label(int(name[use]), int(index[use]) or NONE))
+        yield error(row_place(file, uses, use), problem, *_in_module(graph, int(row[use])))
+    yield from _missing_uses(graph, tainted)
+
+
+def _operand(dump: DumpSet, use: int) -> str:
+    index = int(dump.uses.index[use])
+    return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
+
+
+_READS_NOTHING: Final = b"tuple"
+"""A `tuple` has uses only if it is a result."""
+
+
+def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """Each value lists the instructions that read it."""
+    dump, file, positions, uses = graph.dump, graph.dump.used, graph.dump.positions, graph.dump.uses
+    if file is None or not tainted.is_whole(file):
+        return
+    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
+    number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
+    operands = graph.quotes.operands
+    reads = ~graph.has_opcode(_READS_NOTHING) | (graph.module.columns.instructions.is_root != 0)
+    known = (operands != NONE) & (operands < len(dump.names)) & reads[user] & (graph.name[user] != NONE)
+    user, number, operands = user[known], number[known], operands[known]
+    order = np.argsort(positions.name, kind="stable")
+    names = positions.name[order]
+    first, last = names.searchsorted(operands), names.searchsorted(operands, "right")
+    count = last - first
+    at = order[np.repeat(first - (count.cumsum() - count), count) + np.arange(int(count.sum()))]
+    user, number = np.repeat(user, count), np.repeat(number, count)
+    index = np.maximum(positions.index[at], EMPTY_INDEX)
+    # A `get-tuple-element` reads the table of the tuple, and passes an element on.
+    is_read = ~graph.has_opcode(b"get-tuple-element")[user] | (index == EMPTY_INDEX)
+    at, user, number, index = at[is_read], user[is_read], number[is_read], index[is_read]
+    value = positions.value[at]
+    width = len(dump.indices)
+    most = 1 + max(int(number.max(initial=0)), int(uses.operand.max(initial=0)))
+    expected = (value.astype(np.int64) * len(dump.names) + graph.name[user]) * most + number
+    present = (uses.value.astype(np.int64) * len(dump.names) + uses.name) * most + np.maximum(uses.operand, 0)
+    missing = ~np.isin(expected * width + index, present * width + np.maximum(uses.index, EMPTY_INDEX))
+    of = taken(dump.value_of_used_value, value)
+    missing &= ~is_marked(tainted.values, of) & ~tainted.names[graph.name[user]]
+    for place in np.flatnonzero(missing).tolist():
+        if tainted.values[of[place]]:
+            continue
+        tainted.values[of[place]] = True
+        path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else ""
+        text = f"{number[place]} {path}".rstrip()
+        problem = MissingUse(dump.value_label(int(of[place])), dump.label(int(graph.name[user[place]]), NONE), text)
+        yield error(row_place(file, dump.used_values, int(value[place])), problem, *_in_module(graph, int(user[place])))
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def shapes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """A value has the shape of its instruction, with the layout and its memory space."""
+    dump, file = graph.dump, graph.dump.assignment
+    if file is None:
+        return
+    values, slices = dump.values, dump.slices
+    row = graph.row[values.name]
+    known = np.flatnonzero((values.slice != NONE) & (row != NONE) & ~tainted.values & ~tainted.names[values.name])
+    row = row[known]
+    quotes, text, data = graph.quotes, graph.module.data, file.document.data
+    is_read = quotes.shape_start[row] != NONE
+    known, row = known[is_read], row[is_read]
+    own = values.slice[known]
+    span = slices.shape_start[own], slices.end[own]
+    index = np.maximum(values.index[known], EMPTY_INDEX)
+    # Elements of one tuple side by side.
+    order = np.argsort(row, kind="stable")
+    start, end = quotes.shape_start[row].copy(), quotes.shape_end[row].copy()
+    number = np.where(graph.rest[index] == EMPTY_INDEX, graph.first[index], NONE)
+    part = [np.full(len(row), NONE), np.full(len(row), NONE)]
+    part[0][order], part[1][order] = tuple_elements(text, start[order], end[order], number[order])
+    is_element = index != EMPTY_INDEX
+    start[is_element], end[is_element] = part[0][is_element], part[1][is_element]
+    is_there = start != NONE
+    same = same_texts(data, span, text, (np.maximum(start, 0), np.maximum(end, 0))) & is_there
+    parts: dict[tuple[int, int], dict[bytes, tuple[int, int]]] = {}
+    for place in np.flatnonzero(~same).tolist():
+        value = int(known[place])
+        shape = data[int(span[0][place]) : int(span[1][place])]
+        whole = int(quotes.shape_start[row[place]]), int(quotes.shape_end[row[place]])
+        if whole not in parts:
+            parts = {whole: subshape_spans(text[slice(*whole)])}
+        one, other = parts[whole].get(dump.indices[int(index[place])], (0, 0))
+        expected = text[whole[0] + one : whole[0] + other]
+        if shape == expected:
+            continue
+        tainted.taint_values(np.array([value]))
+        problem = ModuleShapeMismatch(dump.value_label(value), decoded(shape), decoded(expected))
+        place_of = Place(file, int(slices.shape_start[own[place]]), int(slices.end[own[place]]))
+        yield error(place_of, problem, *_in_module(graph, int(row[place])))
+
+
+# ---------------------------------------------------------------- schedule and live ranges
+
+
+def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The schedule has all instructions of its computations in the order of the module, if that is scheduled."""
+    dump, file = graph.dump, graph.dump.live
+    if file is None or not len(dump.schedule) or not _is_scheduled(graph.module):
+        return
+    row_of_step = graph.row[dump.schedule.name]
+    table = graph.computation
+    known = np.flatnonzero((row_of_step != NONE) & ~tainted.names[dump.schedule.name])
+    steps = dump.schedule.step[known]
+    rows = row_of_step[known][np.argsort(steps, kind="stable")]
+    # Within each computation, in the order of the steps.
+    order = np.argsort(table[rows], kind="stable")
+    back = np.flatnonzero((np.diff(rows[order]) < 0) & (np.diff(table[rows[order]]) == 0))
+    for place in back[:1].tolist():
+        before, row = int(rows[order[place]]), int(rows[order[place + 1]])
+        names = int(graph.name[before]), int(graph.name[row])
+        tainted.names[[*names]] = True
+        tainted.is_liveness_sound = False
+        step = int(dump.schedule_row_of_name[names[1]])
+        problem = ScheduleOrder(dump.label(names[1], NONE), dump.label(names[0], NONE))
+        yield error(row_place(file, dump.schedule, step), problem, *_in_module(graph, row))
+    if back.size or not tainted.is_whole(file):
+        return
+    is_covered = np.zeros(len(graph.module.columns.computations), bool)
+    is_covered[table[rows]] = True
+    is_scheduled = np.zeros(len(graph.name), bool)
+    is_scheduled[row_of_step[row_of_step != NONE]] = True
+    for row in np.flatnonzero(is_covered[table] & ~is_scheduled).tolist():
+        name = int(graph.name[row])
+        # An instruction that the dump does not name may have another name there.
+        is_excused = np.any(tainted.names) if name == NONE else tainted.names[name]
+        if not is_excused:
+            if name != NONE:
+                tainted.names[name] = True
+            tainted.is_liveness_sound = False
+            yield error(graph.module.place(row), MissingFromSchedule(decoded(graph.module.name(row))))
+
+
+def _is_scheduled(module: HloModule) -> bool:
+    return b"is_scheduled=true" in module.data[: module.data.find(b"\n") + 1]
+
+
+def live_ranges_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """Live ranges start where a value is defined and end where it is read last (HloLiveRange)."""
+    dump, file, values = graph.dump, graph.dump.live, graph.dump.values
+    if file is None or not len(dump.schedule) or not tainted.is_liveness_sound:
+        return
+    step = taken(dump.schedule.step, dump.schedule_row_of_name)
+    row = graph.row[values.name]
+    known = (values.live_range != NONE) & (values.used_value != NONE) & (row != NONE) & (values.slice != NONE)
+    known &= ~tainted.values & ~tainted.names[values.name] & (step[values.name] != NONE)
+    known &= ~is_marked(tainted.allocations, values.allocation)
+    first_step, last_step = _spans(graph, step)
+    is_parameter = graph.has_opcode(b"parameter")[row] & (row != NONE)
+    computation = graph.computation[row]
+    is_late = np.isin(computation, [call.computation for call in graph.calls if call.attribute == b"calls"])
+    start = np.where(is_parameter, first_step[computation], step[values.name])
+    wrong = known & (values.start_step != start) & ~(is_late & (values.start_step == start + 1))
+    for value in np.flatnonzero(wrong).tolist():
+        tainted.taint_values(np.array([value]))
+        problem = WrongStart(dump.value_label(value), int(values.start_step[value]), int(start[value]))
+        place = row_place(file, dump.live_ranges, int(values.live_range[value]))
+        yield warning(place, problem, *_in_module(graph, int(row[value])))
+    if not tainted.is_liveness_sound:
+        return
+    yield from _ends(graph, tainted, known & ~wrong, step, last_step)
+
+
+def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
+    """The first step of each computation and of those that it calls, and the step after its last one."""
+    count = len(graph.module.columns.computations)
+    own = np.where(graph.name != NONE, step[graph.name], NONE)
+    rows = np.flatnonzero(own != NONE)
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, NONE, np.int64)
+    np.minimum.at(first, graph.computation[rows], own[rows])
+    np.maximum.at(last, graph.computation[rows], own[rows] + 1)
+    # XLA prints a computation behind those that it calls.
+    for call in graph.calls:
+        caller = graph.computation[call.caller]
+        first[caller] = min(first[caller], first[call.computation])
+    return first, last
+
+
+def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last_step: Column) -> Iterator[Finding]:
+    dump, file, values = graph.dump, graph.dump.live, graph.dump.values
+    assert file is not None, "checked before"
+    uses, positions = dump.uses, dump.positions
+    end = np.where(known, np.maximum(values.start_step, step[values.name]), NONE).astype(np.int64)
+    read_step = step.copy()
+    bodies = [call for call in graph.calls if call.attribute == b"body"]
+    for call in bodies:
+        # A loop takes its operand over at the start of its body.
+        parameter = graph.parameters.get((call.computation, 0), NONE)
+        if graph.name[call.caller] != NONE and parameter != NONE and graph.name[parameter] != NONE:
+            read_step[graph.name[call.caller]] = step[graph.name[parameter]]
+    value = taken(dump.value_of_used_value, uses.value)
+    is_read = (value != NONE) & (read_step[uses.name] != NONE)
+    np.maximum.at(end, value[is_read], read_step[uses.name[is_read]])
+    row = graph.row[positions.name]
+    of = taken(dump.value_of_used_value, positions.value)
+    is_root = np.zeros(len(graph.name), bool)
+    is_root[graph.roots[graph.roots != NONE]] = True
+    outlives = is_root.copy()
+    for call in graph.calls:
+        # The result of the body flows back into the condition.
+        if call.attribute == b"condition" and (call.computation, 0) in graph.parameters:
+            outlives[graph.parameters[call.computation, 0]] = True
+    lives_on = np.flatnonzero((row != NONE) & (of != NONE) & outlives[row])
+    np.maximum.at(end, of[lives_on], last_step[graph.computation[row[lives_on]]])
+    kind = taken(dump.allocations.kind, values.allocation)
+    is_kept = (kind != NONE) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
+    entry = (row != NONE) & (graph.computation[row] == graph.entry) & graph.has_opcode(b"parameter")[row]
+    kept = np.flatnonzero(entry & (of != NONE))
+    kept = kept[is_kept[of[kept]]]
+    np.maximum.at(end, of[kept], last_step[graph.entry] if graph.entry != NONE else NONE)
+    differs = np.flatnonzero(known & (values.end_step != end) & ~tainted.values)
+    if not len(differs):
+        return
+    # The values of a call end where those of its computation start, which may have other offsets.
+    by_call = np.zeros(len(values), bool)
+    user = graph.row[uses.name]
+    by_call[value[(value != NONE) & (user != NONE) & graph.has_opcode(b"call")[user]]] = True
+    columns = values.allocation, values.offset, values.start_step
+    starts = Counter(zip(*(column.tolist() for column in columns), strict=True))
+    uncertain = np.flatnonzero(tainted.values)
+    moved = set(zip(values.allocation[uncertain].tolist(), values.start_step[uncertain].tolist(), strict=True))
+    for one in differs.tolist():
+        ended, expected = int(values.end_step[one]), int(end[one])
+        allocation, offset, start = (int(column[one]) for column in columns)
+        # A live range also ends where the next value of its buffer starts (HloLiveRange::NormalizeAliasedBuffers).
+        is_passed_on = by_call[one] or any(
+            starts[allocation, offset, after] > (after == start) or (allocation, after) in moved
+            for after in (ended, ended + 1)
+        )
+        if ended < expected and is_passed_on:
+            continue
+        tainted.taint_values(np.array([one]))
+        label, instruction = dump.value_label(one), dump.instruction_at(expected) or ""
+        problem = LateEnd(label, ended, expected) if ended > expected else EarlyEnd(label, ended, expected, instruction)
+        yield warning(
+            row_place(file, dump.live_ranges, int(values.live_range[one])),
+            problem,
+            *_in_module(graph, int(graph.row[values.name[one]])),
+        )
+
+
+# ---------------------------------------------------------------- parameters and the result
+
+
+def entry_parameters_are_numbered(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The parameters of the entry computation are numbered 0, 1, 2, …"""
+    if graph.entry == NONE or graph.has_entry_parameters or np.any(tainted.names):
+        return
+    rows = graph.entry_parameters
+    numbers = graph.quotes.parameter[rows]
+    # Either of two parameters with one number may be wrong.
+    wrong = (numbers >= len(rows)) | (np.bincount(np.minimum(numbers, len(rows)))[np.minimum(numbers, len(rows))] > 1)
+    *others, row = rows[wrong].tolist()
+    number, name = int(graph.quotes.parameter[row]), decoded(graph.module.name(row))
+    related = (Related(graph.module.place(other), Relation.OTHER_OCCURRENCE) for other in others)
+    yield error(graph.module.place(row), EntryParameterNumber(name, number, len(rows)), *related)
+
+
+def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The allocation of a parameter holds that parameter of the entry computation, and has its shape."""
+    dump, file, allocations = graph.dump, graph.dump.assignment, graph.dump.allocations
+    if file is None or not graph.has_entry_parameters or np.any(tainted.names):
+        return
+    rows = np.flatnonzero(
+        ((allocations.kind & int(Kind.PARAMETER)) != 0) & (allocations.kind != NONE) & ~tainted.allocations
+    )
+    for row in rows.tolist():
+        number = int(allocations.parameter[row])
+        index = max(int(allocations.parameter_index[row]), EMPTY_INDEX)
+        instruction = graph.parameters.get((graph.entry, number), NONE)
+        name = int(graph.name[instruction]) if instruction != NONE else NONE
+        value = dump.value_at(name, index) if name != NONE else NONE
+        if name != NONE and (tainted.names[name] or (value != NONE and tainted.values[value])):
+            continue
+        if value == NONE or values_row(dump, value) != row:
+            if np.any(tainted.values[dump.values_of_allocation(row)]):
+                continue
+            tainted.allocations[row] = True
+            path = dump.indices[index].decode() if index != EMPTY_INDEX else ""
+            label = dump.label(name, NONE) if name != NONE else ""
+            yield error(
+                row_place(file, allocations, row),
+                ModuleParameterMismatch(int(allocations.index[row]), number, path, label),
+                *_in_module(graph, instruction),
+            )
+
+
+def values_row(dump: DumpSet, value: int) -> int:
+    """The row of the allocation of a value."""
+    return int(dump.values.allocation[value])
+
+
+def results_live_out(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The allocations of the result are `maybe-live-out`, and a parameter that the result aliases shares its bytes."""
+    dump, file, allocations, values = graph.dump, graph.dump.assignment, graph.dump.allocations, graph.dump.values
+    root = int(graph.roots[graph.entry]) if graph.entry != NONE else NONE
+    if file is None or root == NONE or graph.name[root] == NONE or tainted.names[graph.name[root]]:
+        return
+    name = int(graph.name[root])
+    rows = np.flatnonzero(dump.positions.name == name)
+    value = taken(dump.value_of_used_value, dump.positions.value[rows])
+    value = value[(value != NONE) & ~is_marked(tainted.values, value)]
+    allocation = values.allocation[value]
+    kind = taken(allocations.kind, allocation)
+    stays = int(Kind.MAYBE_LIVE_OUT) | int(Kind.CONSTANT)
+    is_wrong = (kind != NONE) & ((kind & stays) == 0) & ~is_marked(tainted.allocations, allocation)
+    for row in distinct(allocation[is_wrong]).tolist():
+        tainted.allocations[row] = True
+        one = int(value[allocation == row][0])
+        problem = NotLiveOut(int(allocations.index[row]), dump.value_label(one))
+        yield error(row_place(file, allocations, row), problem, *_in_module(graph, root))
+    yield from _aliases(graph, tainted, name)
+
+
+_ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
+_ALIAS: Final = re.compile(rb"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
+
+
+def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Finding]:
+    dump, module, values = graph.dump, graph.module, graph.dump.values
+    header = _ALIASES.search(module.data, 0, module.data.find(b"\n") + 1)
+    if header is None or not graph.has_entry_parameters or np.any(tainted.names):
+        return
+    for alias in _ALIAS.finditer(module.data, *header.span(1)):
+        output, number, index = alias[1], integer(alias[2]), alias[3]
+        parameter = graph.parameters.get((graph.entry, number), NONE)
+        place = Place(module.file, alias.start(), alias.end())
+        if parameter == NONE:
+            yield error(place, AliasMismatch(decoded(output), number, decoded(index), "", ""))
+            continue
+        names = np.array((root, graph.name[parameter]))
+        indices = np.array([dump.index_number(b"{%s}" % path.replace(b" ", b"")) for path in (output, index)])
+        found = np.where((names != NONE) & (indices != NONE), dump.values_at(names, indices), NONE)
+        # A missing position has a finding of its own.
+        if is_marked(tainted.values, found).any() or is_marked(tainted.names, names).any():
+            continue
+        allocation, offset = values.allocation[found], values.offset[found]
+        if (allocation[0], offset[0]) != (allocation[1], offset[1]) and not is_marked(
+            tainted.allocations, allocation
+        ).any():
+            labels = map(dump.value_label, found.tolist())
+            yield error(place, AliasMismatch(decoded(output), number, decoded(index), *labels))
+
+
+def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The parameters and the result have the shapes of `entry_computation_layout`."""
+    module, quotes = graph.module, graph.quotes
+    data = module.data
+    line = data.find(b"\n") + 1
+    start = data.find(b"entry_computation_layout={", 0, line)
+    # The modules that libtpu extracts from another one keep its layout.
+    if np.any(tainted.names) or start < 0 or not graph.has_entry_parameters or data.startswith(b"HloModule extracted,"):
+        return
+    start += len(b"entry_computation_layout={")
+    spans = subshape_spans(data[start:line])
+    arrow = spans.get(b"{}", (0, 0))[1]
+    numbers = {number for computation, number in graph.parameters if computation == graph.entry}
+    shapes = [
+        (graph.parameters[graph.entry, number], spans.get(b"{%d}" % number, (0, 0))) for number in sorted(numbers)
+    ]
+    if data.startswith(b"->", start + arrow):
+        begin = arrow + 2
+        result = subshape_spans(data[start + begin : line]).get(b"{}", (0, 0))
+        shapes.append((int(graph.roots[graph.entry]), (begin + result[0], begin + result[1])))
+    for row, (one, other) in shapes:
+        expected = data[start + one : start + other]
+        shape = data[quotes.shape_start[row] : quotes.shape_end[row]] if row != NONE else b""
+        if shape and _plain(shape) == _plain(expected):
+            continue
+        if row != NONE and graph.name[row] != NONE and tainted.names[graph.name[row]]:
+            continue
+        name = decoded(module.name(row)) if row != NONE else ""
+        place = Place(module.file, start + one, start + other)
+        yield error(place, EntryShapeMismatch(name, decoded(expected), decoded(shape)), *_in_module(graph, row))
+
+
+_COMMENT: Final = re.compile(rb"/\*[^*]*\*/")
+
+
+def _plain(shape: bytes) -> bytes:
+    return _COMMENT.sub(b"", shape)
+
+
+_CHECKS: Final[tuple[_ModuleCheck, ...]] = (
+    instructions_are_in_module,
+    entry_parameters_are_numbered,
+    entry_layout_matches,
+    shapes_match_module,
+    positions_follow_data_flow,
+    uses_match_module,
+    schedule_is_order_of_module,
+    parameters_are_those_of_module,
+    results_live_out,
+    live_ranges_match_module,
+)
+"""All checks, causes before consequences: each skips rows that an earlier one has tainted."""

@@ -1,0 +1,93 @@
+"""Messages about a dump and its HLO module that disagree."""
+
+from typing import assert_never
+
+from xla_lens.model.checks.problems import (
+    AliasMismatch,
+    EntryParameterNumber,
+    EntryShapeMismatch,
+    ForeignModule,
+    LateEnd,
+    MissingFromModule,
+    MissingFromSchedule,
+    MissingPositionOf,
+    MissingUse,
+    ModuleParameterMismatch,
+    ModuleProblem,
+    ModuleShapeMismatch,
+    NotLiveOut,
+    PositionMismatch,
+    ScheduleOrder,
+)
+from xla_lens.render.messages.words import quoted_shape
+from xla_lens.render.numbers import counted
+
+
+def module_message(problem: ModuleProblem) -> str:
+    """The message of a contradiction between a dump and its HLO module."""
+    match problem:
+        case ForeignModule(differences):
+            return (
+                f"The dump and the HLO module beside it differ in {differences:,} places. They are of different "
+                "compilations: copy all files of one compilation."
+            )
+        case MissingFromModule(name):
+            return f"The dump names `{name}`, which is not in the HLO module."
+        case PositionMismatch(value, position, ""):
+            return (
+                f"`{position}` is listed as a position of `{value}`, but the HLO module does not show that value there."
+            )
+        case PositionMismatch(value, position, shown):
+            return f"`{position}` is listed as a position of `{value}`, but by the HLO module it shows `{shown}`."
+        case MissingPositionOf(name, missing):
+            return f"No value of the dump lists {counted(missing, 'position')} of `{name}`."
+        case MissingUse(value, user, operand):
+            return f"`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
+        case ModuleShapeMismatch(value, shape, ""):
+            return (
+                f"`{value}` has the shape {quoted_shape(shape)} in its allocation, but its instruction in the HLO "
+                "module has no element with that index."
+            )
+        case ModuleShapeMismatch(value, shape, module_shape):
+            return (
+                f"`{value}` has the shape {quoted_shape(shape)} in its allocation, but "
+                f"{quoted_shape(module_shape)} in the HLO module."
+            )
+        case EntryShapeMismatch("", shape, _):
+            return f"`entry_computation_layout` has {quoted_shape(shape)}, which the entry computation lacks."
+        case EntryShapeMismatch(name, shape, instruction_shape):
+            return (
+                f"`entry_computation_layout` gives `{name}` the shape {quoted_shape(shape)}, but the instruction has "
+                f"{quoted_shape(instruction_shape)}."
+            )
+        case EntryParameterNumber(name, parameter, parameters):
+            return (
+                f"`{name}` is parameter {parameter} of the entry computation. XLA numbers its "
+                f"{counted(parameters, 'parameter')} from 0, each once."
+            )
+        case ScheduleOrder(name, before):
+            return f"`{name}` runs after `{before}`, but comes before it in the HLO module, which is scheduled."
+        case MissingFromSchedule(name):
+            return f"`{name}` is missing from the schedule, which has the other instructions of its computation."
+        case LateEnd(value, end_step, last_use_step):
+            return f"`{value}` is live until step {end_step}, but nothing reads it after step {last_use_step}."
+        case ModuleParameterMismatch(allocation, parameter, index, ""):
+            return (
+                f"Allocation {allocation} is marked as parameter {parameter} at index {index or '{}'}, but the entry "
+                "computation has no such parameter."
+            )
+        case ModuleParameterMismatch(allocation, parameter, index, name):
+            return (
+                f"Allocation {allocation} is marked as parameter {parameter} at index {index or '{}'}, but does not "
+                f"hold `{name}`, which is that parameter."
+            )
+        case NotLiveOut(allocation, value):
+            return f"`{value}` is part of the result, but its allocation {allocation} is not marked `maybe-live-out`."
+        case AliasMismatch(output, parameter, index, "", _):
+            return f"Output {{{output}}} aliases parameter {parameter}, which the entry computation lacks."
+        case AliasMismatch(output, parameter, index, output_value, parameter_value):
+            return (
+                f"Output {{{output}}} aliases parameter {parameter} at {{{index}}}, but `{output_value}` and "
+                f"`{parameter_value}` are not at the same place."
+            )
+    assert_never(problem)

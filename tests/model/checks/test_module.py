@@ -1,0 +1,245 @@
+"""Findings of a dump against its HLO module."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from goldens import SAME, SWAP_2025, findings_text, held
+from samples import DUMPS, WHILE, analysis_of, facts, module_of, module_of_text, never, on_all_dumps
+from xla_lens.files import find_set, load_module
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import ForeignModule, TruncatedFile
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import FileKind
+
+_WITH_MODULE = [path for fact in facts(DUMPS) if FileKind.HLO in find_set(path := DUMPS / fact["file"]).paths]
+
+
+def _check(path: Path, edits: Sequence[tuple[str, str]], in_module: Sequence[tuple[str, str]], expected: str) -> None:
+    assert findings_text(held(path, edits, in_module)) == expected.strip("\n")
+
+
+@pytest.mark.parametrize("path", _WITH_MODULE, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_dumps_agree_with_their_modules(path: Path) -> None:
+    analysis = analysis_of(path)
+    assert analysis.with_module(module_of(path)) is analysis
+
+
+def _added(analysis: Analysis, module: HloModule) -> list[Finding]:
+    """The findings that a module adds."""
+    return [finding for finding in analysis.with_module(module).findings if finding not in analysis.findings]
+
+
+def _added_by_own_module(analysis: Analysis) -> int:
+    """The number of findings that the HLO module beside a dump adds, NONE without a module."""
+    module = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never, is_prepared=False)
+    return len(_added(analysis, module.module)) if module else NONE
+
+
+@on_all_dumps(_added_by_own_module)
+def test_all_dumps_agree_with_their_modules(of_all_dumps: Mapping[str, int]) -> None:
+    counts = Counter(of_all_dumps.values())
+    assert counts.keys() <= {0, NONE}
+    assert counts[0] > 270
+
+
+def test_reports_operand_that_differs_from_the_module() -> None:
+    _check(
+        WHILE,
+        [],
+        [("copy(%arg_tuple.1#1)", "copy(%arg_tuple.1#2)")],
+        """
+error[operand-mismatch] `arg_tuple.1{1}` is listed as operand 0 of `copy.4`, but the instruction reads
+`arg_tuple.1{2}`.
+  copy.4, operand 0
+  ^^^^^^^^^^^^^^^^^
+-- Instruction in the HLO module
+  %copy.4 = f32[8]{0} copy(%arg_tuple.1#2), metadata={op_name="jit(tuple_while)/while" stack_frame_id=3}
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_missing_use() -> None:
+    _check(
+        SWAP_2025,
+        [("  copy.2, operand 0\n", "  (none)\n")],
+        [],
+        """
+error[operand-mismatch] `copy.2` reads `copy.1` as operand 0, but the value does not list that use.
+<3 copy.1 @0>
+^^^^^^^^^^^^^
+-- Instruction in the HLO module
+  %copy.2 = f32[100]{0} copy(%copy.1), control-predecessors={%copy}
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_position_that_shows_another_value() -> None:
+    _check(
+        WHILE,
+        [],
+        [
+            (
+                "ROOT %call = (s32[], f32[8]{0}, f32[8]{0}) call(%tuple), to_apply=%while.6_computation",
+                "ROOT %call = (s32[], f32[8]{0}, f32[8]{0}) call(%tuple), to_apply=%region_0.1",
+            )
+        ],
+        """
+error[position-mismatch] `call{}` is listed as a position of `while.0{}`, but by the HLO module it shows
+`tuple.4{}`.
+  call {}
+  ^^^^^^^
+-- Instruction in the HLO module
+  ROOT %call = (s32[], f32[8]{0}, f32[8]{0}) call(%tuple), to_apply=%region_0.1, frontend_attributes={xla_cpu_small…
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+""",
+    )
+
+
+def test_reports_instruction_that_is_not_in_the_module() -> None:
+    _check(
+        WHILE,
+        [],
+        [("  %constant.5 = s32[] constant(3)", "  %constant.7 = s32[] constant(3)")],
+        """
+error[unknown-instruction] The dump names `constant.5`, which is not in the HLO module.
+<17 constant.5 @0>
+^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_shape_of_the_module() -> None:
+    _check(
+        WHILE,
+        [],
+        [("  %copy.9 = f32[8]{0}", "  %copy.9 = f32[8]{0:S(1)}")],
+        """
+error[shape-mismatch] `copy.9` has the shape `f32[8]{0}` in its allocation, but `f32[8]{0:S(1)}` in the HLO module.
+ value: <22 copy.9 @0> (size=32,offset=0): f32[8]{0}
+                                           ^^^^^^^^^
+-- Instruction in the HLO module
+  %copy.9 = f32[8]{0:S(1)} copy(%x.1)
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_schedule_in_another_order() -> None:
+    _check(
+        WHILE,
+        [],
+        [
+            (
+                "  %constant.6 = s32[] constant(0)\n  %copy.9 = f32[8]{0} copy(%x.1)\n",
+                "  %copy.9 = f32[8]{0} copy(%x.1)\n  %constant.6 = s32[] constant(0)\n",
+            )
+        ],
+        """
+error[schedule-mismatch] `copy.9` runs after `constant.6`, but comes before it in the HLO module, which is
+scheduled.
+    2:copy.9
+    ^^^^^^^^
+-- Instruction in the HLO module
+  %copy.9 = f32[8]{0} copy(%x.1)
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_live_range_beyond_the_last_use() -> None:
+    _check(
+        WHILE,
+        [("    copy.5{}:16-20", "    copy.5{}:16-21")],
+        [],
+        """
+warning[live-range-end] `copy.5` is live until step 21, but nothing reads it after step 20.
+    copy.5{}:16-21
+    ^^^^^^^^^^^^^^
+-- Instruction in the HLO module
+  %copy.5 = f32[8]{0} copy(%arg_tuple.1#2), metadata={op_name="jit(tuple_while)/while" stack_frame_id=3}
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_alias_of_another_parameter() -> None:
+    _check(
+        SWAP_2025,
+        [],
+        [("{0}: (0, {}, may-alias)", "{0}: (1, {}, may-alias)")],
+        """
+error[module-mismatch] Output {0} aliases parameter 1 at {}, but `copy.2` and `Arg_1.2` are not at the same place.
+HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
+                                                            ^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_entry_computation_layout() -> None:
+    _check(
+        SWAP_2025,
+        [],
+        [("entry_computation_layout={(f32[100]{0}", "entry_computation_layout={(f32[99]{0}")],
+        """
+error[shape-mismatch] `entry_computation_layout` gives `Arg_0.1` the shape `f32[99]{0}`, but the instruction has
+`f32[100]{0}`.
+HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
+                                                                                                                   …
+-- Instruction in the HLO module
+  %Arg_0.1 = f32[100]{0} parameter(0), metadata={op_name="a"}
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_parameter_numbers_of_the_module() -> None:
+    _check(
+        SWAP_2025,
+        [],
+        [("parameter(1)", "parameter(2)")],
+        """
+error[parameter-mismatch] `Arg_1.2` is parameter 2 of the entry computation. XLA numbers its 2 parameters from 0,
+each once.
+  %Arg_1.2 = f32[100]{0} parameter(2), metadata={op_name="b"}
+   ^^^^^^^
+""",
+    )
+
+
+def test_reports_result_that_does_not_live_out() -> None:
+    _check(
+        WHILE,
+        [("allocation 4: size 4, page 0, maybe-live-out:", "allocation 4: size 4, page 0, preallocated-temp:")],
+        [],
+        """
+error[allocation-kind-conflict] `while.0{0}` is part of the result, but its allocation 4 is not marked
+`maybe-live-out`.
+allocation 4: size 4, page 0, preallocated-temp:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- Instruction in the HLO module
+  ROOT %call = (s32[], f32[8]{0}, f32[8]{0}) call(%tuple), to_apply=%while.6_computation, frontend_attributes={xla_…
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+""",
+    )
+
+
+def test_module_of_another_compilation_is_one_finding() -> None:
+    [finding] = _added(analysis_of(SWAP_2025), module_of(SAME))
+    assert isinstance(finding.problem, ForeignModule)
+    assert finding.problem.differences > 3
+
+
+@pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])
+def test_every_cut_of_a_module_is_found(path: Path) -> None:
+    data = module_of(path).data
+    for size in range(data.index(b"\n") + 1, len(data.rstrip())):
+        [finding] = _added(analysis_of(path), module_of_text(data[:size]))
+        assert isinstance(finding.problem, TruncatedFile), size
+        assert finding.place.file.kind is FileKind.HLO

@@ -1,0 +1,243 @@
+"""Edits of the HLO module beside a dump, and edits of the dump that only the module shows."""
+
+import random
+import re
+
+from mutations.edits import Change, Mutation, Place, edit, exchanged, made, other_number, pick, put, removed
+from mutations.lines import HLO, Line
+from mutations.values import UNKNOWN
+from mutations.view import View
+
+SHOWN_BY_MODULE = ("use-deleted", "position-deleted", "unquoted-operand-number", "late-end")
+"""The edits of dumps that only the module shows."""
+
+_OPERAND = re.compile(rb"%?([\w.-]+)(?=,|$)")
+
+
+def _module(view: View) -> list[Line]:
+    """The instructions whose values the dump has, if the module is there."""
+    names = {name for name, _ in view.position}
+    return [line for line in view.all("instruction") if line.text("name") in names]
+
+
+def _mentions(view: View, *names: bytes) -> list[Line]:
+    """All lines of the dump that name an instruction."""
+    kinds = ("value", "position", "use", "slice", "step", "range")
+    return [line for kind in kinds for line in view.all(kind) if line["name"] in names]
+
+
+def _headers(view: View, *names: bytes) -> list[Line]:
+    """The headers of the values that name an instruction."""
+    lines = [*view.all("position"), *view.all("use")]
+    return [line.parent for line in lines if line.parent and line["name"] in names]
+
+
+def _operands(line: Line) -> list[tuple[int, int, bytes]]:
+    start = line.span("operands")[0]
+    found = _OPERAND.finditer(line.text("operands"))
+    return [(start + match.start(1), start + match.end(1), match[1]) for match in found]
+
+
+@edit
+def module_operand(rng: random.Random, view: View) -> Mutation | None:
+    """Make an instruction read another one of its computation. Tuples list no uses, so their positions differ."""
+    lines = _module(view)
+    shape = {line.text("name"): line.text("shape") for line in lines}
+    candidates = [
+        (line, operand, other)
+        for line in rng.sample(lines, min(40, len(lines)))
+        for operand in _operands(line)
+        for other in lines
+        if other.parent is line.parent and other is not line and operand[2] in shape
+        if other["name"] != operand[2] and shape[operand[2]] == other["shape"]
+    ]
+    picked = pick(rng, candidates)
+    if not picked:
+        return None
+    line, (start, end, name), other = picked
+    names = line.text("name"), name, other.text("name")
+    places = [line, *_mentions(view, *names), *_headers(view, *names)]
+    codes = "operand-mismatch position-mismatch module-mismatch"
+    return made(view, [Change(HLO, start, end, other.text("name"))], places, codes, "live-range-end")
+
+
+@edit
+def module_shape(rng: random.Random, view: View) -> Mutation | None:
+    """Change a dimension of an array."""
+    lines = [line for line in _module(view) if (line["name"], b"{}") in view.slice]
+    line = pick(rng, [line for line in lines if re.match(rb"\w+\[\d", line.text("shape"))])
+    if not line:
+        return None
+    shape = re.sub(rb"\[(\d+)", lambda match: b"[%d" % (int(match[1]) + 1), line.text("shape"), count=1)
+    places = [line, *_mentions(view, line.text("name"))]
+    return made(view, [put(line, "shape", shape)], places, "shape-mismatch")
+
+
+@edit
+def module_memory_space(rng: random.Random, view: View) -> Mutation | None:
+    """Change the memory space in a layout."""
+    lines = [line for line in _module(view) if (line["name"], b"{}") in view.slice]
+    line = pick(rng, [line for line in lines if re.fullmatch(rb"\w+\[[\d,]*\]\{[^{}]*\}", line.text("shape"))])
+    if not line:
+        return None
+    shape = line.text("shape")
+    space = b"S(7)" if b":" in shape else b":S(7)"
+    shape = re.sub(rb"S\(\d+\)", b"S(7)", shape) if b"S(" in shape else shape[:-1] + space + b"}"
+    return made(view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], "shape-mismatch")
+
+
+def _is_scheduled(view: View) -> bool:
+    return any(b"is_scheduled=true" in line.text("attributes") for line in view.all("module")) and bool(view.step)
+
+
+@edit
+def module_lines_exchanged(rng: random.Random, view: View) -> Mutation | None:
+    """Swap two instructions of a computation."""
+    lines = [line for line in _module(view) if line["name"] in view.step]
+    pairs = [(one, other) for one in lines for other in lines if one.parent is other.parent and one.row < other.row]
+    pair = pick(rng, pairs) if _is_scheduled(view) else None
+    if not pair:
+        return None
+    names = [line.text("name") for line in pair]
+    inside = [line.text("name") for line in lines if line.parent is pair[0].parent]
+    places = [line for line in view.all("step") if line["name"] in (*names, *inside)]
+    return made(view, exchanged(*pair), places, "schedule-mismatch")
+
+
+@edit
+def module_instruction_renamed(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, _module(view))
+    if not line:
+        return None
+    places = [line, *_mentions(view, line.text("name"))]
+    also = "operand-mismatch position-mismatch schedule-mismatch"
+    return made(view, [put(line, "name", UNKNOWN)], places, "unknown-instruction", also)
+
+
+@edit
+def module_instruction_deleted(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, _module(view))
+    return made(view, [removed(line)], _mentions(view, line.text("name")), "unknown-instruction") if line else None
+
+
+@edit
+def module_element(rng: random.Random, view: View) -> Mutation | None:
+    """Change the element that a `get-tuple-element` reads."""
+    lines = [line for line in _module(view) if line["opcode"] == b"get-tuple-element"]
+    line = pick(rng, lines)
+    if not line:
+        return None
+    match = re.match(rb", index=(\d+)", line.text("attributes"))
+    assert match
+    start = line.span("attributes")[0]
+    number = b"%d" % other_number(rng, int(match[1]), 0, int(match[1]) + 3)
+    change = Change(HLO, start + match.start(1), start + match.end(1), number)
+    operand = _operands(line)[0][2]
+    places = [line, *_mentions(view, line.text("name"), operand), *_headers(view, line.text("name"))]
+    return made(view, [change], places, "position-mismatch operand-mismatch")
+
+
+@edit
+def module_parameter_number(rng: random.Random, view: View) -> Mutation | None:
+    """Change the number of an entry parameter to that of another one, or to one that is not there."""
+    lines = [line for line in _module(view) if line["opcode"] == b"parameter" and line.parent and line.parent["entry"]]
+    line = pick(rng, lines)
+    if not line:
+        return None
+    number = other_number(rng, line.number("operands"), 0, len(lines))
+    headers = [header for header in view.all("allocation") if header["parameter"]]
+    codes = "parameter-mismatch shape-mismatch module-mismatch"
+    places = [*lines, *view.all("module"), *headers, *_mentions(view, line.text("name"))]
+    return made(view, [put(line, "operands", number)], places, codes)
+
+
+@edit
+def module_alias(rng: random.Random, view: View) -> Mutation | None:
+    """Let an output alias another parameter."""
+    header = next(iter(view.all("module")), None)
+    found = [*re.finditer(rb"\{[\d, ]*\}: \((\d+), ", header.text("attributes"))] if header else []
+    match = pick(rng, found)
+    if not header or not match:
+        return None
+    start = header.span("attributes")[0]
+    number = b"%d" % other_number(rng, int(match[1]), 0, int(match[1]) + 2)
+    change = Change(HLO, start + match.start(1), start + match.end(1), number)
+    return made(view, [change], [header], "module-mismatch")
+
+
+@edit
+def module_entry_layout(rng: random.Random, view: View) -> Mutation | None:
+    """Change a dimension in `entry_computation_layout`."""
+    header = next(iter(view.all("module")), None)
+    match = re.search(rb"entry_computation_layout=\{\(.*?\}(?=, \w+=|$)", header.text("attributes")) if header else None
+    if not header or not match or header["name"] == b"extracted":
+        return None
+    number = pick(rng, re.finditer(rb"(?<=\[)\d+", match[0]))
+    if not number:
+        return None
+    start = header.span("attributes")[0] + match.start()
+    change = Change(HLO, start + number.start(), start + number.end(), b"%d" % (int(number[0]) + 1))
+    return made(view, [change], [header], "shape-mismatch")
+
+
+@edit
+def module_of_another_compilation(rng: random.Random, view: View) -> Mutation | None:
+    """Give all instructions other names. One finding says so."""
+    lines = _module(view)
+    if len(lines) < 8:
+        return None
+    changes = [put(line, "name", b"other-" + line.text("name")) for line in lines]
+    return made(view, changes, [], "module-mismatch")
+
+
+# ---------------------------------------------------------------- edits of the dump
+
+
+@edit
+def use_deleted(rng: random.Random, view: View) -> Mutation | None:
+    names = {line.text("name") for line in _module(view)}
+    use = pick(rng, [line for line in view.all("use") if line.parent and line["name"] in names])
+    if not use or not use.parent or view.is_last(use):
+        return None
+    places: list[Line | Place] = [Place(use.file, use.parent.start), *_mentions(view, use.text("name"))]
+    return made(view, [removed(use)], places, "operand-mismatch", "syntax live-range-end")
+
+
+@edit
+def position_deleted(rng: random.Random, view: View) -> Mutation | None:
+    """Skips the first position of a value, which defines it."""
+    names = {line.text("name") for line in _module(view)}
+    lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
+    line = pick(rng, [line for line in lines if line["name"] in names])
+    if not line:
+        return None
+    own = [other for other in view.all("instruction") if other["name"] == line["name"]]
+    uses = view.below(line.parent, "use") if line.parent else []
+    places = [*own, *uses, *_mentions(view, line.text("name"))]
+    return made(view, [removed(line)], places, "position-mismatch operand-mismatch", "live-range-end")
+
+
+@edit
+def unquoted_operand_number(rng: random.Random, view: View) -> Mutation | None:
+    """Change the operand number of a use by an instruction that the dump does not quote."""
+    names = {line.text("name") for line in _module(view)} - set(view.instruction)
+    use = pick(rng, [line for line in view.all("use") if line["name"] in names])
+    if not use:
+        return None
+    number = other_number(rng, use.number("operand"), 0, use.number("operand") + 3)
+    others = [line for line in view.all("use") if line["name"] == use["name"]]
+    codes = "operand-mismatch duplicate-use"
+    return made(view, [put(use, "operand", number)], [use, *others], codes)
+
+
+@edit
+def late_end(rng: random.Random, view: View) -> Mutation | None:
+    """Let a value live longer than its last use."""
+    names = {line.text("name") for line in _module(view)}
+    line = pick(rng, [line for line in view.all("range") if line["name"] in names])
+    if not line or not view.max or line.number("last") >= view.max.number("max"):
+        return None
+    # A value that a call reads may end before the call, and the new end then is no later than that.
+    places = [line, *view.all("slice")]
+    last = rng.randint(line.number("last") + 1, view.max.number("max"))
+    return made(view, [put(line, "last", last)], places, "live-range-end overlapping-slices")
