@@ -225,7 +225,7 @@ def test_dumping_completes_the_flags_and_restores_them(tmp_path: Path, monkeypat
     with xla_lens.dumping(tmp_path / "a b") as folder:
         assert folder == tmp_path / "a b"
         assert os.environ["XLA_FLAGS"] == (
-            f'--xla_cpu_enable_fast_math=true --xla_dump_to="{folder}" --xla_dump_hlo_as_text'
+            f'--xla_cpu_enable_fast_math=true --xla_dump_hlo_as_text --xla_dump_to="{folder}"'
         )
         assert os.environ["JAX_ENABLE_COMPILATION_CACHE"] == "false"
         shutil.copy(SPLIT, folder)

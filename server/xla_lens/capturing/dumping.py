@@ -1,7 +1,6 @@
 """`xla_lens.dumping`: have a backend of this process write dumps."""
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.capturing.compiling import without_compilation_cache
+from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
 from xla_lens.render.captures import flags_were_read, nothing_dumped
 
 FLAGS: Final = "XLA_FLAGS"
 _CACHE: Final = "JAX_ENABLE_COMPILATION_CACHE"
-
-_DUMP_TO: Final = re.compile(r"""--xla_dump_to=(?:"([^"]*)"|'([^']*)'|(\S+))""")
+_OURS: Final = "--xla_dump_hlo_as_text"
 
 
 @contextmanager
@@ -29,10 +28,11 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
 
     Raises `RuntimeError` if the flags were read already, and at the end of the block if it wrote no dump.
     """
-    given = _DUMP_TO.search(os.environ.get(FLAGS, ""))
+    flags = user_flags(os.environ.get(FLAGS, ""), "\0")
+    given = own_folder(flags)
     if given:
         with _without_cache():
-            yield Path(given[1] or given[2] or given[3])
+            yield Path(given)
         return
     started = _started()
     if started:
@@ -40,8 +40,7 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
     path = Path(folder).absolute() if folder is not None else Path(tempfile.mkdtemp(prefix="xla-lens-"))
     path.mkdir(parents=True, exist_ok=True)
     before = {*path.iterdir()}
-    flags = f'--xla_dump_to="{path}" --xla_dump_hlo_as_text'
-    with _environment({FLAGS: f"{os.environ.get(FLAGS, '')} {flags}".strip()}), _without_cache():
+    with _environment({FLAGS: completed(flags, _OURS, str(path))}), _without_cache():
         yield path
     if before >= {*path.iterdir()}:
         raise RuntimeError(nothing_dumped(str(path)))
