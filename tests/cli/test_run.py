@@ -92,6 +92,10 @@ def test_nothing_is_compiled(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "hello\n")
     assert done.stderr == f"{NOTHING}\n"
     assert [*tmp_path.iterdir()] == []
+    # A folder that was there before stays.
+    (tmp_path / "empty").mkdir()
+    run(tmp_path / "empty", "true", options=("--out", tmp_path / "empty"))
+    assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +180,7 @@ def test_dumps_are_not_lost_whatever_the_program_assigns(tmp_path: Path, change:
     done = run(tmp_path, *python(script), options=("--out", "dumps"))
     assert done.returncode == 0, done.stderr
     is_mine = "--mine" in change and "del" not in change and "pop" not in change
-    assert re.match(r"(--mine )?--xla_dump_hlo_as_text .*--xla_dump_to=\S+/dumps/process-\d+\n", done.stdout)
+    assert re.match(r"(--mine )?--xla_dump_hlo_as_text=true .*--xla_dump_to=\S+/dumps/process-\d+\n", done.stdout)
     assert ("--mine" in done.stdout) == is_mine
     assert dump_names(tmp_path / "dumps") == dump_names(MLP)
 

@@ -181,6 +181,7 @@ def _add_run(commands: _Commands) -> None:
     parser.add_argument("--open", action="store_true", help="open the memory map in a browser afterwards")
     parser.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments")
     parser.set_defaults(at=None, stacks=frozenset(), module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN)
+    parser.set_defaults(through_loops="yes")
 
 
 def _add_advise(commands: _Commands) -> None:

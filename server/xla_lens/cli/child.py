@@ -16,7 +16,7 @@ from xla_lens.cli.inside.sitecustomize import FLAGS, RUN, completed, quoted, use
 _COMMAND_NOT_FOUND: Final = 127
 _CANNOT_EXECUTE: Final = 126
 
-_FLAGS: Final = "--xla_dump_hlo_as_text --xla_dump_include_timestamp"
+_FLAGS: Final = "--xla_dump_hlo_as_text=true --xla_dump_include_timestamp=true"
 """The names of dumps have timestamps, because processes that run no Python of their own environment share a folder with
 the process that started them."""
 

@@ -1,6 +1,7 @@
 """`xla-lens run`: run a program, and report the memory of the modules that it compiles."""
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -55,7 +56,9 @@ def run_run(arguments: argparse.Namespace) -> int:
 def _default_folder(command: Sequence[str]) -> Path:
     """A folder that is named for the script, or the program, and the time."""
     name = next((word for word in command if word.endswith(".py")), command[0])
-    return Path("xla-dumps", f"{Path(name).stem}-{time.strftime('%Y%m%d-%H%M%S')}")
+    first = Path("xla-dumps", f"{Path(name).stem}-{time.strftime('%Y%m%d-%H%M%S')}")
+    others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((first,), others) if not path.exists())
 
 
 def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
@@ -76,7 +79,7 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     found = DumpSets(tuple(one for sets in by_folder.values() for one in sets), {})
     arguments.paths = [place for place, sets in by_folder.items() if sets]
     folder.remove_list()
-    if oom.messages:
+    if oom.messages and arguments.output_format != "html":
         options = options_of(arguments)
         if len(found.files) > 1 and arguments.output_format in ("text", "markdown"):
             print_ranking(found, options, arguments, has_reports=False)

@@ -18,10 +18,12 @@ from xla_lens.records import dataclass
 @dataclass(frozen=True, slots=True, eq=False)
 class RunFolder:
     """The folder of a run. Each process dumps to a folder in it, and `log` has what the program wrote to standard
-    error. `started` is the time of the start in seconds, and `chosen` the folder to which the user's flags dump.
+    error. `made` are the folders that did not exist before, the innermost first, `started` is the time of the start in
+    seconds, and `chosen` the folder to which the user's flags dump.
     """
 
     path: Path
+    made: tuple[Path, ...]
     started: float
     chosen: Path | None
 
@@ -38,10 +40,10 @@ class RunFolder:
             return log.read() in (b"", b"\n")
 
     def remove_if_empty(self) -> None:
-        """Remove the folder and the one that it is in, where they are empty."""
+        """Remove the folders that were made for the run, where they are empty."""
         with suppress(OSError):
-            self.path.rmdir()
-            self.path.parent.rmdir()
+            for folder in self.made:
+                folder.rmdir()
 
     def remove_list(self) -> None:
         """Remove the list of the folders that processes have chosen."""
@@ -82,6 +84,7 @@ class RunFolder:
 
 def create_folder(path: Path, chosen: Path | None) -> RunFolder:
     """Make the folder of a run. Raises `CannotRun` if that is impossible or if the folder is not empty."""
+    made = tuple(folder for folder in (path, *path.parents) if not folder.exists())
     try:
         path.mkdir(parents=True, exist_ok=True)
         is_empty = not any(path.iterdir())
@@ -92,7 +95,7 @@ def create_folder(path: Path, chosen: Path | None) -> RunFolder:
     if not is_empty:
         raise CannotRun(f"{path}: not empty. Choose a new folder, so that the dumps of two runs are not mixed")
     # Some file systems store whole seconds.
-    return RunFolder(path, float(int(time.time())), chosen)
+    return RunFolder(path, made, float(int(time.time())), chosen)
 
 
 _MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
