@@ -66,12 +66,12 @@ def parameter_path(dump: DumpSet, module: HloModule | None, allocation: int) -> 
             row = module.row_of(dump.names[name])
             instruction = module.instruction(row) if row != NONE else None
         if instruction and instruction.opcode == b"parameter":
-            return _told(instruction.op_name)
+            return told_path(instruction.op_name)
     return None
 
 
-def _told(op_name: str | None) -> str | None:
-    """An op_name if it is a path."""
+def told_path(op_name: str | None) -> str | None:
+    """Return the op_name of a parameter if it is a path."""
     return op_name if op_name and not op_name.endswith(_SAYS_NOTHING) else None
 
 

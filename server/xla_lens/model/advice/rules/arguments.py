@@ -4,22 +4,23 @@ Optimizer state is what no instruction reads before the backward pass is complet
 contents. It could wait in host memory, or on other devices, until the update reads it.
 """
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from xla_lens.model.advice.actions import ArgumentTree, Certainty, Piece
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Draft, Facts
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 
 
 def argument_trees(facts: Facts) -> tuple[ArgumentTree, ...]:
-    """Return the arguments by the first parts of their names, most bytes first. Arguments without a name form two
+    """Return the arguments by the first parts of their paths, most bytes first. Arguments without a path form two
     trees: optimizer state, and the others.
     """
     found: dict[tuple[str, bool], list[int]] = {}
-    for value in facts.arguments:
-        name = tree_name(facts.op_name(facts.name(value)))
+    paths = {value: told_path(facts.op_name(facts.name(value))) for value in facts.arguments}
+    folded = folded_paths(path for path in paths.values() if path is not None)
+    for value, path in paths.items():
+        name = argument_of(folded[path]) if path is not None else ""
         found.setdefault((name, not name and value in facts.idle_arguments), []).append(value)
     trees = [_tree(facts, name, values) for (name, _), values in found.items()]
     return tuple(sorted(trees, key=lambda tree: (-tree.size_bytes, tree.name)))
@@ -29,15 +30,6 @@ def _tree(facts: Facts, name: str, values: list[int]) -> ArgumentTree:
     size_bytes = sum(map(facts.size, values))
     idle_bytes = sum(facts.size(value) for value in values if value in facts.idle_arguments)
     return ArgumentTree(name, len(values), size_bytes, is_idle=idle_bytes * 2 > size_bytes)
-
-
-def tree_name(op_name: str | None) -> str:
-    """Return the first part of an argument's name: ``state[1]`` of ``state[1]['layers'][0]['w']``."""
-    match = _TREE.match(op_name or "")
-    return match[0] if match else ""
-
-
-_TREE: Final = re.compile(r"\w+(?:\[\d+\])?")
 
 
 def optimizer_state(facts: Facts) -> Iterator[Draft]:
