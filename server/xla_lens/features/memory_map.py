@@ -6,8 +6,8 @@ import numpy as np
 
 from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import arguments_of
 from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame

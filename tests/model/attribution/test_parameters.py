@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps
 from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, path_parts
 
@@ -106,6 +106,17 @@ def test_the_tree_of_a_llama_that_does_not_fit() -> None:
     assert (
         leaves["state[1]['layers']['w_down']"] == leaves["state[2]['layers']['w_down']"] == 32 * 14336 * 4096 * 4 // 4
     )
+
+
+def test_copies_belong_to_the_path_of_the_parameter() -> None:
+    """The module prefetches `x` and `params[1][0]` with `copy-start`, and `params[0][0]` with four slices. Together
+    they are as large as the parameters, since nothing is padded.
+    """
+    (path,) = DUMPS.glob("tpu-v5e2x2-*/mlp_train/module_0000*-buffer-assignment.txt")
+    tree = bytes_by_op(analysis_of(path).dump, module_of(path), 55, 1).by_parameter
+    assert _leaves(tree) == {"params[0][0]": 4 * 784 * 512, "params[1][0]": 4 * 512 * 256, "x": 4 * 128 * 784}
+    # Without the module nothing shows what a copy copies.
+    assert not _leaves(bytes_by_op(analysis_of(path).dump, None, 55, 1).by_parameter)
 
 
 @pytest.mark.parametrize("folder", ["cpu-jaxlib0.4.20", "cpu-tf2.5.3", "cpu-tf2.8.4", "cpu-tf2.16.2"])

@@ -13,7 +13,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.rules.facts import folded
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import LineBytes
-from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_parameter
+from xla_lens.model.attribution.bytes_by_op import BytesNode, parameters_at
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
@@ -70,7 +70,7 @@ def peak_groups(analysis: Analysis, module: HloModule | None, color: int) -> Pea
     return PeakGroups(
         by_line=one.lines,
         lines=tuple(line_at_peak(dump, module, line, owned) for line in one.lines.lines) if one.lines else (),
-        parameters=bytes_by_parameter(dump, module, step, color),
+        parameters=parameters_at(made.origins, step, color),
         values=tuple(live_in_space(dump, step, color).tolist()),
         warrants=made.warrants,
     )

@@ -4,14 +4,13 @@ libraries. No line makes the parameters of the program; they count for their arg
 """
 
 from collections import defaultdict
-from collections.abc import Collection
 from typing import TypeAlias
 
 import numpy as np
 
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import argument_names
+from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
@@ -90,14 +89,6 @@ def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
 _Key: TypeAlias = tuple[StackFrame | None, str | None]
 _Row: TypeAlias = tuple[int, int, Origin]
 """A value, its bytes and its origin."""
-
-
-def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
-    """Return the arguments of values in the buffers of parameters, and of copies of parameters."""
-    dump = origins.dump
-    copied = origins.copied_parameters(values)
-    found = argument_names(dump, origins.module, np.array([*values, *copied.values()], np.int64))
-    return {value: found[parameter] for value, parameter in copied.items() if parameter in found} | found
 
 
 def _line(frame: StackFrame | None, argument: str | None, rows: list[_Row]) -> LineBytes:

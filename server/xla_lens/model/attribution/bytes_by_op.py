@@ -13,7 +13,7 @@ import numpy as np
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import MAX_DEPTH, folded_parameter_paths, path_parts
+from xla_lens.model.attribution.parameters import MAX_DEPTH, path_parts, paths_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -39,8 +39,8 @@ class BytesNode:
 
 @dataclass(frozen=True, slots=True)
 class BytesByOp:
-    """Four breakdowns of the same bytes. In `by_parameter`, numbers of layers are folded, and what is in no buffer of a
-    parameter with a path has the name None.
+    """Four breakdowns of the same bytes. In `by_parameter`, numbers of layers are folded, and what is neither in the
+    buffer of a parameter with a path nor a copy of one has the name None.
     """
 
     by_op_name: BytesNode
@@ -69,17 +69,17 @@ def ops_at(origins: Origins, step: int, color: int) -> BytesByOp:
         bytes_tree(rows, lambda value: op_name_path(origins.of_value(value).op_name)),
         bytes_tree(rows, lambda value: (_text(dump.opcode(names[value])),)),
         bytes_tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
-        _by_parameter(dump, rows, origins.module),
+        _by_parameter(origins, rows),
     )
 
 
-def bytes_by_parameter(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesNode:
-    """Return `BytesByOp.by_parameter` on its own. The HLO module has the paths that the dump does not quote."""
-    return _by_parameter(dump, _owners(dump, step, color), module)
+def parameters_at(origins: Origins, step: int, color: int) -> BytesNode:
+    """Return `BytesByOp.by_parameter` on its own."""
+    return _by_parameter(origins, _owners(origins.dump, step, color))
 
 
-def _by_parameter(dump: DumpSet, rows: list[tuple[int, int]], module: HloModule | None) -> BytesNode:
-    paths = folded_parameter_paths(dump, module, np.array([value for value, _ in rows], np.int64))
+def _by_parameter(origins: Origins, rows: list[tuple[int, int]]) -> BytesNode:
+    paths = paths_of(origins, [value for value, _ in rows])
     return bytes_tree(rows, lambda value: path_parts(paths.get(value)))
 
 

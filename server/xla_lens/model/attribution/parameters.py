@@ -5,15 +5,16 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import numpy as np
 
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE
 
 MAX_DEPTH: Final = 64
 """Maximum number of parts of a path."""
@@ -34,24 +35,26 @@ def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
     return {row: path for row, path in paths if path is not None}
 
 
-def folded_parameter_paths(
-    dump: DumpSet, module: HloModule | None, values: Column, other_paths: Iterable[str] = ()
-) -> dict[int, str]:
-    """Return the path of each value in the buffer of a parameter that has one, with the numbers of layers folded.
-    `values` are rows of `DumpSet.values`. `other_paths` count where it is decided what a layer is.
+def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[str] = ()) -> dict[int, str]:
+    """Return the path of each value in the buffer of a parameter that has one, and of each copy of such a parameter,
+    with the numbers of layers folded. `values` are rows of `DumpSet.values`. `other_paths` count where it is decided
+    what a layer is.
     """
-    allocations = dump.values.allocation[values]
-    is_inside = taken(dump.allocations.parameter, allocations) != NONE
-    paths = parameter_paths(dump, module) if is_inside.any() else {}
+    dump, copied = origins.dump, origins.copied_parameters(values)
+    rows = np.fromiter(values, np.int64, len(values))
+    allocation = dump.values.allocation[rows]
+    is_elsewhere = taken(dump.allocations.parameter, allocation) == NONE
+    sources = np.array([copied.get(value, NONE) for value in rows.tolist()], np.int64)
+    allocation = np.where(is_elsewhere, taken(dump.values.allocation, sources), allocation)
+    paths = parameter_paths(dump, origins.module) if (allocation != NONE).any() else {}
     folded = folded_paths([*paths.values(), *other_paths])
-    found = zip(values[is_inside].tolist(), allocations[is_inside].tolist(), strict=True)
-    return {value: folded[paths[allocation]] for value, allocation in found if allocation in paths}
+    found = zip(rows.tolist(), allocation.tolist(), strict=True)
+    return {value: folded[paths[buffer]] for value, buffer in found if buffer in paths}
 
 
-def argument_names(dump: DumpSet, module: HloModule | None, values: Column) -> dict[int, str]:
-    """Return the argument of each value in the buffer of a parameter that has a path: ``state[1]``."""
-    paths = folded_parameter_paths(dump, module, values)
-    return {value: argument_of(path) for value, path in paths.items()}
+def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
+    """Return the arguments of the same values: ``state[1]``."""
+    return {value: argument_of(path) for value, path in paths_of(origins, values).items()}
 
 
 def parameter_path(dump: DumpSet, module: HloModule | None, allocation: int) -> str | None:

@@ -8,11 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-import numpy as np
-
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import argument_of, folded_parameter_paths
+from xla_lens.model.attribution.parameters import argument_of, paths_of
 from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
@@ -93,16 +91,13 @@ def breakdowns(
     lines = {value: line_key(one.line.file, one.line.line) if one.line else None for value, one in found.items()}
     lines = {value: moved_lines.get(line, line) if line is not None else None for value, line in lines.items()}
     op_names = {value: plain_op_name(origin.op_name) for value, origin in found.items()}
-    copied = known.copied_parameters(found)
-    buffers = np.array([*found, *copied.values()], np.int64)
-    paths = folded_parameter_paths(dump, module, buffers, other_paths) if other_paths else {}
+    paths = paths_of(known, found, other_paths) if other_paths else {}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
     rows: dict[By, defaultdict[Key, list[tuple[int, int]]]] = {by: defaultdict(list) for by in By}
     for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
         part = size_bytes, value
         line, path = lines[value], paths.get(value)
-        source = path or paths.get(copied.get(value, NONE))
-        rows[By.LINE][Argument(argument_of(source)) if source and line is None else line].append(part)
+        rows[By.LINE][Argument(argument_of(path)) if path and line is None else line].append(part)
         rows[By.PARAMETER][path].append(part)
         rows[By.OP_NAME][op_names[value]].append(part)
         rows[By.OPCODE][opcodes[name]].append(part)

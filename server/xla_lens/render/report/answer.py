@@ -102,10 +102,9 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
     arguments = one.lines.arguments
     if arguments:
         size_bytes = sum(line.size_bytes for line in arguments)
-        buffers = kind_counted("parameter", sum(len(line.values) for line in arguments))
         names = joined([(Name(line.argument or "", role=Role.PATH),) for line in arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(arguments) > _MAX_ARGUMENTS else ")"
-        found.append((size_bytes, (f"{percent(size_bytes, total)} of it is in {buffers} (", *names, more)))
+        found.append((size_bytes, (f"{percent(size_bytes, total)} of it is in parameters (", *names, more)))
     for kind in one.lines.without_source[:1]:
         words = f"{percent(kind.size_bytes, total)} of it is in {kind_counted(kind.kind, kind.count)}"
         found.append((kind.size_bytes, (words,)))
