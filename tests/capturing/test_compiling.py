@@ -148,9 +148,16 @@ def test_a_transformation_is_compiled_as_a_whole(jax: _Jax) -> None:
     jax.jit = lambda function: compiled.append(function) or _Jitted(jax, step)  # type: ignore[method-assign, func-returns-value]
     gradient = _wrapped(jitted, "jax._src.api")
     timed = _wrapped(gradient, "train")
-    for function in (gradient, timed):
+    # In older releases, a wrapper has the methods of what it wraps.
+    vars(jitted)["lower"] = jitted.lower
+    old_gradient = _wrapped(jitted, "jax._src.api")
+    assert old_gradient.lower is jitted.lower
+    for function in (gradient, timed, old_gradient):
         xla_lens.capture(function, 1)
-    assert compiled == [gradient, timed]
+    assert compiled == [gradient, timed, old_gradient]
+    xla_lens.capture(_wrapped(jitted, "train"), 2)
+    assert jax.log[-2] == "compile ('step', 2), cache False"
+    assert len(compiled) == 3
 
 
 def test_a_compiler_that_runs_out_of_memory_leaves_its_dump(jax: _Jax) -> None:

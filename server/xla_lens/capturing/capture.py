@@ -269,9 +269,7 @@ _MAIN: Final = "hbm"
 _TOP: Final = 10
 """Values and lines that pictures and messages show."""
 
-_SUMMARY: Final = ReportOptions(
-    top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.DONATION, Part.ADVICE}), has_source_lines=True
-)
+_SUMMARY: Final = ReportOptions(top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}), has_source_lines=True)
 
 
 def _all_of(*parts: Part) -> ReportOptions:

@@ -89,12 +89,17 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         elif isinstance(found, types.MethodType):
             # `lower` of a bound method is that of the function, and would miss `self`.
             found, first = found.__func__, (found.__self__, *first)
-        elif hasattr(found, "lower"):
+        elif hasattr(found, "lower") and found.lower is not getattr(_wrapped(found), "lower", None):
             return found.lower(*first, **named)
-        elif hasattr(found, "__wrapped__") and not _is_transformation(found):
-            found = found.__wrapped__
+        elif _wrapped(found) is not None and not _is_transformation(found):
+            found = _wrapped(found)
         else:
             return jax.jit(function).lower(*args, **kwargs)
+
+
+def _wrapped(wrapper: Any) -> Any:
+    """What a wrapper wraps. `functools.wraps` copies the attributes of that, `lower` of an older jax among them."""
+    return getattr(wrapper, "__wrapped__", None)
 
 
 _LIBRARIES: Final = frozenset({"equinox", "flax", "haiku", "jax"})
