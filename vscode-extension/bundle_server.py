@@ -46,6 +46,15 @@ _EXCLUDED: Final = re.compile(
 """Files that the server does not need. numpy imports the packages here only for those who use them. Of a library's
 metadata, only its description and its licenses matter."""
 
+_GCC: Final = "GCC runtime library, GPL-3.0-or-later WITH GCC-exception-3.1; LICENSE.txt contains both"
+_UNNAMED: Final = {
+    "libgcc_s": _GCC,
+    "libstdc++": _GCC,
+    "msvcp140": "Microsoft Visual C++ runtime, Copyright (c) Microsoft Corporation; redistributed as the license "
+    "terms of Microsoft Visual Studio permit",
+}
+"""Libraries in some wheels of numpy that numpy's own notices do not name, with their licenses."""
+
 _COMPILED: Final = re.compile(r"\.(so(\.[\d.]+)?|pyd|dylib|dll)$")
 """Compiled modules and the libraries that they use."""
 
@@ -83,6 +92,7 @@ def main() -> None:
             install(wheel, packages, python, PLATFORMS[options.target], versions)
             versions.write_text("".join(f"{version}\n" for version in installed(packages)))
             merge(packages, libraries)
+    name_libraries(libraries)
     archive_compiled(libraries, server / "compiled.tar.xz")
     shutil.copy(HERE / "start.py", server)
     about = {"pythons": PYTHONS, "target": options.target}
@@ -129,6 +139,15 @@ def merge(packages: Path, libraries: Path) -> None:
             shutil.move(path, target)
         elif target.read_bytes() != path.read_bytes() and name != _BUILD_METADATA:
             sys.exit(f"{name} differs between versions of Python, so that they cannot share one folder")
+
+
+def name_libraries(libraries: Path) -> None:
+    """Add the licenses that numpy's notices lack."""
+    names = sorted(path.name for path in libraries.glob("numpy.libs/*"))
+    lines = [f"{name}: {text}\n" for name in names for start, text in _UNNAMED.items() if name.startswith(start)]
+    if lines:
+        (folder,) = libraries.glob("numpy-*.dist-info/licenses")
+        (folder / "LICENSE.libraries.txt").write_text("".join(lines), "utf-8")
 
 
 def archive_compiled(libraries: Path, archive: Path) -> None:
