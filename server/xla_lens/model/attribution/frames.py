@@ -11,6 +11,7 @@ The metadata of the instruction that defines a value may say nothing about its c
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from xla_lens.model.attribution.writers import SOURCE_FIELDS, Stored, Writers, is_path
@@ -72,8 +73,10 @@ class Origins:
     def _find(self, value: int) -> Origin:
         name, index = int(self.dump.values.name[value]), int(self.dump.values.index[value])
         own, writers = self.of_name(name), self._writers
+        if writers is None or not self._may_need_writer(own, name, index):
+            return own
         row = self._row(name)
-        if writers is None or row == NONE or not self._needs_writer(own, name, row, index):
+        if row == NONE or not self._needs_writer(own, name, row, index):
             return own
         writer = writers.writer(row, index_path(self.dump, index))
         if writer is None or writer.row == row:
@@ -88,28 +91,34 @@ class Origins:
         another compilation.
         """
         if name not in self._rows:
-            module, quoted = self.module, self.dump.instruction(name)
-            row = module.row_of(self.dump.names[name]) if module and quoted else NONE
-            found = module.instruction(row) if module and row != NONE else None
+            writers, quoted = self._writers, self.dump.instruction(name)
+            row = writers.module.row_of(self.dump.names[name]) if writers and quoted else NONE
+            found = writers.instruction(row) if writers and row != NONE else None
             is_same = quoted and found and (quoted.opcode, quoted.shape) == (found.opcode, found.shape)
             self._rows[name] = row if is_same else NONE
         return self._rows[name]
 
+    def _may_need_writer(self, own: Origin, name: int, index: int) -> bool:
+        """Whether the metadata of an instruction might not say where its result, or an element of it, comes from. Most
+        do, so that their instructions are not looked up in the module.
+        """
+        opcode = self.dump.opcode(name)
+        return opcode in _CALLING or _is_element(opcode, index) or not _has_source(own) or self._has_loops
+
     def _needs_writer(self, own: Origin, name: int, row: int, index: int) -> bool:
-        """Whether the metadata of an instruction do not say where its result, or an element of it, comes from."""
         opcode, writers = self.dump.opcode(name), self._writers
         if writers is None or (opcode == b"parameter" and writers.is_in_entry(row)):
             return False
         if index <= EMPTY_INDEX and writers.shape(row).startswith(b"("):
             # The table of a tuple has no content of its own.
             return False
-        if (
-            opcode in _CALLING
-            or (opcode == b"fusion" and index > EMPTY_INDEX)
-            or not (own.line or is_path(own.op_name))
-        ):
+        if opcode in _CALLING or _is_element(opcode, index) or not _has_source(own):
             return True
         return writers.through_loops and any(writers.line(loop) == own.line for loop in writers.loops_around(row))
+
+    @cached_property
+    def _has_loops(self) -> bool:
+        return self.module is not None and b" while(" in self.module.data
 
     def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
         """Return for values whose content is that of a parameter of the program, but which are in other buffers, that
@@ -132,7 +141,7 @@ class Origins:
         op_name = metadata.get("op_name")
         if module and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
             row = module.row_of(self.dump.names[name])
-            metadata = module.metadata(row) if row != NONE else metadata
+            metadata = self._writers.metadata(row) if self._writers and row != NONE else metadata
         return self._origin(op_name, metadata)
 
     def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Derived | None = None) -> Origin:
@@ -158,6 +167,15 @@ def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> tuple[Stack
     unknown.
     """
     return Origins(dump, module).of_name(name).frames
+
+
+def _has_source(origin: Origin) -> bool:
+    return origin.line is not None or is_path(origin.op_name)
+
+
+def _is_element(opcode: bytes | None, index: int) -> bool:
+    """Whether a value is one of several results of a fusion, each of which something else in it computes."""
+    return opcode == b"fusion" and index > EMPTY_INDEX
 
 
 _CALLING: Final = frozenset((b"while", b"conditional", b"call"))

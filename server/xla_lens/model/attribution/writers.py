@@ -75,6 +75,8 @@ class Writers:
         self._metadata: dict[int, Mapping[str, str]] = {}
         self._lines: dict[tuple[str | None, ...], StackFrame | None] = {}
         self._callers: dict[int, int] = {}
+        self.without_source: set[int] = set()
+        """Instructions from which no way leads to a writer. A module without metadata has thousands."""
         self._loops: dict[int, tuple[int, ...]] = {}
 
     def writer(self, row: int, index: tuple[int, ...]) -> Writer | None:
@@ -182,11 +184,15 @@ class Writers:
         """The loops whose bodies contain a row, innermost first."""
         computation = self.computation(row)
         if computation not in self._loops:
-            caller = NONE if self.is_in_entry(row) else self.caller(row)
+            found, passed = [], {computation}
             # A damaged module may call itself.
-            self._loops[computation] = ()
-            outer = self.loops_around(caller) if caller != NONE else ()
-            self._loops[computation] = (caller, *outer) if caller != NONE and self.opcode(caller) == b"while" else outer
+            while not self.is_in_entry(row) and (row := self.caller(row)) != NONE and len(passed) < _MOST_DEPTH:
+                if self.opcode(row) == b"while":
+                    found.append(row)
+                if self.computation(row) in passed:
+                    break
+                passed.add(self.computation(row))
+            self._loops[computation] = tuple(found)
         return self._loops[computation]
 
     def caller(self, row: int) -> int:
@@ -203,7 +209,7 @@ class _Search:
     """The way from one value to the instruction that writes it."""
 
     def __init__(self, writers: Writers, loops: dict[int, StackFrame | None]) -> None:
-        self._of, self._left = writers, _MOST_STEPS
+        self._of, self._left, self._depth = writers, _MOST_STEPS, 0
         self._passed: set[tuple[int, tuple[int, ...]]] = set()
         """The elements of loops whose bodies were searched."""
         self._loops = loops
@@ -214,13 +220,15 @@ class _Search:
 
     def find(self, position: _Position | None) -> Writer | None:
         """Follow a value to its writer."""
-        while position is not None and self._left:
+        if self._depth == _MOST_DEPTH:
+            return None
+        self._depth += 1
+        found: _Position | Writer | None = position
+        while isinstance(found, _Position) and self._left:
             self._left -= 1
-            found = self._next(position)
-            if found is None or isinstance(found, Writer):
-                return found
-            position = found
-        return None
+            found = self._next(found)
+        self._depth -= 1
+        return found if isinstance(found, Writer) else None
 
     def _next(self, position: _Position) -> _Position | Writer | None:
         of, row, index = self._of, position.row, position.index
@@ -272,8 +280,14 @@ class _Search:
             return found[0]
         (own,), sizes = _sizes([of.shape(position.row)]), _sizes([of.shape(operand.row) for operand in found])
         order = sorted(range(len(found)), key=lambda number: (sizes[number] != own, -sizes[number]))
-        writers = (self.find(found[number]) for number in order)
-        return next((writer for writer in writers if writer), None)
+        for operand in (found[number] for number in order):
+            if operand.row not in of.without_source:
+                writer = self.find(operand)
+                if writer:
+                    return writer
+                if self._left and not self._loops:
+                    of.without_source.add(operand.row)
+        return None
 
     # ------------------------------------------------------------ computations
 
@@ -399,8 +413,11 @@ def _sizes(shapes: list[bytes]) -> list[int]:
     return found
 
 
-_MOST_STEPS: Final = 500
+_MOST_STEPS: Final = 300
 """Maximum number of instructions that one search passes."""
+
+_MOST_DEPTH: Final = 50
+"""Maximum number of computations, and of choices between operands, that a search is within."""
 
 _MOST_OPERANDS: Final = 16
 """Maximum number of operands of an instruction without metadata that are searched."""
