@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding, Related
 from xla_lens.model.hlo.module import HloModule
@@ -98,8 +98,16 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start:
     leading = list(_of_mention(analysis, mention)) if mention else []
     known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
     explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
-    sources = source_actions(frames_of(analysis.dump, module, _name(analysis.dump, mention))) if mention else []
+    sources = source_actions(_frames(analysis.dump, module, mention)) if mention else []
     return [*explaining, *leading, *sources, ShowPage(AdvicePage()), ShowPage(ReportPage())]
+
+
+def _frames(dump: DumpSet, module: HloModule | None, mention: Mention) -> Sequence[StackFrame]:
+    """The calls that made what is at a place: the content of a value, or an instruction."""
+    origins = Origins(dump, module)
+    if isinstance(mention.target, Value):
+        return origins.of_value(mention.target.row).frames
+    return origins.of_name(_name(dump, mention)).frames
 
 
 def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.source_mentions import source_mentions
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
@@ -111,7 +111,8 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
     if not len(tree):
         return
     # All elements of a tuple have the same text, the longest of all.
-    own = cache(lambda name: user_frame(frames_of(dump, module, name)))
+    origins = Origins(dump, module)
+    own = cache(lambda name: user_frame(origins.of_name(name).frames))
     frames = _frames_of_op_names(dump, own)
     for start, end in zip(tree.name_start.tolist(), tree.name_end.tolist(), strict=True):
         text = data[start:end]

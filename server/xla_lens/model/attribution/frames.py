@@ -21,6 +21,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_fr
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.instruction import Instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ class Origins:
     """
 
     def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
-        self.dump, self.module = dump, module
-        self._writers = Writers(module, through_loops=through_loops) if module else None
+        self.dump, self.module = dump, module if module and _is_of_dump(module, dump) else None
+        self._writers = Writers(self.module, through_loops=through_loops) if self.module else None
         self._frames: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
@@ -87,15 +88,12 @@ class Origins:
         return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
 
     def _row(self, name: int) -> int:
-        """The row of an instruction in the module, NONE if the module has none of its opcode and shape: it may be of
-        another compilation.
-        """
+        """The row of an instruction in the module, NONE if the module has another one of its name."""
         if name not in self._rows:
             writers, quoted = self._writers, self.dump.instruction(name)
             row = writers.module.row_of(self.dump.names[name]) if writers and quoted else NONE
             found = writers.instruction(row) if writers and row != NONE else None
-            is_same = quoted and found and (quoted.opcode, quoted.shape) == (found.opcode, found.shape)
-            self._rows[name] = row if is_same else NONE
+            self._rows[name] = row if quoted and found and _is_same(quoted, found) else NONE
         return self._rows[name]
 
     def _may_need_writer(self, own: Origin, name: int, index: int) -> bool:
@@ -152,6 +150,33 @@ class Origins:
             self._frames[source] = calls, replace(own, column=None) if own else None
         calls, line = self._frames[source]
         return Origin(op_name, calls, line, not calls and source[0] is not None, derived)
+
+
+def _is_same(quoted: Instruction, found: Instruction) -> bool:
+    # An asynchronous operation has another opcode in the module.
+    return quoted.shape == found.shape and quoted.metadata() == found.metadata()
+
+
+def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
+    """Whether some instructions that the dump quotes are the same in the module. A module of another compilation has
+    other instructions of the same names, and its stack frames have other numbers. An edit changes few of them.
+    """
+    names = dump.quoting_rows[1]
+    different = common = 0
+    for name in names[:: 1 + len(names) // _SAMPLED].tolist():
+        quoted, row = dump.instruction(name), module.row_of(dump.names[name])
+        found = module.instruction(row) if row != NONE else None
+        if quoted and found:
+            common += 1
+            different += not _is_same(quoted, found)
+    return different * _MOST_DIFFERENT <= common
+
+
+_SAMPLED: Final = 32
+"""How many instructions of a dump are compared with the module."""
+
+_MOST_DIFFERENT: Final = 8
+"""A module is of another compilation if more than one in so many of its instructions differ."""
 
 
 def origins(

@@ -215,6 +215,8 @@ class _Search:
         self._loops = loops
         """The loops in whose bodies the search is, with their lines."""
         self._stored: Stored | None = None
+        self._is_within_fusion = False
+        """Whether the search must not leave a fusion: it passed an instruction that computes something else."""
         self._is_slice = False
         """Whether the value is a slice that a loop takes out of what another one has stacked."""
 
@@ -269,15 +271,25 @@ class _Search:
     def _writer(self, row: int) -> Writer:
         return Writer(row, None if self._is_slice else self._stored)
 
-    def _of_operand(self, position: _Position) -> _Position | Writer | None:
-        """What an instruction without metadata computes or copies: its operand of its own size, else its largest."""
-        of, count = self._of, self._of.operand_count(position.row)
-        if of.opcode(position.row) in _CONTROL or not 0 < count <= _MOST_OPERANDS:
+    def _of_operand(self, position: _Position) -> Writer | None:
+        """What an instruction without metadata copies: its operand of its own size, else its largest. One that computes
+        something has the source of what computes its operands in the same fusion.
+        """
+        of, count, opcode = self._of, self._of.operand_count(position.row), self._of.opcode(position.row)
+        is_copy = opcode in _MOVING or opcode.endswith(b"-start")
+        is_fused = bool(position.callers) and of.opcode(position.callers[-1]) == b"fusion"
+        if opcode in _CONTROL or not (is_copy or is_fused) or not 0 < count <= _MOST_OPERANDS:
             return None
+        before, self._is_within_fusion = self._is_within_fusion, self._is_within_fusion or not is_copy
+        found = self._first(position, count)
+        self._is_within_fusion = before
+        return found
+
+    def _first(self, position: _Position, count: int) -> Writer | None:
+        """The writer of the first of an instruction's operands that has one."""
+        of = self._of
         operands = [of.operand(position, number, ()) for number in range(count)]
         found = [operand for operand in operands if operand is not None]
-        if len(found) == 1:
-            return found[0]
         (own,), sizes = _sizes([of.shape(position.row)]), _sizes([of.shape(operand.row) for operand in found])
         order = sorted(range(len(found)), key=lambda number: (sizes[number] != own, -sizes[number]))
         for operand in (found[number] for number in order):
@@ -285,7 +297,7 @@ class _Search:
                 writer = self.find(operand)
                 if writer:
                     return writer
-                if self._left and not self._loops:
+                if self._left and not self._loops and not self._is_within_fusion:
                     of.without_source.add(operand.row)
         return None
 
@@ -311,6 +323,8 @@ class _Search:
                 branches = of.called(caller, _BRANCHES)
                 here = of.computation(row)
                 return of.operand(outer, 1 + branches.index(here), index) if here in branches else None
+            case b"fusion" if self._is_within_fusion:
+                return None
             case b"fusion" | b"call" | b"async-start":
                 return of.operand(outer, number, index) if number is not None else None
         return None
@@ -424,6 +438,32 @@ _MOST_OPERANDS: Final = 16
 
 _RESHAPING: Final = frozenset((b"reshape", b"broadcast", b"copy", b"transpose", b"convert"))
 """Instructions between what a loop computes and what it stores."""
+
+_MOVING: Final = frozenset(
+    (
+        *(
+            b"copy",
+            b"convert",
+            b"reduce-precision",
+            b"bitcast-convert",
+            b"reshape",
+            b"transpose",
+            b"broadcast",
+            b"reverse",
+        ),
+        *(b"slice", b"dynamic-slice", b"dynamic-update-slice", b"gather", b"pad", b"concatenate", b"custom-call"),
+        *(
+            b"all-gather",
+            b"all-reduce",
+            b"all-to-all",
+            b"reduce-scatter",
+            b"collective-permute",
+            b"collective-broadcast",
+        ),
+        *(b"send", b"recv"),
+    )
+)
+"""Instructions that copy their operands, in part, elsewhere or in another form."""
 
 _CONTROL: Final = frozenset(
     (b"constant", b"iota", b"parameter", b"while", b"after-all", b"partition-id", b"replica-id")
