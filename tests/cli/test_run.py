@@ -35,7 +35,7 @@ XLA = """
 folder=$(printf '%s\\n' "$XLA_FLAGS" | tr ' ' '\\n' | sed -n 's/^--xla_dump_to=//p' | tail -n 1)
 case "$XLA_FLAGS" in *--xla_dump_include_timestamp*) stamp=17953889818$$. ;; *) stamp= ;; esac
 mkdir -p "$folder"
-for file in $DUMPS/module_*; do cp "$file" "$folder/$stamp${file##*/}"; done
+for file in $DUMPS/module_*; do cp -p "$file" "$folder/$stamp${file##*/}"; done
 touch "$folder/${stamp}module_0000.jit_f.before_optimizations.txt" "$folder/module_0000.jit_f.ir-no-opt.ll"
 mkdir -p "$folder/module_0000.jit_f"
 """
@@ -82,8 +82,12 @@ def test_output_and_exit_status_are_those_of_the_program_and_the_report_follows(
     assert first == "err"
     peak = analysis_of(next(MLP.glob("*_0000*-buffer-assignment.txt"))).memory.spaces[0].peak_live_bytes
     assert f"Host memory peaks at {human(peak)} " in report
+    # Short enough for a terminal.
+    assert len(report.splitlines()) < 60
+    assert "Live at the host memory peak" not in report
     assert report.endswith(
-        "xla-lens: the dumps are in dumps. JAX's compilation cache was off, because XLA dumps only what it compiles\n"
+        "\nxla-lens: JAX's compilation cache was off, because XLA dumps only what it compiles. The dumps are in dumps. "
+        "`xla-lens report dumps` shows the whole report.\n"
     )
 
 
@@ -245,7 +249,7 @@ def test_the_users_own_dump_folder_is_used_and_left_as_it_is(tmp_path: Path, is_
     shutil.copy(next(SMALL.glob("module_0000*-buffer-assignment.txt")), old)
     os.utime(old, (1, 1))
     change = f"os.environ['XLA_FLAGS'] = {flags!r}\n" if is_set_by_program else ""
-    environment = {} if is_set_by_program else {"XLA_FLAGS": flags}
+    environment = {"XLA": XLA.replace("cp -p", "cp")} | ({} if is_set_by_program else {"XLA_FLAGS": flags})
     done = run(tmp_path, *python(f"{change}os.system('echo $XLA_FLAGS;' + xla)"), environment=environment)
     assert done.stdout == f"{flags} --xla_dump_hlo_as_text\n"
     # The dump of an earlier run is not reported, and nothing is removed.
@@ -253,7 +257,7 @@ def test_the_users_own_dump_folder_is_used_and_left_as_it_is(tmp_path: Path, is_
     assert len(dump_names(tmp_path / "mine")) == len(dump_names(MLP)) + 1
     assert (tmp_path / "mine" / "module_0000.jit_f.ir-no-opt.ll").exists()
     assert "modules in" not in done.stderr
-    assert "xla-lens: the dumps are in mine. " in done.stderr
+    assert " The dumps are in mine. " in done.stderr
 
 
 def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
@@ -445,7 +449,7 @@ def test_json_and_html_go_to_a_file(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", XLA, options=("--output-format", "json", "--output-file", "r.json"))
     reports: Any = json.loads((tmp_path / "r.json").read_text())
     assert [one["module"] for one in reports] == ["jit_train_step"]
-    assert done.stderr.startswith("xla-lens: the dumps are in xla-dumps/sh-")
+    assert re.fullmatch(r"xla-lens: JAX's .* The dumps are in xla-dumps/sh-\S+\.\n", done.stderr)
     run(tmp_path, "sh", "-c", XLA, options=("--output-format", "html", "--output-file", "map.html", "--out", "d"))
     assert "jit_train_step: memory map" in (tmp_path / "map.html").read_text()
 

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -70,7 +71,12 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     from xla_lens.cli.report import print_reports
     from xla_lens.cli.sets import DumpSets
     from xla_lens.cli.single import options_of
+    from xla_lens.features.report.options import SHORT_PARTS
     from xla_lens.files import cached_modules
+
+    is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
+    if is_short:
+        arguments.part = SHORT_PARTS
 
     oom = read_log(folder.log, str(folder.log))
     if not oom.messages:
@@ -79,6 +85,9 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     found = DumpSets(tuple(one for sets in by_folder.values() for one in sets), {})
     arguments.paths = [place for place, sets in by_folder.items() if sets]
     folder.remove_list()
+    if not arguments.output_file and (found.files or oom.messages):
+        # Set the report apart from the output of the program.
+        print()
     if oom.messages and arguments.output_format != "html":
         options = options_of(arguments)
         if len(found.files) > 1 and arguments.output_format in ("text", "markdown"):
@@ -88,7 +97,7 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     elif found.files:
         print_reports(found, arguments)
     cached = sum(len(cached_modules(place)) for place in by_folder)
-    print_error(f"xla-lens: {_result(found, arguments, cached)}")
+    print_error(f"xla-lens: {_result(found, arguments, cached, is_short=is_short)}")
     if found.files and arguments.open:
         _open(found, arguments, folder.path / "memory-map.html")
     folder.remove_if_empty()
@@ -97,17 +106,16 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
 _CACHE_OFF: Final = "JAX's compilation cache was off, because XLA dumps only what it compiles"
 
 
-def _result(found: "DumpSets", arguments: argparse.Namespace, cached: int) -> str:
+def _result(found: "DumpSets", arguments: argparse.Namespace, cached: int, *, is_short: bool) -> str:
     """Where the dumps are, or why there are none, in a sentence or two."""
     from xla_lens.render.numbers import counted
 
     from_cache = f"{counted(cached, 'module')} {'was' if cached == 1 else 'were'} loaded from the compilation cache"
     if found.files:
-        places = ", ".join(map(str, arguments.paths))
+        places = [str(path) for path in arguments.paths]
         rest = f", {from_cache} and {'has' if cached == 1 else 'have'} no dump" if cached else ""
-        return (
-            f"the dumps are in {places}. JAX's compilation cache was off, because XLA dumps only what it compiles{rest}"
-        )
+        command = f" `xla-lens report {shlex.join(places)}` shows the whole report." if is_short else ""
+        return f"{_CACHE_OFF}{rest}. The dumps are in {', '.join(places)}.{command}"
     if cached:
         return f"no dumps: {from_cache}, which the program switches on itself. Empty the cache, or switch it off there"
     if arguments.only is not None:
@@ -128,7 +136,7 @@ def _sets(place: Path, folder: RunFolder, only: str | None) -> "list[SetFiles]":
         one
         for one in sets
         if (only is None or is_selected(map(str, one.paths.values()), only))
-        and any(map(folder.is_of_this_run, one.paths.values()))
+        and (place == folder.path or any(map(folder.is_of_this_run, one.paths.values())))
     ]
 
 
