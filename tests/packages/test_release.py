@@ -70,15 +70,18 @@ def test_committed_files_have_the_version_of_the_package() -> None:
 
 
 def test_address_of_the_repository_is_one_constant(release: ModuleType, checkout: Path) -> None:
-    before = {name: (checkout / name).read_text() for name in release._LINKS}
-    release.set_repository(checkout)
-    assert {name: (checkout / name).read_text() for name in release._LINKS} == before
-    constants = (checkout / "pyproject.toml").read_text()
-    assert constants.count('repository = ""') == 1
-    for url in ("https://example.org/old", "https://example.org/lens"):
-        changed = constants.replace('repository = ""', f'repository = "{url}"')
+    def set_address(url: str) -> dict[str, str]:
+        constants = (checkout / "pyproject.toml").read_text()
+        changed, count = re.subn(r'(?m)^repository = ".*"$', f'repository = "{url}"', constants)
+        assert count == 1
         (checkout / "pyproject.toml").write_text(changed)
         release.set_repository(checkout)
+        return {name: (checkout / name).read_text() for name in release._LINKS}
+
+    without = set_address("")
+    set_address("https://example.org/old")
+    url = "https://example.org/lens"
+    assert not [name for name, text in set_address(url).items() if "example.org/old" in text or url not in text]
     manifest = json.loads((checkout / "vscode-extension/package.json").read_text())
     assert (manifest["repository"], manifest["bugs"], manifest["homepage"]) == (url, f"{url}/issues", url)
     grammars = json.loads((checkout / "grammar/tree-sitter.json").read_text())
@@ -86,7 +89,7 @@ def test_address_of_the_repository_is_one_constant(release: ModuleType, checkout
     assert json.loads((checkout / "grammar/package.json").read_text())["repository"] == url
     assert tomllib.loads((checkout / "grammar/Cargo.toml").read_text())["package"]["repository"] == url
     assert tomllib.loads((checkout / "grammar/pyproject.toml").read_text())["project"]["urls"] == {"Repository": url}
-    assert not [name for name in release._LINKS if "example.org/old" in (checkout / name).read_text()]
+    assert set_address("") == without
 
 
 def test_release_is_one_commit_of_a_clean_checkout(checkout: Path) -> None:
