@@ -16,6 +16,9 @@ const TSLanguage *tree_sitter_hlo(void);
 // rows.c
 PyObject *read_rows(PyObject *self, PyObject *args);
 
+// modules.c
+PyObject *read_module(PyObject *self, PyObject *args);
+
 // texts.c
 PyObject *number_texts(PyObject *self, PyObject *args);
 PyObject *same_texts(PyObject *self, PyObject *args);
@@ -50,6 +53,7 @@ static PyMethodDef METHODS[] = {
   {"language_xla_dump", language_xla_dump, METH_NOARGS, "The language of the memory dumps."},
   {"language_hlo", language_hlo, METH_NOARGS, "The language of HLO text."},
   {"read_rows", read_rows, METH_VARARGS, "The rows of a dump file, as columns."},
+  {"read_module", read_module, METH_VARARGS, "The computations and instructions of an HLO module, as columns."},
   {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
   {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
   {"tuple_elements", tuple_elements, METH_VARARGS, "The elements of the shapes of tuples."},
