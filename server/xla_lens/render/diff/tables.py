@@ -1,6 +1,6 @@
 """Where the change of a peak comes from: one section for each breakdown."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -50,7 +50,7 @@ def _section(one: Diff, space: SpaceComparison, by: By, title: str) -> Sections:
         return ()
     total = f"Change of the {name} peak by {title}: {signed(change)}"
     same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
-    if by is By.PARAMETER and not any(row.key for row in rows):
+    if by is By.PARAMETER and _moved(row for row in rows if row.key) < _SMALLEST_SHARE * _moved(rows):
         return ()
     table = _tree(one, rows, by) if by in _SPLIT else _table(one, rows, by)
     return (Section(total + same, (table,)),)
@@ -66,6 +66,10 @@ def _table(one: Diff, rows: tuple[Row, ...], by: By) -> Table:
         found.append((others[0], "", "", "", others[1]))
     what = _TITLES[by] if by is not By.GROUP else "shape, op_name, source line"
     return Table(headers("change", "old", "new", "buffers", what, text=(what,)), tuple(found))
+
+
+def _moved(rows: Iterable[Row]) -> int:
+    return sum(abs(row.change) for row in rows)
 
 
 def _key(row: Row, by: By) -> Text:
