@@ -59,9 +59,9 @@ docs: $(VENV)/installed
 	$(VENV)/bin/python tests/documents.py
 	$(VENV)/bin/python tests/findings_docs.py
 
-# Takes the screenshots of README.md and the walkthrough again. Look at them before you commit them.
-screenshots: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
-	XLA_LENS_SCREENSHOTS=keep $(RUN) pytest tests/editors/vscode/test_screenshots.py
+# Takes the screenshots of the documents and the walkthrough again. Look at them before you commit them.
+screenshots: $(VENV)/installed $(EDITORS)/installed $(JAX)/installed $(VSCODE)/installed $(VSIX)
+	XLA_LENS_SCREENSHOTS=keep $(RUN) pytest tests/editors/vscode/test_screenshots.py tests/editors/vscode/test_notebook.py
 
 # Opens VS Code with the extension on the sample dumps, or on those of SAMPLE=FOLDER.
 vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)

@@ -110,7 +110,7 @@ def capture_html(report: Report, module: HloModule | None, error: Exception | No
 
 _STYLE: Final = (
     ".xla-lens h1{font-size:1.2em}.xla-lens h2,.xla-lens h3{font-size:1em}"
-    ".xla-lens td,.xla-lens th{padding:0 .6em;white-space:nowrap}"
+    ".xla-lens article{overflow-x:auto}.xla-lens td,.xla-lens th{padding:0 .6em}.xla-lens tr *{white-space:nowrap}"
     ".xla-lens .text{text-align:left!important}.xla-lens .number{text-align:right!important}"
 )
 """Notebooks align all cells to the right."""

@@ -1,4 +1,4 @@
-"""A capture in a notebook: executed by nbconvert, and looked at in a browser."""
+"""A capture in a notebook: executed by nbconvert, and looked at in a browser. `make screenshots` keeps its picture."""
 
 import json
 import os
@@ -81,6 +81,10 @@ def test_picture_is_drawn(browser: Browser, notebook: Path) -> None:
     aligned = "element => getComputedStyle(element).textAlign"
     assert summary.locator("td.text").first.evaluate(aligned) == "left"
     assert summary.locator("td.number").first.evaluate(aligned) == "right"
+    if os.environ.get("XLA_LENS_SCREENSHOTS"):
+        view.set_viewport_size({"width": 1180, "height": 1700})
+        Map(view)
+        summary.screenshot(path=ROOT / "docs" / "images" / "notebook.png", animations="disabled")
     # The browser draws nothing that is out of view.
     frame = summary.locator("iframe")
     frame.scroll_into_view_if_needed()
