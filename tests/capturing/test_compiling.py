@@ -26,7 +26,7 @@ class _Lowered:
 
     def compile(self, compiler_options: dict[str, Any]) -> str:
         folder = Path(compiler_options.pop("xla_dump_to"))
-        assert compiler_options == {"xla_dump_hlo_as_text": True}
+        assert compiler_options == {"xla_dump_hlo_as_text": True, "xla_dump_hlo_module_re": ".*"}
         assert [*folder.iterdir()] == []
         self.jax.log.append(f"compile {self.arguments}, cache {self.jax.config.jax_enable_compilation_cache}")
         self.jax.folders.append(folder)

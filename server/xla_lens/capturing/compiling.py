@@ -31,7 +31,8 @@ def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
     """
     lowered = _lowered(function, args, kwargs)
     folder = Path(tempfile.mkdtemp(prefix="xla-lens-"))
-    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True}
+    # The user's flags may leave modules out.
+    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True, "xla_dump_hlo_module_re": ".*"}
     compiled = error = None
     try:
         with without_compilation_cache():

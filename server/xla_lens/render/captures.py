@@ -38,8 +38,8 @@ ALREADY_COMPILED: Final = (
 )
 
 NO_DUMP: Final = (
-    "capture: the compiler wrote no buffer assignment. Backends outside of XLA's CPU, GPU and TPU compilers may not; "
-    "a --xla_dump_hlo_module_re in XLA_FLAGS may leave the program out"
+    "capture: the compiler wrote no buffer assignment. XLA's compilers for CPU, GPU and TPU write one; other backends "
+    "may not"
 )
 
 
