@@ -44,7 +44,7 @@ def test_documented_memory_space_names_match_the_code() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
     start = next(number for number, row in enumerate(rows) if row[0] == "color")
     backends = [Backend(name.lower()) for name in rows[start][1:]]
-    colors = {int(row[0].partition(",")[0]): row[1:] for row in rows[start + 2 :]}
+    colors = {int(row[0].partition(",")[0]): row[1:] for row in rows[start + 2 :] if row[0][:1].isdigit()}
     for color in range(9):
         for backend, name in zip(backends, colors.get(color, [""] * len(backends)), strict=True):
             assert space_name(SpaceId(color, backend)) == (name or f"memory space {color}")

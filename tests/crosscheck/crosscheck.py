@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crosscheck.rules import Result, compare
 from crosscheck.stacks import wrong_stacks
-from crosscheck.tables import tables, unexplained
+from crosscheck.tables import size_table, tables, unexplained
+from crosscheck.traced import compare_traced
 from xla_lens.cli.sets import load_sets
 from xla_lens.files import find_sets, load_module
+from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
 
 HERE = Path(__file__).parent
@@ -44,10 +47,12 @@ def run(python: Path, script: str, *arguments: Path) -> str:
     return done.stdout
 
 
-def compare_all(folder: Path, facts: dict[str, Any]) -> list[Result]:
+def compare_all(
+    folder: Path, facts: dict[str, Any], compare_one: Callable[[str, Analysis, dict[str, Any]], Result] = compare
+) -> list[Result]:
     """Compare all dump sets of a folder, which must be those that the facts describe."""
     results = [
-        compare(module, loaded.analysis, facts["modules"][module])
+        compare_one(module, loaded.analysis, facts["modules"][module])
         for loaded in load_sets([folder])
         for module in [module_name(str(next(iter(loaded.files.paths.values()))))]
         if module is not None
@@ -67,25 +72,48 @@ def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
     return wrong
 
 
-def readme_with(text: str, shown: str) -> str:
-    """README.md with the tables between its two marks replaced."""
-    before, mark, rest = text.partition("<!-- tables -->\n")
-    _, end, after = rest.partition("<!-- end of tables -->\n")
+def compare_at_size(python: Path) -> tuple[str, str]:
+    """Compare programs of real size, one for the CPU and, if the other Python has libtpu, one for a TPU. Return the
+    table of their peaks and all differences.
+    """
+    results: list[Result] = []
+    differences, versions = "", dict[str, str]()
+    has_libtpu = not subprocess.run([python, "-c", "import libtpu"], capture_output=True, check=False).returncode
+    scripts = (("train_step.py", compare), *([("llama_step.py", compare_traced)] if has_libtpu else ()))
+    for script, compare_one in scripts:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            run(python, script, folder)
+            facts = json.loads(run(python, "peers.py", folder))
+            versions |= facts["versions"]
+            found = compare_all(folder, facts, compare_one)
+            differences += unexplained(found) + "".join(f"{line}\n" for line in compare_stacks(folder, facts))
+            results += found
+    missing = "" if has_libtpu else "The Python has no libtpu, so no program is compiled for a TPU.\n\n"
+    return missing + size_table(results, versions), differences
+
+
+def readme_with(text: str, shown: str, name: str = "tables") -> str:
+    """README.md with what stands between two marks replaced."""
+    before, mark, rest = text.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- end of {name} -->\n")
     assert mark
     assert end
     return f"{before}{mark}\n{shown}\n{end}{after}"
 
 
-def record(folder: Path, facts: dict[str, Any], shown: str) -> None:
+def record(folder: Path, facts: dict[str, Any], shown: str, at_size: str) -> None:
     """Save the dumps, the facts and the tables for the tests."""
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
     for path in sorted(folder.iterdir()):
         if path.name.endswith(KEPT):
             shutil.copy(path, DUMPS)
-    modules = ",\n".join(f"{json.dumps(name)}: {_compact(one)}" for name, one in facts["modules"].items())
+    # Only programs of real size have padding.
+    compared = {name: {key: one[key] for key in one if key != "unpadded"} for name, one in facts["modules"].items()}
+    modules = ",\n".join(f"{json.dumps(name)}: {_compact(one)}" for name, one in compared.items())
     FACTS.write_text(f'{{"versions": {json.dumps(facts["versions"])}, "modules": {{\n{modules}\n}}}}\n')
-    README.write_text(readme_with(README.read_text(), shown))
+    README.write_text(readme_with(readme_with(README.read_text(), shown), at_size, "programs of real size"))
 
 
 def _compact(one: Any) -> str:
@@ -105,9 +133,12 @@ def main() -> int:
         shown = tables(results, facts["versions"])
         print(shown)
         differences = unexplained(results) + "".join(f"{line}\n" for line in compare_stacks(folder, facts))
+        at_size, more = compare_at_size(options.python)
+        print(at_size)
+        differences += more
         print(differences, end="")
         if options.record and not differences:
-            record(folder, facts, shown)
+            record(folder, facts, shown, at_size)
     return 1 if differences else 0
 
 

@@ -5,6 +5,7 @@ memory viewer, which computes from the same proto. Needs xprof (and its protobuf
 """
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-SUFFIX = ".cpu_after_optimizations.hlo.pb"
+NAME = re.compile(r"module_\d+\.(?P<module>.+?)(?:\.cl_\d+)?\.(?:cpu_)?after_optimizations\.hlo\.pb")
 MIB = 1 << 20
 
 # ---------------------------------------------------------------- XLA's own proto
@@ -28,6 +29,7 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
         "name": (1, "string"),
         "opcode": (2, "string"),
         "id": (35, "int64"),
+        "operand_ids": (36, "int64*"),
         "called_computation_ids": (38, "int64*"),
     },
     # A map, which is written as a list of its items.
@@ -81,11 +83,17 @@ def _message() -> Any:
 
 
 def proto_facts(data: bytes) -> dict[str, Any]:
-    """The allocations with their buffers, the definitions of buffers, the schedule and the heap simulator's traces."""
+    """The allocations with their buffers, the definitions of buffers, the schedule and the heap simulator's traces.
+
+    A buffer starts at the step of its defining instruction, at 0 if that is a parameter of the program, and at None
+    inside computations without steps of their own, such as fusions and the comparator of a sort.
+    """
     hlo = _message().FromString(data)
     instructions = {one.id: one for computation in hlo.hlo_module.computations for one in computation.instructions}
     schedule = list(_flat_schedule(hlo.hlo_module, instructions))
+    steps = {name: step for step, name in enumerate(schedule)}
     entry = next(one for one in hlo.hlo_module.computations if one.id == hlo.hlo_module.entry_computation_id)
+    parameters = {one.id for one in entry.instructions if one.opcode == "parameter"}
     assignment = hlo.buffer_assignment
     return {
         "allocations": [
@@ -113,7 +121,9 @@ def proto_facts(data: bytes) -> dict[str, Any]:
         },
         "schedule": schedule,
         "starts": {
-            str(one.id): _start(instructions[one.defined_at.instruction_id], entry, schedule)
+            str(one.id): 0
+            if one.defined_at.instruction_id in parameters
+            else steps.get(instructions[one.defined_at.instruction_id].name)
             for one in sorted(assignment.logical_buffers, key=lambda one: one.id)
         },
         "traces": [
@@ -132,29 +142,27 @@ def proto_facts(data: bytes) -> dict[str, Any]:
 
 def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
     """The names of the instructions in the order in which HloLiveRange numbers them: the computations that a loop, a
-    call or a conditional calls come before it.
+    call or a conditional calls come before it. That of an async-start without operands comes before the async-update
+    that gives it operands.
     """
     sequences = {item.key: item.value.instruction_ids for item in module.schedule.sequences}
 
+    def called_by(one: Any) -> list[int]:
+        if one.opcode == "async-update" and not (start := instructions[one.operand_ids[0]]).operand_ids:
+            return list(start.called_computation_ids)
+        if one.opcode == "async-start" and not one.operand_ids:
+            return []
+        # A loop lists its body first, but tests its condition first.
+        is_followed = one.opcode in ("call", "conditional", "while", "async-start")
+        return list(one.called_computation_ids[:: -1 if one.opcode == "while" else 1]) if is_followed else []
+
     def run(computation: int) -> Iterator[str]:
         for id in sequences[computation]:
-            one = instructions[id]
-            if one.opcode in ("call", "conditional", "while", "async-start"):
-                # A loop lists its body first, but tests its condition first.
-                for called in one.called_computation_ids[:: -1 if one.opcode == "while" else 1]:
-                    yield from run(called)
-            yield one.name
+            for called in called_by(instructions[id]):
+                yield from run(called)
+            yield instructions[id].name
 
     return run(module.entry_computation_id)
-
-
-def _start(definer: Any, entry: Any, schedule: list[str]) -> int | None:
-    """The first step of a buffer: the step of its defining instruction, or 0 for a parameter of the program. None
-    inside computations without steps of their own, such as fusions and the comparator of a sort.
-    """
-    if definer.opcode == "parameter" and definer in entry.instructions:
-        return 0
-    return schedule.index(definer.name) if definer.name in schedule else None
 
 
 def _place(of: Any, index: Any) -> str:
@@ -181,9 +189,17 @@ def xprof_shows(path: Path, colors: list[int]) -> dict[str, Any]:
 
 
 def stacks(shown: dict[str, Any]) -> dict[str, list[str]]:
-    """The stack frames of each object at the peak, innermost first, by instruction."""
+    """The stack frames of each object at the peak, innermost first, by instruction. The elements of a tuple have those
+    of their instruction.
+    """
     objects = [one for one in shown.get("maxHeap", []) if "instructionName" in one and "sourceInfo" in one]
-    return {one["instructionName"]: one["sourceInfo"]["stackFrame"].split("\n") for one in objects}
+    return {one["instructionName"].partition("{")[0]: one["sourceInfo"]["stackFrame"].split("\n") for one in objects}
+
+
+def unpadded(shown: dict[str, Any]) -> dict[str, int]:
+    """The bytes of the shape of each object at the peak, without padding, by the id of the buffer."""
+    objects = [one for one in shown.get("maxHeap", []) if "instructionName" in one]
+    return {str(one["logicalBufferId"]): _bytes(one, "unpaddedShapeMib") for one in objects}
 
 
 def viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
@@ -224,8 +240,9 @@ def _exact(number: float) -> int:
 
 def modules(folder: Path) -> Iterator[tuple[str, Path]]:
     """The modules in a folder of dumps, with their protos."""
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        yield path.name.removesuffix(SUFFIX).split(".", 1)[1], path
+    for path in sorted(folder.glob("*.hlo.pb")):
+        if name := NAME.fullmatch(path.name):
+            yield name["module"], path
 
 
 def facts(folder: Path) -> dict[str, Any]:
@@ -238,8 +255,11 @@ def facts(folder: Path) -> dict[str, Any]:
             "proto": proto,
             "xprof": {color: viewer_facts(one) for color, one in shown.items()},
             "stacks": {name: frames for one in shown.values() for name, frames in stacks(one).items()},
+            "unpadded": {color: unpadded(one) for color, one in shown.items()},
         }
-    return {"versions": {name: version(name) for name in ("jax", "jaxlib", "xprof")}, "modules": found}
+    is_tpu = any(NAME.fullmatch(path.name) and ".cpu_" not in path.name for path in folder.iterdir())
+    names = ("jax", "jaxlib", "xprof", *(("libtpu",) if is_tpu else ()))
+    return {"versions": {name: version(name) for name in names}, "modules": found}
 
 
 if __name__ == "__main__":

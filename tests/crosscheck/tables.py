@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from crosscheck.rules import Comparison, Result, Space
+from crosscheck.traced import TracedSpace
 from xla_lens.syntax.columns import Kind
 
 _PROTO = ("allocations", "buffers", "schedule", "starts", "reserved bytes")
@@ -33,6 +34,32 @@ def tables(results: list[Result], versions: dict[str, str]) -> str:
         _table(("program", *_LISTS), (_counts(result, _LISTS) for result in results)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def size_table(results: list[Result], versions: dict[str, str]) -> str:
+    """Return the table of programs of real size: our peak and xprof's in each memory space where xprof shows one."""
+    comparisons = sum(len(result.comparisons) for result in results)
+    differences = sum(len(result.differences) for result in results)
+    spaces = [(result, space) for result in results for space in result.spaces if space.trace]
+    rows = (
+        (
+            result.module,
+            str(space.color),
+            f"{len(space.trace):,}",
+            *(f"{size:,}" for size in (space.space.peak_live_bytes, space.xprof["peak"], _twice(space))),
+            f"{space.space.reserved_bytes:,}",
+        )
+        for result, space in spaces
+    )
+    header = ("program", "memory space", "events", "our peak", "xprof's peak", "of it counted twice", "reserved")
+    return (
+        f"With {', '.join(map(' '.join, versions.items()))}: {comparisons} comparisons of {len(results)} programs, "
+        f"{differences or 'none'} unexplained.\n\n{_table(header, rows)}\n"
+    )
+
+
+def _twice(space: Space) -> int:
+    return space.traced_peak.twice if isinstance(space, TracedSpace) else 0
 
 
 def unexplained(results: list[Result]) -> str:
