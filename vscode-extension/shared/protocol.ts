@@ -236,6 +236,7 @@ export interface SourceMemory {
   isNewer: boolean;
   /** In the order of the file. */
   lines: SourceLineMemory[];
+  /** In the order of the file. Empty if the file is newer than the dump. */
   functions: FunctionMemory[];
   /** The other sets in memory that name the file. */
   others: SourceModule[];

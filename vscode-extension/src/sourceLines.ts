@@ -150,7 +150,14 @@ export class SourceLines implements vscode.Disposable {
     await Promise.all(
       [...documents].map(async ({ uri }) => {
         const file = this.files.get(uri.toString());
-        if (file) file.memory = canAsk ? await this.ask(uri, isSearching) : undefined;
+        if (!file) return;
+        const before = file.memory;
+        const memory = canAsk ? await this.ask(uri, isSearching) : undefined;
+        // The server cannot tell where functions were before the file was saved.
+        if (memory?.isNewer && memory.uri === before?.uri && memory.dumpTime === before.dumpTime) {
+          memory.functions = before.functions;
+        }
+        file.memory = memory;
       }),
     );
     this.update();

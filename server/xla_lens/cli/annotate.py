@@ -23,20 +23,21 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CannotRun(f"{path}: cannot be read: {error.strerror or error}") from error
     absolute = Path(os.path.abspath(path)).as_posix()
-    found: list[tuple[LoadedSet, SourceMemory]] = []
+    found: list[tuple[LoadedSet, SourceMemory, float | None]] = []
     peaks: list[PeakByLine] = []
     for loaded in selected(find_dumps(arguments.paths), arguments.module).load():
         peak = peak_by_line(loaded.analysis, loaded.module())
         if peak:
             peaks.append(peak)
-            memory = source_memory(peak, names_of(absolute, peak.files, arguments.path_mapping), text)
-            found += [(loaded, memory)] if memory.lines else []
+            names = names_of(absolute, peak.files, arguments.path_mapping)
+            dump_time = min(map(file_time, loaded.files.paths.values()))
+            newer_than = dump_time if file_time(path) > dump_time > 0 else None
+            memory = source_memory(peak, names, text if newer_than is None else None)
+            found += [(loaded, memory, newer_than)] if memory.lines else []
     if not found:
         files = sorted({file for peak in peaks for file in peak.files})
         raise CannotRun(no_memory_text(str(path), files, len(peaks)))
-    loaded, memory = max(found, key=lambda one: one[1].size_bytes)
-    dump_time = min(map(file_time, loaded.files.paths.values()))
-    is_newer = file_time(path) > dump_time > 0
-    for line in annotated_source(memory, path.name, text, dump_time if is_newer else None):
+    loaded, memory, newer_than = max(found, key=lambda one: one[1].size_bytes)
+    for line in annotated_source(memory, path.name, text, newer_than):
         print(line)
     return int(not loaded.analysis.is_sound)

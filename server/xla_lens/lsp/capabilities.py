@@ -23,11 +23,15 @@ _REFRESH_SUPPORT: Final = {
     "workspace/foldingRange/refresh": "workspace.foldingRange.refreshSupport",
 }
 
-_SOURCE_SUPPORT: Final = (
-    "textDocument.synchronization.dynamicRegistration",
-    "textDocument.hover.dynamicRegistration",
-    "textDocument.inlayHint.dynamicRegistration",
-)
+_SYNCHRONIZATION: Final = "textDocument.synchronization.dynamicRegistration"
+_SOURCE_SUPPORT: Final = {
+    "textDocument/didOpen": _SYNCHRONIZATION,
+    "textDocument/didChange": _SYNCHRONIZATION,
+    "textDocument/didSave": _SYNCHRONIZATION,
+    "textDocument/didClose": _SYNCHRONIZATION,
+    "textDocument/hover": "textDocument.hover.dynamicRegistration",
+    "textDocument/inlayHint": "textDocument.inlayHint.dynamicRegistration",
+}
 
 _LINK_SUPPORT: Final = {
     "textDocument/definition": "textDocument.definition.linkSupport",
@@ -50,8 +54,8 @@ class ClientCapabilities:
     `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
     all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
     means that links in Markdown may be `command:` URIs.
-    `has_source_registration` means that single files of the program can be registered, and that the editor does not
-    draw their memory by itself.
+    `source_methods` are what can be registered for single files of the program: nothing if the editor draws their
+    memory by itself.
     """
 
     encoding: Encoding = Encoding.UTF16
@@ -68,7 +72,7 @@ class ClientCapabilities:
     has_show_document: bool = False
     has_text_document_content: bool = False
     has_did_load: bool = False
-    has_source_registration: bool = False
+    source_methods: frozenset[str] = frozenset()
     has_command_uris: bool = False
 
 
@@ -137,6 +141,7 @@ def _client_capabilities(capabilities: Json) -> ClientCapabilities:
 
     encodings = [Encoding(name) for name in texts("general.positionEncodings") if name in set(Encoding)]
     limit = get("textDocument.foldingRange.rangeLimit")
+    draws = has("experimental.xlaLens.sourceLines")
     pulls = isinstance(get("textDocument.diagnostic"), Mapping)
     return ClientCapabilities(
         encoding=encodings[0] if encodings else Encoding.UTF16,
@@ -155,7 +160,7 @@ def _client_capabilities(capabilities: Json) -> ClientCapabilities:
         has_text_document_content=isinstance(get("workspace.textDocumentContent"), Mapping),
         has_did_load=has("experimental.xlaLens.didLoad"),
         has_command_uris=has("experimental.xlaLens.commandUris"),
-        has_source_registration=all(map(has, _SOURCE_SUPPORT)) and not has("experimental.xlaLens.sourceLines"),
+        source_methods=frozenset(method for method, path in _SOURCE_SUPPORT.items() if has(path) and not draws),
     )
 
 
@@ -163,7 +168,7 @@ def server_capabilities(client: ClientCapabilities) -> Json:
     """Return what the server announces to an editor: the requests of `METHODS`, and how documents are synchronized."""
     capabilities = {
         "positionEncoding": client.encoding.value,
-        "textDocumentSync": {"openClose": True, "change": _INCREMENTAL, "save": False},
+        "textDocumentSync": {"openClose": True, "change": _INCREMENTAL, "save": True},
         "hoverProvider": True,
         "definitionProvider": True,
         "declarationProvider": True,

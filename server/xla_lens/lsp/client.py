@@ -99,14 +99,17 @@ class Client:
             if paths == self.source_files:
                 return
             before, self.source_files = self.source_files, paths
+            methods = self.capabilities.source_methods & _SOURCE_METHODS.keys()
             if before:
-                removed = [lsp.Unregistration(f"xla-lens/{method}", method) for method in _SOURCE_METHODS]
+                removed = [lsp.Unregistration(f"xla-lens/{method}", method) for method in sorted(methods)]
                 await self._try_request(lsp.CLIENT_UNREGISTER_CAPABILITY, lsp.UnregistrationParams(removed))
             if paths:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
-                    lsp.Registration(f"xla-lens/{method}", method, {"documentSelector": selector, **options})
-                    for method, options in _SOURCE_METHODS.items()
+                    lsp.Registration(
+                        f"xla-lens/{method}", method, {"documentSelector": selector, **_SOURCE_METHODS[method]}
+                    )
+                    for method in sorted(methods)
                 ]
                 await self._try_request(lsp.CLIENT_REGISTER_CAPABILITY, lsp.RegistrationParams(added))
 

@@ -84,7 +84,7 @@ class Publisher:
 
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
-        is_wanted = self.state.settings.source_lines and self._client.capabilities.has_source_registration
+        is_wanted = self.state.settings.source_lines and self._client.capabilities.source_methods
         if is_wanted or self._client.source_files:
             named = await self.state.source_memories.named() if is_wanted else []
             await self._client.register_source_files(frozenset(path for one in named for path in one.files))

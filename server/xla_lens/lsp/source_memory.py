@@ -54,8 +54,13 @@ class SourceMemories:
         self._known.clear()
 
     async def named(self) -> list[NamedFiles]:
-        """Return the sets in memory that name files of the program, that with the greatest peak first."""
+        """Return the sets in memory that name files of the program, that with the greatest peak first. Waits for those
+        that are loaded for the first time.
+        """
         states = list(self._sets)
+        for state in states:
+            if state.analysis is None:
+                await state.settled()
         self._known = {state.key: self._known[state.key] for state in states if state.key in self._known}
         found = [named for state in states if state.has_files and (named := await self._named(state))]
         return sorted(found, key=lambda one: -one.peak.space.peak_live_bytes)
@@ -104,8 +109,8 @@ class SourceMemories:
         return named
 
 
-async def memory_of(one: NamedFiles, path: Path, text: str) -> SourceMemory:
-    """Return what a set says about a file that it names. `text` is what the file contains."""
+async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemory:
+    """Return what a set says about a file that it names. `text` is what the file contained at that time, if known."""
     names = one.files[await in_thread(_real, path)]
     return await in_thread(source_memory, one.peak, names, text)
 

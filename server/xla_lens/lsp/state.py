@@ -299,7 +299,7 @@ class State:
         naming = await self.source_memories.naming(opened.path, None, is_search=False)
         if not naming:
             return None
-        memory = await memory_of(naming[0], opened.path, "")
+        memory = await memory_of(naming[0], opened.path, None)
         # The document may have changed in the meantime.
         opened = self.source_documents.get(uri) or opened
         rows, is_newer = opened.at(naming[0].dump_time)

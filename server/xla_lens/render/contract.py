@@ -261,6 +261,7 @@ class SourceMemory(TypedDict):
     lines: list[SourceLineMemory]
     """In the order of the file."""
     functions: list[FunctionMemory]
+    """In the order of the file. Empty if the file is newer than the dump."""
     others: list[SourceModule]
     """The other sets in memory that name the file."""
 

@@ -147,15 +147,17 @@ def _importance(one: SpaceReport) -> tuple[bool, int]:
     return one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes
 
 
-def source_memory(peak: PeakByLine, files: Collection[str], text: str) -> SourceMemory:
-    """Return the bytes that come from one file. `files` are its paths in the dump, and `text` is what it contains."""
+def source_memory(peak: PeakByLine, files: Collection[str], text: str | None) -> SourceMemory:
+    """Return the bytes that come from one file. `files` are its paths in the dump. `text` is what it contained when it
+    was compiled; None if that is unknown, which leaves the functions empty.
+    """
     rows: defaultdict[int, list[LineBytes]] = defaultdict(list)
     for one in peak.lines:
         if one.frame and one.frame.line and one.frame.file in files:
             rows[one.frame.line].append(one)
     owned = dict(zip(*(column.tolist() for column in owned_bytes(peak.dump, peak.step, peak.space.color)), strict=True))
     lines = tuple(_line(peak, number, rows[number], owned) for number in sorted(rows))
-    return SourceMemory(peak, lines, tuple(_functions(lines, text)))
+    return SourceMemory(peak, lines, tuple(_functions(lines, text or "")))
 
 
 def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int, int]) -> LineMemory:

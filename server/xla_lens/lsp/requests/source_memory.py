@@ -32,7 +32,8 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
         return None
     first, *others = naming
     text, file_seconds = await in_thread(_read, path)
-    memory = await memory_of(first, path, text)
+    is_newer = file_seconds > first.dump_time > 0
+    memory = await memory_of(first, path, None if is_newer else text)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
     uri = _uri(first)
     links = CommandLinks(uri) if state.client.capabilities.has_command_uris else NO_LINKS
@@ -46,7 +47,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
             uri,
             [_module(other) for other in others],
             dump_time=first.dump_time,
-            is_newer=file_seconds > first.dump_time > 0,
+            is_newer=is_newer,
             links=links,
             link_to=link_to,
         )
