@@ -32,9 +32,11 @@ from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.serve import SWITCH_SECONDS
 from xla_lens.model.analysis import analyse
+from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.memory.over_time import measure
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.joining import join
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.file_names import FileKind
@@ -69,6 +71,7 @@ def main() -> None:
         rows += asyncio.run(_rows(_workspace()))
         rows += _checks(dumps)
         rows += _module(dumps)
+        rows += _attribution(dumps)
         request_rows = asyncio.run(request_times(dumps))
     print("\n| measurement | result | target |\n|---|--:|--:|")
     for row in rows:
@@ -279,6 +282,23 @@ def _module(dumps: Path) -> Iterator[tuple[str, str, str]]:
     bare = min(_timed(lambda: Parser(HLO).parse(text)) for _ in range(3))
     seconds = min(_timed(lambda: load_module(files, {}, None, never)) for _ in range(3))
     yield "HLO module of the 70B set / its bare parse", f"{seconds / bare:.2f}", "2.5"
+
+
+def _attribution(dumps: Path) -> Iterator[tuple[str, str, str]]:
+    """How much of the peak of a Llama training step belongs to no source line and to no argument."""
+    pattern = "*/*llama*/*jit_train_step*-buffer-assignment.txt"
+    shares = []
+    for path in sorted({*dumps.glob(pattern), *SHARED_DUMPS.glob(pattern)}):
+        files = find_set(path)
+        analysis = analyse(file.dump_file for file in load_files(files, {}, {}, never).values())
+        loaded, space = load_module(files, {}, None, never), analysis.memory.space(DEFAULT_COLOR)
+        assert loaded
+        assert space
+        assert space.peak_step is not None
+        lines = bytes_by_line(analysis.dump, loaded.module, space.peak_step, space.color).lines
+        shares.append(sum(line.size_bytes for line in lines if not line.is_known) / space.peak_live_bytes)
+    title = f"bytes at the HBM peak without a source line or argument, the most of {len(shares)} Llama training steps"
+    yield title, f"{max(shares):.1%}", "5%"
 
 
 def _arena(count: int) -> str:

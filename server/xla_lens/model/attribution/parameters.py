@@ -46,10 +46,15 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     is_elsewhere = taken(dump.allocations.parameter, allocation) == NONE
     sources = np.array([copied.get(value, NONE) for value in rows.tolist()], np.int64)
     allocation = np.where(is_elsewhere, taken(dump.values.allocation, sources), allocation)
-    paths = parameter_paths(dump, origins.module) if (allocation != NONE).any() else {}
+    paths = parameter_paths(dump, origins.module)
     folded = folded_paths([*paths.values(), *other_paths])
-    found = zip(rows.tolist(), allocation.tolist(), strict=True)
-    return {value: folded[paths[buffer]] for value, buffer in found if buffer in paths}
+    found: dict[int, str] = {}
+    for value, buffer in zip(rows.tolist(), allocation.tolist(), strict=True):
+        # XLA gives the op_name of a parameter to what it makes of that alone.
+        path = paths.get(buffer) if buffer != NONE else origins.of_value(value).op_name
+        if path is not None and path in folded:
+            found[value] = folded[path]
+    return found
 
 
 def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
