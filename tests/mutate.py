@@ -51,6 +51,7 @@ class Result:
     outcome: str
     unrelated: int
     places: int = 0
+    pair: tuple[str, ...] = ()
     details: str = field(repr=False, default="")
 
     @property
@@ -129,7 +130,7 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
     try:
         findings = dump.findings(mutation.files)
     except Exception:
-        return Result(edit, dump.name, seed, "failed", 0, 0, _details(dump, mutation, [], traceback.format_exc()))
+        return Result(edit, dump.name, seed, "failed", 0, 0, (), _details(dump, mutation, [], traceback.format_exc()))
     known = Counter(dump.known)
     new = []
     for finding in findings:
@@ -147,8 +148,9 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
         and finding.code not in mutation.codes | mutation.also
         and ANY not in mutation.also
     ]
+    pair = tuple(sorted({str(finding.code) for finding in new if finding.severity in ALARMS}))
     places = sum(finding.code in mutation.codes for finding in new if finding.severity in ALARMS)
-    return Result(edit, dump.name, seed, outcome, len(unrelated), places, _details(dump, mutation, new))
+    return Result(edit, dump.name, seed, outcome, len(unrelated), places, pair, _details(dump, mutation, new))
 
 
 def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
@@ -197,7 +199,7 @@ def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Res
         dump = load(paths)
     except Exception:
         name = str(next(iter(paths.values())))
-        return [Result("(none)", name, 0, "failed", 0, 0, traceback.format_exc())]
+        return [Result("(none)", name, 0, "failed", 0, 0, (), traceback.format_exc())]
     results = (run(dump, name, seed) for name in _edits(edit) for seed in range(seeds))
     return [result for result in results if result]
 
@@ -226,6 +228,7 @@ def main() -> int:
     parser.add_argument(
         "--modules", action="store_true", help="check dumps against their HLO modules, where they are there"
     )
+    parser.add_argument("--pairs", action="store_true", help="print which codes one edit causes together")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N failures of each edit")
     options = parser.parse_args()
@@ -243,6 +246,10 @@ def main() -> int:
             counts = f"{result.unrelated} unrelated, {result.places} places"
             print(f"{result.edit} {result.outcome}, {counts}, seed {result.seed}: {result.dump}")
             print(result.details, end="\n\n")
+    if options.pairs:
+        pairs = Counter((result.edit, result.pair) for result in results if len(result.pair) > 1)
+        for (name, pair), count in pairs.most_common():
+            print(f"{count:6} {name:30} {' + '.join(pair)}")
     print(table(results, _edits(options.edit)))
     return 0 if all(result.is_good for result in results) else 1
 

@@ -111,6 +111,29 @@ async def test_diagnostics_of_files_that_are_not_open_are_published(reader: Read
     await _until(reader, live, [])
 
 
+async def test_findings_wait_until_a_dump_is_written(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dump that is opened while XLA writes it has no findings about its end in between; one that stays cut has."""
+    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.3)
+    path = copied(SPLIT, tmp_path)
+    live, values = sibling(path, "live-range"), sibling(path, "buffer-assignment-values")
+    whole = live.read_bytes()
+    live.write_bytes(whole[: whole.index(b"  BufferLiveRange:")])
+    await reader.start()
+    uri = reader.open(path)
+    await _settle(reader, uri)
+    live.write_bytes(whole[: whole.index(b"\n", 2 * len(whole) // 3) + 1])
+    await _settle(reader, uri)
+    live.write_bytes(whole)
+    await _until(reader, live.as_uri(), ["peak-understated"])
+    published = reader.editor.received("textDocument/publishDiagnostics")
+    assert {code for one in published for code in _codes(one["params"]["diagnostics"])} == {"peak-understated"}
+    text = values.read_bytes()
+    values.write_bytes(text[: text.rindex(b" uses:")])
+    await _until(reader, values.as_uri(), ["truncated-dump"])
+
+
 async def test_dump_is_held_against_its_module(reader: Reader, tmp_path: Path) -> None:
     """The module is read after the dump. An edit of either of the two is found, and gone when it is undone."""
     await reader.start()

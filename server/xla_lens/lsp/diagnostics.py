@@ -28,7 +28,7 @@ def diagnostics_of(
     `on_truncated` is called with the URI of each file that has too many, and a text that says how many are left out.
     """
     found: dict[str, list[lsp.Diagnostic]] = {opened.uri: [] for opened in state.open.values()}
-    if state.analysis is None or not state.open:
+    if state.analysis is None or not state.open or state.is_being_written:
         return found
     convert, omitted = Converter(state.open, encoding), dict.fromkeys(found, 0)
     limits = over_limits(state.analysis.dump, state.analysis.memory, settings.max_peak, settings.max_reserved)

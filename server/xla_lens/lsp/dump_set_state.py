@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from xla_lens.files import LoadedFile, Stamp, stamps
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.loading import load_set_of, set_files
+from xla_lens.lsp.loading import is_being_written, load_set_of, set_files
 from xla_lens.lsp.module_state import ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
@@ -84,6 +84,8 @@ class DumpSetState:
         self.open: dict[Path, OpenDocument] = {}
         self.analysis: Analysis | None = None
         self.generation = 0
+        self.is_being_written = False
+        """Whether findings are held back because another program seems to be writing the files."""
         self._answered: dict[str, set[Path]] = {}
         self._outdated: set[str] = set()
         self._events = events
@@ -271,6 +273,10 @@ class DumpSetState:
         is_still, self._seen = on_disk == self._seen, on_disk
         if self._is_loading_files:
             return
+        if self.is_being_written and self.analysis:
+            self.is_being_written = await in_thread(is_being_written, self.analysis)
+            if not self.is_being_written:
+                self._changed()
         if self.analysis and is_still and on_disk != known:
             if deleted := sorted(known.keys() - found.keys()):
                 self._events.files_deleted(deleted)
@@ -311,6 +317,7 @@ class DumpSetState:
                 report_file=report_file,
             )
         self._files = files
+        self.is_being_written = await in_thread(is_being_written, analysis)
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
             self._own = self.analysis = analysis
@@ -353,10 +360,15 @@ class DumpSetState:
             logger.exception("cannot check %s against its HLO module", self.key)
             return
         if not is_outdated() and analysis is not self.analysis:
+            self.is_being_written |= await in_thread(is_being_written, analysis)
             self.analysis, self.generation = analysis, next(_GENERATIONS)
-            self._outdated |= self._answered.keys()
-            self._answered.clear()
-            self._events.loaded(self)
+            self._changed()
+
+    def _changed(self) -> None:
+        """Publish findings that have changed without a load."""
+        self._outdated |= self._answered.keys()
+        self._answered.clear()
+        self._events.loaded(self)
 
     def _match_opened(self, path: Path) -> None:
         """Compare a document that was opened during a load with its file. If they differ, load again."""

@@ -18,6 +18,21 @@ allocation 2: size 16, output shape is |(f32[100], f32[100])|, maybe-live-out:
     )
 
 
+def test_reports_renumbered_allocation_once() -> None:
+    """Also if the number leaves a gap or is that of another allocation."""
+    for number in (2, 9):
+        header = f"allocation {number}: size 400, parameter 0"
+        check(
+            SWAP,
+            [("allocation 0: size 400, parameter 0", header)],
+            f"""
+error[duplicate-allocation] Allocation {number} stands where allocation 0 belongs. XLA numbers them without gaps.
+{header}, shape |f32[100]| at ShapeIndex {{}}, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+        )
+
+
 def test_reports_allocations_out_of_order() -> None:
     check(
         REDUCE,

@@ -18,6 +18,7 @@ from xla_lens.model.checks.problems import (
     NoOutput,
     OutputNotLiveOut,
     Problem,
+    RenumberedAllocation,
     SecondOutput,
     SharedReadOnlyParameter,
     SliceOutOfBounds,
@@ -25,7 +26,7 @@ from xla_lens.model.checks.problems import (
     TotalMismatch,
     UnexpectedOffset,
 )
-from xla_lens.model.checks.structure import allocations_before_gaps
+from xla_lens.model.checks.structure import allocations_before_gaps, renumbered_allocation
 from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import Place, row_place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -43,6 +44,12 @@ def allocation_numbers_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
     # The allocation before a gap may hold values whose own headers are missing.
     before_gaps = allocations_before_gaps(dump)
     tainted.allocations[before_gaps[before_gaps != NONE]] = True
+    renumbered = renumbered_allocation(dump)
+    if renumbered != NONE and index[renumbered] != NONE:
+        tainted.allocations[renumbered] = True
+        place = row_place(dump.assignment, dump.allocations, renumbered)
+        yield error(place, RenumberedAllocation(int(index[renumbered]), expected=renumbered))
+        return
     rows = np.arange(len(index))
     first = first_rows(index, index, rows)
     for row in np.flatnonzero((first != rows) & (index != NONE)).tolist():

@@ -69,7 +69,7 @@ def check_module(
     if module.is_cut_off:
         return [truncated(module.file, Cut.MODULE)]
     if dump.used is None:
-        return []
+        return list(_cut_allocations(dump, module, tainted))
     graph, before = ModuleGraph(dump, module), tainted.copy()
     findings: list[Finding] = []
     for one in _CHECKS:
@@ -83,6 +83,24 @@ def check_module(
     first, *others = findings
     related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
     return [error(first.place, ForeignModule(len(findings)), *related)]
+
+
+_PASSING_ENDS: Final = re.compile(
+    rb".*-(?:done|update)|bitcast|opt-barrier|domain|add-dependency|get-tuple-element|while|call|conditional"
+)
+"""Opcodes of instructions that may define no value."""
+
+
+def _cut_allocations(dump: DumpSet, module: HloModule, tainted: Tainted) -> Iterator[Finding]:
+    """Without the list of all values, only the module shows that the allocations lack some of the entry computation."""
+    if dump.assignment is None or not tainted.is_whole(dump.assignment):
+        return
+    graph = ModuleGraph(dump, module)
+    defines = ~graph.has_opcode_like(_PASSING_ENDS) & (graph.quotes.opcode_start != NONE)
+    is_placed = np.isin(graph.name, dump.values.name) & (graph.name != NONE)
+    is_missing = defines & (graph.computation == graph.entry) & ~is_placed
+    if np.any(is_placed) and np.any(is_missing):
+        yield truncated(dump.assignment, Cut.SLICES)
 
 
 def _in_module(graph: ModuleGraph, row: int) -> list[Related]:

@@ -147,6 +147,13 @@ class DuplicateAllocation:
 
 
 @dataclass(frozen=True, slots=True)
+class RenumberedAllocation:
+    code: ClassVar[Code] = Code.DUPLICATE_ALLOCATION
+    allocation: int
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
 class AllocationWithoutKind:
     code: ClassVar[Code] = Code.ALLOCATION_KIND_CONFLICT
     allocation: int
@@ -312,6 +319,7 @@ class HumanSizeMismatch:
 
 AllocationProblem: TypeAlias = (
     DuplicateAllocation
+    | RenumberedAllocation
     | AllocationWithoutKind
     | ExclusiveKinds
     | OutputNotLiveOut

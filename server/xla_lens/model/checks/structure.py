@@ -162,6 +162,8 @@ def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
     if file.kind is FileKind.BUFFER_ASSIGNMENT and (cut := _cut_in_slices(dump, file)):
         return cut
     is_total = len(file.columns.totals) and file.kind is not FileKind.MEMORY_USAGE_REPORT
+    if file.kind is FileKind.BUFFER_ASSIGNMENT and not is_total and _has_address(file):
+        return Cut.USED_VALUES
     # A single missing value may have been deleted.
     has_header = Section.USED_VALUES in file.columns.sections.section
     if is_total and len(dump.slices) > has_header and not len(file.columns.used_values):
@@ -171,6 +173,12 @@ def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
     if file is dump.live:
         return _cut_in_live_ranges(dump, file)
     return None
+
+
+def _has_address(file: DumpFile) -> bool:
+    """Whether the allocations have addresses, as in releases of XLA that print all parts to one file."""
+    data, starts = file.document.data, file.columns.allocations.start
+    return len(starts) > 0 and b": 0x" in data[int(starts[0]) : data.find(b",", int(starts[0])) + 1]
 
 
 def _cut_in_slices(dump: DumpSet, file: DumpFile) -> Cut | None:
@@ -190,7 +198,9 @@ def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     if not len(values) or not _is_last(file, Section.USED_VALUES):
         return None
     is_quoted = values.instruction_start != NONE
-    if not values.position_count[-1] or (is_quoted.any() and not is_quoted[-1]):
+    # Every value has the line ` uses:`, with or without uses.
+    last = file.document.data[int(values.start[-1]) :]
+    if not values.position_count[-1] or b" uses:" not in last or (is_quoted.any() and not is_quoted[-1]):
         return Cut.USED_VALUE
     if (dump.slices.id > values.id.max()).sum() > 1:
         return Cut.USED_VALUES
@@ -219,7 +229,9 @@ def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
         if _is_peak_cut(dump):
             return Cut.PEAK_LIST
         # XLA releases that print live ranges to a file of their own also print stack traces.
-        return Cut.STACK_TRACES if file.kind is FileKind.LIVE_RANGE else None
+        # They have done so since they print the ids of stack frames.
+        has_traces = file.kind is FileKind.LIVE_RANGE or b" stack_frame_id=" in file.document.data
+        return Cut.STACK_TRACES if has_traces else None
     if len(columns.stack_trace_headers) and _is_last(file, Section.STACK_TRACES):
         # The last row leaves bytes for further rows, and all rows up to it agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
@@ -257,13 +269,22 @@ def _is_last(file: DumpFile, section: Section) -> bool:
 def _gaps(dump: DumpSet) -> Column:
     """The rows of allocations with a missing one before them. XLA numbers allocations 0, 1, 2, …"""
     index = dump.allocations.index
-    if np.any(index == NONE):
+    if np.any(index == NONE) or renumbered_allocation(dump) != NONE:
         return np.zeros(0, np.int64)
     before = np.append(NONE, index)[:-1]
     # Numbers that appear elsewhere are out of order, not missing.
     known = distinct(index)
     between = known.searchsorted(index) - known.searchsorted(before, "right")
     return np.flatnonzero(index - before - 1 > np.maximum(between, 0))
+
+
+def renumbered_allocation(dump: DumpSet) -> int:
+    """Return the only allocation whose number is not its place in the list, NONE unless there is exactly one. The last
+    one does not count: its header may be repeated, or that before it missing.
+    """
+    index = dump.allocations.index
+    wrong = np.flatnonzero(index != np.arange(len(index)))
+    return int(wrong[0]) if len(wrong) == 1 and wrong[0] < len(index) - 1 else NONE
 
 
 def allocations_before_gaps(dump: DumpSet) -> Column:

@@ -15,6 +15,7 @@ from xla_lens.model.checks.problems import (
     NoOutput,
     OutputNotLiveOut,
     OverlappingSlices,
+    RenumberedAllocation,
     ReusedArena,
     SecondOutput,
     SharedReadOnlyParameter,
@@ -36,6 +37,8 @@ def allocation_message(problem: AllocationProblem) -> str:
     match problem:
         case DuplicateAllocation(allocation):
             return f"Allocation {allocation} is defined twice. XLA uses each number once."
+        case RenumberedAllocation(allocation, expected):
+            return f"Allocation {allocation} stands where allocation {expected} belongs. XLA numbers them without gaps."
         case AllocationWithoutKind(allocation):
             return (
                 f"Allocation {allocation} has no kind. XLA marks each allocation as `parameter`, `output`, "
