@@ -1,5 +1,6 @@
 /** Runs a Python file below `xla-lens run`, and shows its dumps in the tree. */
 
+import { existsSync } from "node:fs";
 import { basename, dirname, join, parse, relative } from "node:path";
 import * as vscode from "vscode";
 
@@ -41,7 +42,8 @@ export async function runPython(
     ),
   );
   const folder = join(cwd, out);
-  if (!(await tree.reveal(folder))) await showBiggest(folder);
+  // Without dumps, the folder is gone, and the terminal says why.
+  if (existsSync(folder) && !(await tree.reveal(folder))) await showBiggest(folder);
 }
 
 /** Runs a task to its end in a terminal of its own. */

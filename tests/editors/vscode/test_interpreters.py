@@ -68,3 +68,10 @@ def test_setting_precedes_path_and_python_extension(
         }
         found = [line for line in log.splitlines() if ": CPython 3." in line]
         assert f"{wanted[chosen_by] / 'python3' if chosen_by != 'the PATH' else 'python3'}: CPython" in found[0], found
+        if chosen_by == "the PATH":
+            # Programs run with the interpreter of the Python extension all the same.
+            program, which = workspace / "which.py", workspace / "which.txt"
+            program.write_text(f"import pathlib, sys\npathlib.Path({str(which)!r}).write_text(sys.executable)\n")
+            window.open(program)
+            window.command("XLA Lens: Run Python File and Show Memory")
+            assert wait_for(lambda: which.exists() and which.read_text(), seconds=SECONDS) == sys.executable
