@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from xla_lens.features.report.facts import LineReport
 from xla_lens.features.report.peak_groups import LikeValues, LineAtPeak, PeakGroups
+from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render import contract
-from xla_lens.render.report.sources import unresolved_text, without_source
+from xla_lens.render.report.sources import derived_part, unresolved_text, without_source
 from xla_lens.render.sources import PARAMETERS, frame_text
 
 
@@ -32,7 +33,7 @@ def _line(one: LineAtPeak, by_line: LineReport, bound: Bound) -> contract.ValueG
     return {
         "kind": "path" if argument else "line",
         "label": frame_text(frame) if frame else argument or without_source(by_line, bound),
-        "detail": (frame.function or "") if frame else PARAMETERS if argument else lost,
+        "detail": _function(one.line) if frame else PARAMETERS if argument else lost,
         "sourceLine": source_line_data(frame),
         "sizeBytes": one.line.size_bytes,
         "bound": bound.value,
@@ -40,6 +41,12 @@ def _line(one: LineAtPeak, by_line: LineReport, bound: Bound) -> contract.ValueG
         "groups": [_like(group, bound) for group in one.groups],
         "values": [],
     }
+
+
+def _function(line: LineBytes) -> str:
+    """The function of a line, and how much of the line is derived."""
+    function = (line.frame.function or "") if line.frame else ""
+    return (function + derived_part(line)).removeprefix(", ")
 
 
 def _like(one: LikeValues, bound: Bound) -> contract.ValueGroup:

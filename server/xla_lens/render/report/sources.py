@@ -56,7 +56,8 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     return (Section(title, (table, *notes[0], *notes[1])),)
 
 
-def _derived(line: LineBytes) -> str:
+def derived_part(line: LineBytes) -> str:
+    """How much of a line is derived, to follow the number of its values. Empty if nothing is."""
     if not line.derived_bytes:
         return ""
     return ", derived" if line.derived_bytes == line.size_bytes else f", {human(line.derived_bytes)} derived"
@@ -83,7 +84,7 @@ def _line_rows(
 ) -> Iterator[tuple[Text, ...]]:
     bound = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
     where = _call(line.frame, frame_text(line.frame)) if line.frame else _argument(line, lines, bound)
-    count = bounded(counted(len(line.values), "value"), bound) + _derived(line) if line.is_known else ""
+    count = bounded(counted(len(line.values), "value"), bound) + derived_part(line) if line.is_known else ""
     bar = Bar(line.size_bytes, lines.size_bytes)
     yield (
         bar,
