@@ -118,7 +118,7 @@ def test_tree_with_the_keyboard_alone_in_a_narrow_high_contrast_window(
         window.has_rows("XLA Memory", "By source line")
         assert window.cursor() == place
         move("ArrowDown", "By source line")
-        move("ArrowDown", "(no source")
+        move("ArrowDown", "1.53 MiB params[0]")
         move("ArrowDown", "programs.py:50")
         press("ArrowRight")
         window.has_rows("XLA Memory", "1.53 MiB dot")

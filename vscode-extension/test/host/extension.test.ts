@@ -141,14 +141,19 @@ test("extension: the tree lists modules, largest peak first", async () => {
   assert.deepEqual(labels(lines).slice(1), [
     "1.53 MiB  programs.py:50",
     "523.0 KiB  programs.py:59",
+    "392.0 KiB  x",
     "256.0 KiB  programs.py:51",
+    "5.0 KiB  y",
     "4 B  programs.py:57",
+    "4 B  (no source: 1 constant buffer)",
   ]);
   assert.deepEqual(lines[1]?.parts.sourceLine, { path: "/home/user/programs/programs.py", line: 50 });
   assert.deepEqual(labels(await tree.getChildren(lines[1])), ["1.53 MiB  dot", "2.0 KiB  ynn_fusion.1"]);
   const parameters = await tree.getChildren(branches[1]);
-  assert.deepEqual(labels(parameters), ["1.53 MiB  params[0]", "392.0 KiB  x", "5.0 KiB  y"]);
-  assert.deepEqual(labels(await tree.getChildren(parameters[0])), ["1.53 MiB  [0]", "2.0 KiB  [1]"]);
+  assert.deepEqual(labels(parameters), ["2.04 MiB  params", "392.0 KiB  x", "5.0 KiB  y"]);
+  const layers = await tree.getChildren(parameters[0]);
+  assert.deepEqual(labels(layers), ["1.53 MiB  [0]", "513.0 KiB  [1]", "10.0 KiB  [2]"]);
+  assert.deepEqual(labels(await tree.getChildren(layers[0])), ["1.53 MiB  [0]", "2.0 KiB  [1]"]);
   const live = await tree.getChildren(branches[2]);
   assert.equal(live.length, 13);
   assert.deepEqual(labels(live).slice(0, 2), ["1.53 MiB  params_0__0_.1", "1.53 MiB  dot"]);
