@@ -34,6 +34,9 @@ class Analysis:
     warrants: Warrants
     capacity: Capacity | None = None
 
+    def __repr__(self) -> str:
+        return f"<Analysis with {len(self.findings)} findings: {self.dump!r}>"
+
     def on_device(self, size_bytes: int | None) -> "Analysis":
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None
         leaves it as it is.

@@ -24,6 +24,9 @@ class Document:
 
     data: bytes
 
+    def __repr__(self) -> str:
+        return f"<Document of {len(self.data):,} bytes>"
+
     @cached_property
     def line_starts(self) -> NDArray[np.signedinteger]:
         """The byte offset at which each line starts, in 32 bits if they fit. There is always a first line."""

@@ -118,6 +118,9 @@ class Comparison:
     matching: Matching
     memory_spaces: tuple[SpaceComparison, ...]
 
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.old!r} with {self.new!r}>"
+
     @property
     def matched_peak_bytes_fraction(self) -> float:
         """The share of the bytes at the peaks of all memory spaces of both dumps that belong to matched values, 1 if

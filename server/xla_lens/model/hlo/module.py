@@ -28,6 +28,9 @@ class HloModule:
     file: DumpFile
     columns: ModuleColumns
 
+    def __repr__(self) -> str:
+        return f"<HloModule of {len(self.columns.instructions):,} instructions in {self.file.label!r}>"
+
     @property
     def data(self) -> bytes:
         """The text of the module."""

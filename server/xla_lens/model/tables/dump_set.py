@@ -88,6 +88,9 @@ class DumpSet:
         """The memory space of a color."""
         return SpaceId(color, self.backend)
 
+    def __repr__(self) -> str:
+        return f"<DumpSet of {len(self.values):,} values in {len(self.files)} files, {self.files[0].label!r} first>"
+
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
         for name, attribute in vars(type(self)).items():
