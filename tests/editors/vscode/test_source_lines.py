@@ -79,7 +79,8 @@ def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: P
         # And lead into the dump.
         window.go_to(_LINE + 1)
         window.ask("XLA Lens: Show Buffers of This Line")
-        wait_for(lambda: window.texts(ENTRIES), lambda found: found == ["dot", "ynn_fusion.1"], SECONDS)
+        # Each entry has the op_name in its second line.
+        wait_for(lambda: window.texts(ENTRIES), lambda found: found[::2] == ["dot", "ynn_fusion.1"], SECONDS)
         window.page.keyboard.press("Enter")
         wait_for(window.active_tab, lambda name: name.startswith("module_0000"), SECONDS)
         window.page.locator(".codelens-decoration a", has_text="Clear").first.click()
