@@ -66,6 +66,8 @@ _OF_CODE: Final[dict[Code, tuple[Bound, tuple[Quantity, ...]]]] = {
     Code.DUPLICATE_POSITION: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
     Code.DUPLICATE_USE: (Bound.UNKNOWN, (Quantity.USES,)),
     Code.OPERAND_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
+    Code.POSITION_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
+    Code.MODULE_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES,)),
     Code.SHAPE_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES,)),
     Code.PARAMETER_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
     Code.SCHEDULE_MISMATCH: (Bound.UNKNOWN, (Quantity.SCHEDULE, Quantity.LIVE)),
