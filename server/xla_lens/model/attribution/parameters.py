@@ -36,9 +36,9 @@ def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
 
 
 def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[str] = ()) -> dict[int, str]:
-    """Return the path of each value in the buffer of a parameter that has one, and of each copy of such a parameter,
-    with the numbers of layers folded. `values` are rows of `DumpSet.values`. `other_paths` count where it is decided
-    what a layer is.
+    """Return the path of each value in the buffer of a parameter that has one, of each copy of such a parameter, and of
+    each value with its op_name, with the numbers of layers folded. `values` are rows of `DumpSet.values`. `other_paths`
+    count where it is decided what a layer is.
     """
     dump, copied = origins.dump, origins.copied_parameters(values)
     rows = np.fromiter(values, np.int64, len(values))
