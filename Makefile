@@ -82,8 +82,8 @@ crosscheck: $(VENV)/installed $(PEERS)/installed
 
 # What follows makes a release. The tests of packages take them from dist/.
 PACKAGED := XLA_LENS_DIST=$(CURDIR)/dist PYTHONPATH=tests
-# Without the settings of the other tests, which need more packages.
-ALONE := pytest -c /dev/null --noconftest --import-mode importlib
+# Without the settings of the other tests, which need more packages, and without a cache, which would get into the source distribution.
+ALONE := pytest -c /dev/null -p no:cacheprovider --noconftest --import-mode importlib
 
 # The wheels of all platforms, built on Linux.
 wheels: $(RELEASE)/installed
