@@ -70,6 +70,9 @@ def check_module(
         return [truncated(module.file, Cut.MODULE)]
     if dump.used is None:
         return list(_cut_allocations(dump, module, tainted))
+    if tainted.broken_files:
+        # What is cut off or unreadable would seem to differ.
+        return []
     graph, before = ModuleGraph(dump, module), tainted.copy()
     findings: list[Finding] = []
     for one in _CHECKS:
@@ -202,6 +205,7 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
             continue
         if graph.name[instruction] != NONE:
             tainted.names[graph.name[instruction]] = True
+        graph.lacks_positions = True
         yield error(graph.module.place(instruction), MissingPositionOf(name, missing))
 
 
@@ -388,7 +392,7 @@ def _is_scheduled(module: HloModule) -> bool:
 def live_ranges_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     """Live ranges start where a value is defined and end where it is read last (HloLiveRange)."""
     dump, file, values = graph.dump, graph.dump.live, graph.dump.values
-    if file is None or not len(dump.schedule) or not tainted.is_liveness_sound:
+    if file is None or not len(dump.schedule) or not tainted.is_liveness_sound or graph.lacks_positions:
         return
     step = taken(dump.schedule.step, dump.schedule_row_of_name)
     row = graph.row[values.name]
