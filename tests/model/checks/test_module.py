@@ -1,8 +1,10 @@
 """Findings of a dump against its HLO module."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -234,6 +236,17 @@ def test_module_of_another_compilation_is_one_finding() -> None:
     [finding] = _added(analysis_of(SWAP_2025), module_of(SAME))
     assert isinstance(finding.problem, ForeignModule)
     assert finding.problem.differences > 3
+
+
+@pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])
+def test_any_module_can_be_compared(path: Path) -> None:
+    chance, lines = Random(0), module_of(path).data.splitlines(keepends=True)
+    texts = [b"HloModule a\n\nENTRY %a () -> () {\n}\n\n", b"\nENTRY \n\n"]
+    for _ in range(60):
+        kept = [line for line in lines if chance.random() < 0.8]
+        texts.append(re.sub(rb"\d+", lambda match: chance.choice((match[0], match[0], b"7")), b"".join(kept)) + b"\n\n")
+    for text in texts:
+        assert len(_added(analysis_of(path), module_of_text(text))) <= 4
 
 
 @pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])

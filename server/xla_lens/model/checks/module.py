@@ -66,7 +66,7 @@ def check_module(
     dump: DumpSet, module: HloModule, tainted: Tainted, is_cancelled: Callable[[], bool] = lambda: False
 ) -> list[Finding]:
     """All findings of a dump set against its module, causes before consequences. Raises `Cancelled`."""
-    if module.is_cut_off:
+    if module.is_cut_off or not len(module.columns.instructions):
         return [truncated(module.file, Cut.MODULE)]
     if dump.used is None:
         return list(_cut_allocations(dump, module, tainted))
@@ -236,7 +236,8 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
     wrong = (row != NONE) & (read != value) & (value != NONE)
     wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
     wrong &= (read == NONE) | ~is_marked(tainted.values, read)
-    wrong &= (name == NONE) | ~is_marked(tainted.names, np.minimum(name, len(dump.names) - 1))
+    # A name that the dump does not have stands for an element whose tuple is unknown.
+    wrong &= (operand == NONE) | ((name != NONE) & ~is_marked(tainted.names, name))
     for use in np.flatnonzero(wrong).tolist():
         tainted.values[value[use]] = True
         if read[use] != NONE:
