@@ -105,7 +105,8 @@ def index_set(
     shown: dict[str, list[Converted]] = {file.label: [] for file in analysis.dump.files}
     counts = Counter(finding.place.file.label for finding in analysis.findings)
     for finding in analysis.findings:
-        of_file = shown[finding.place.file.label]
+        # A finding may be in the HLO module, which is no file of the dump.
+        of_file = shown.setdefault(finding.place.file.label, [])
         if len(of_file) < FINDING_LIMIT:
             of_file.append(convert(finding))
     findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in shown.items()}

@@ -200,6 +200,9 @@ class Player:
                 assert found, f"{uri} is not open"
                 state, path = found
                 await state.settled()
+                await state.module_for(path)
+                if state._evidence:
+                    await asyncio.wait((state._evidence,))
                 assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), (
                     f"another text of {uri}"
                 )

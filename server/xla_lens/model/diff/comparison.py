@@ -159,6 +159,9 @@ def compare_analyses(
     old_paths, new_paths = (
         frozenset(parameter_paths(one.dump, module).values()) for one, module in ((old, old_module), (new, new_module))
     )
+    if old_module is None or new_module is None:
+        # What only one module says of its dump is no difference between the two.
+        old_module = new_module = None
     sides = _Side(old, old_module, matching.moved_lines, new_paths), _Side(new, new_module, {}, old_paths)
     matched = (matching.new_of_old, matching.old_of_new)
     return Comparison(
