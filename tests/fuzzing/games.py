@@ -199,10 +199,7 @@ class Player:
                 found = sets.find(uri)
                 assert found, f"{uri} is not open"
                 state, path = found
-                await state.settled()
-                await state.module_for(path)
-                if state._evidence:
-                    await asyncio.wait((state._evidence,))
+                await state.checked()
                 assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), (
                     f"another text of {uri}"
                 )

@@ -154,6 +154,11 @@ class Reader:
         """Wait until a document is analysed. Some requests are answered before."""
         await self.ask("codeLens", uri)
 
+    async def checked(self, uri: str) -> None:
+        """Wait until the dump is checked against its HLO module, which changes findings and pages."""
+        state, _ = self.editor.server.state.sets.find(uri) or pytest.fail(f"{uri} is not open")
+        await state.checked()
+
     async def ask_at(self, method: str, uri: str, marked: str, **params: Any) -> Any:
         """Return the answer to a request about a marked position."""
         return await self.ask(method, uri, position=self.at(uri, marked), **params)

@@ -124,6 +124,7 @@ Values by offset, then by time
 async def test_each_link_of_a_page_leads_to_its_line(reader: Reader, tmp_path: Path, path: Path) -> None:
     await reader.start()
     dump = reader.open(copied(path, tmp_path, "fusion", "füs🚀n"))
+    await reader.checked(dump)
     count = 0
     sources: set[tuple[str, str]] = set()
     for command, arguments in _PAGES:

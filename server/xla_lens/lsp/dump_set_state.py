@@ -246,6 +246,13 @@ class DumpSetState:
             # Not awaited directly: cancelling the load must not cancel the waiting request.
             await asyncio.wait((self._task,))
 
+    async def checked(self) -> None:
+        """Wait until the analysis also has the findings of the dump against its HLO module, if there is one."""
+        await self.settled()
+        await self._module.ready()
+        if self._evidence:
+            await asyncio.wait((self._evidence,))
+
     # ---------------------------------------------------------------- stale answers
 
     def record_answer(self, method: str, path: Path) -> None:
