@@ -36,7 +36,7 @@ def release() -> ModuleType:
 
 @pytest.fixture
 def checkout(tmp_path: Path, release: ModuleType) -> Path:
-    for name in (*release._VERSIONS, "CHANGELOG.md", "pyproject.toml", "release/release.py"):
+    for name in (*release._VERSIONS, ".gitignore", "CHANGELOG.md", "pyproject.toml", "release/release.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
