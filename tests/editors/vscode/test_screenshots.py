@@ -9,6 +9,7 @@ import pytest
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.server import SECONDS, file_of
+from editors.vscode.test_source_lines import program_in
 from editors.vscode.window import Browser, OpenWindow, Window
 from samples import ROOT, SHARED_DUMPS
 
@@ -66,6 +67,23 @@ def test_screenshot_of_the_memory_map_of_llama(browser: Browser, tmp_path: Path)
     with Map.of_file(browser, page, fragment=_LLAMA_STATE, **looks) as map:
         assert map.eval("map.state.colorBy") == "source"
         map.page.screenshot(path=picture, animations="disabled")
+    assert 10_000 < picture.stat().st_size < _MAX_README_BYTES
+
+
+def test_screenshot_of_a_python_file(open_window: OpenWindow, workspace: Path, tmp_path: Path) -> None:
+    picture = _folder("docs/images", tmp_path) / "python-lines.png"
+    program = program_in(workspace)
+    with open_window(workspace, file_of(workspace, "split", "-live-range"), color_scheme="light") as window:
+        window.wait_for_text("MiB live")
+        window.open(program)
+        window.command("XLA Lens: Show Memory on Source Lines")
+        window.command("View: Toggle Primary Side Bar Visibility")
+        window.go_to(50)
+        wait_for(
+            window.lenses, lambda found: any("of the 4.21 MiB host memory peak" in lens for lens in found), SECONDS
+        )
+        assert "Called from programs.py:" in window.hover()
+        window.page.screenshot(path=picture, animations="disabled")
     assert 10_000 < picture.stat().st_size < _MAX_README_BYTES
 
 

@@ -14,7 +14,7 @@ _LINE = 50
 _LABEL = "██▉ 1.53 MiB (36.4 %)"
 
 
-def _program(workspace: Path) -> Path:
+def program_in(workspace: Path) -> Path:
     """Copy the program into the workspace, as old as a file that the dump was compiled from."""
     path = workspace / "programs" / "programs.py"
     path.parent.mkdir()
@@ -32,7 +32,7 @@ def _labels(window: Window) -> list[str]:
 
 
 def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: Path) -> None:
-    program = _program(workspace)
+    program = program_in(workspace)
     with open_window(workspace, program) as window:
         window.wait_for_text("Python")
         assert not _labels(window)

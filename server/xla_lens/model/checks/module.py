@@ -576,25 +576,27 @@ def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Findin
     header = _ALIASES.search(module.data, 0, module.data.find(b"\n") + 1)
     if header is None or not graph.has_entry_parameters or np.any(tainted.names):
         return
-    for alias in _ALIAS.finditer(module.data, *header.span(1)):
-        output, number, index = alias[1], integer(alias[2]), alias[3]
-        parameter = graph.parameters.get((graph.entry, number), NONE)
-        place = Place(module.file, alias.start(), alias.end())
-        if parameter == NONE:
-            yield error(place, AliasMismatch(decoded(output), number, decoded(index), "", ""))
-            continue
-        names = np.array((root, graph.name[parameter]))
-        indices = np.array([dump.index_number(b"{%s}" % path.replace(b" ", b"")) for path in (output, index)])
-        found = np.where((names != NONE) & (indices != NONE), dump.values_at(names, indices), NONE)
-        # A missing position has a finding of its own.
-        if is_marked(tainted.values, found).any() or is_marked(tainted.names, names).any():
-            continue
-        allocation, offset = values.allocation[found], values.offset[found]
-        if (allocation[0], offset[0]) != (allocation[1], offset[1]) and not is_marked(
-            tainted.allocations, allocation
-        ).any():
-            labels = map(dump.value_label, found.tolist())
-            yield error(place, AliasMismatch(decoded(output), number, decoded(index), *labels))
+    aliases = [*_ALIAS.finditer(module.data, *header.span(1))]
+    parameters = [graph.parameters.get((graph.entry, integer(alias[2])), NONE) for alias in aliases]
+    paths = ((alias[1].replace(b" ", b""), alias[3].replace(b" ", b"")) for alias in aliases)
+    # One row for each alias: the result and the parameter.
+    shape = len(aliases), 2
+    names = np.array([(root, NONE if row == NONE else graph.name[row]) for row in parameters], np.int64).reshape(shape)
+    numbers = [[dump.index_number(b"{%s}" % path) for path in pair] for pair in paths]
+    indices = np.array(numbers, np.int64).reshape(shape)
+    found = dump.values_at(names.ravel(), indices.ravel()).reshape(shape)
+    found = np.where((names != NONE) & (indices != NONE), found, NONE)
+    allocation, offset = values.allocation[found], values.offset[found]
+    is_apart = (allocation[:, 0] != allocation[:, 1]) | (offset[:, 0] != offset[:, 1])
+    # A missing position has a finding of its own.
+    for marks, rows in ((tainted.values, found), (tainted.names, names), (tainted.allocations, allocation)):
+        is_apart &= ~is_marked(marks, rows).any(axis=1)
+    is_missing = np.array(parameters, np.int64) == NONE
+    for row in np.flatnonzero(is_missing | is_apart).tolist():
+        alias = aliases[row]
+        labels = ("", "") if is_missing[row] else map(dump.value_label, found[row].tolist())
+        problem = AliasMismatch(decoded(alias[1]), integer(alias[2]), decoded(alias[3]), *labels)
+        yield error(Place(module.file, alias.start(), alias.end()), problem)
 
 
 def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
