@@ -21,12 +21,12 @@ class Emacs:
 
     @classmethod
     @contextlib.contextmanager
-    def running(cls, home: Home, folder: Path) -> "Iterator[Emacs]":
-        """Start Emacs with the configuration in docs/editors.md, and quit it afterwards."""
+    def running(cls, home: Home, folder: Path, more: str = "") -> "Iterator[Emacs]":
+        """Start Emacs with the configuration in docs/editors.md, followed by `more`, and quit it afterwards."""
         program = installed(os.environ.get("EMACS", "emacs"))
         # Emacs would compile its libraries again in each new home.
         home.write(".emacs.d/early-init.el", "(setq native-comp-deferred-compilation nil)")
-        home.write(".emacs.d/init.el", setup_block("Emacs", "elisp"))
+        home.write(".emacs.d/init.el", setup_block("Emacs", "elisp") + more)
         home.write("server.el", f'(setq server-socket-dir "{home.folder}/run" server-name "emacs") (server-start)')
         with Terminal.running([program, "-nw", "-l", home.folder / "server.el"], home, folder) as terminal:
             emacs = cls(home, terminal)
