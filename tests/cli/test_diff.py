@@ -17,6 +17,7 @@ SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").re
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 NEW = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))
+LOOPS = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/module_1333*-buffer-assignment.txt"))
 NO_LIVE_RANGES = next(DUMPS.glob("cpu-tf2.5.3/while/*-buffer-assignment.txt"))
 
 
@@ -41,7 +42,7 @@ def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: py
     lines = _printed(capsys, OLD, NEW).splitlines()
     assert lines[:4] == [
         "jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)",
-        "  +4.0 KiB: 1 more × f32[32,32], copy, /home/user/programs/programs.py:277.",
+        "  +4.0 KiB: 1 more × f32[32,32], copy, /home/user/programs/programs.py:277, derived.",
         "  −4.0 KiB: 1 fewer × f32[32,32], parameter.",
         "  +200 B: 7 more groups of like buffers.",
     ]
@@ -53,6 +54,49 @@ def test_text_says_first_that_nothing_changed(capsys: pytest.CaptureFixture[str]
     assert lines[1].strip() == (
         "Nothing changed but names and addresses: 58 values with the same sizes, shapes and live ranges."
     )
+
+
+@pytest.mark.parametrize("path", [NEW, LOOPS, TPU], ids=str)
+def test_derived_bytes_are_those_of_reports(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if one side is only a report, and in rows of lines as in those of groups."""
+    assert main(["report", str(path), "--output-format", "json"]) == 0
+    printed = capsys.readouterr().out
+    (tmp_path / "report.json").write_text(printed)
+    # Reports tell functions of one line apart.
+    expected: dict[tuple[int, str], tuple[int, int]] = {}
+    for space in json.loads(printed)[0]["memory_spaces"]:
+        for line in space["lines"]["lines"]:
+            if line["file"] or line["argument"]:
+                name = f"{line['file']}:{line['line']}" if line["file"] else f"parameters {line['argument']}"
+                size_bytes, derived_bytes = expected.get((space["color"], name), (0, 0))
+                sums = size_bytes + line["size_bytes"], derived_bytes + line["derived_bytes"]
+                expected[space["color"], name] = sums
+    assert any(derived_bytes for _, derived_bytes in expected.values())
+    for old in (path, tmp_path / "report.json"):
+        (data,) = _data(capsys, old, path)
+        for side in ("old", "new"):
+            rows = {
+                (space["color"], row["key"]): (row[f"{side}_bytes"], row[f"{side}_derived_bytes"])
+                for space in data["memory_spaces"]
+                for row in space["breakdowns"]["line"]
+                if row["key"]
+            }
+            assert rows == expected
+            for space in data["memory_spaces"]:
+                by = space["breakdowns"]
+                by_line, by_group = (
+                    sum(row[f"{side}_derived_bytes"] for row in by[name]) for name in ("line", "group")
+                )
+                assert by_line == by_group
+
+
+def test_text_marks_derived_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _printed(capsys, OLD, NEW)
+    assert "programs.py:277, 0 B → 4.0 KiB derived\n" in text
+    assert "f32[32,32], copy, /home/user/programs/programs.py:277, derived\n" in text
+    assert text.count("Derived: the line is that of the instruction") == 1
+    markdown = _printed(capsys, OLD, NEW, "--output-format", "markdown")
+    assert "0 B → 4.0 KiB derived" in markdown
 
 
 def test_other_backend_is_said_before_any_other_number(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +190,7 @@ def test_markdown_quotes_all_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "## `jit_f`: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)"
     assert any(
         line.startswith(
-            "| +4.0 KiB | 0 B | 4.0 KiB | 0 → 1 | `f32[32,32]`, `copy`, `/home/user/programs/programs.py:277` |"
+            "| +4.0 KiB | 0 B | 4.0 KiB | 0 → 1 | `f32[32,32]`, `copy`, `/home/user/programs/programs.py:277`, derived"
         )
         for line in lines
     )

@@ -155,7 +155,7 @@ def _check_form(data: Mapping[str, Any]) -> None:
     assert len({len(column) for column in allocations.values()}) == 1
     limits = {
         "allocation": len(allocations["index"]),
-        **dict.fromkeys(("label", "kind", "shape", "opName", "source"), len(strings)),
+        **dict.fromkeys(("label", "kind", "shape", "opName", "source", "derivedFrom"), len(strings)),
     }
     for name, limit in limits.items():
         assert all(-1 <= number < limit for number in values[name]), name
@@ -296,11 +296,14 @@ def test_sources_match_hovers(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     data, known_count = _data(analysis, module), 0
     for row in range(len(analysis.dump.values)):
-        own = user_frame(value_facts(analysis, module, row, NONE).frames)
+        told = value_facts(analysis, module, row, NONE)
+        own = user_frame(told.frames)
         source = data["values"]["source"][row]
         text = data["strings"][source] if source >= 0 else None
         assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
         known_count += own is not None
+        writer = data["values"]["derivedFrom"][row]
+        assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
     assert known_count > 1 or path not in (SPLIT, TPU)
 
 

@@ -5,7 +5,7 @@ import type { MapSpace } from "../shared/protocol";
 import { bounded, peakText, reservedText, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
-import { instructionAt, liveBytesAt, type Model, NONE, ownStep, stringAt, valueString } from "./model";
+import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
 import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
 
@@ -24,8 +24,9 @@ export function factsOf(scene: Scene, value: number): Fact[] {
     ["size", size >= 0 ? exact(size) : ""],
     ["at the peak", isAtPeak ? (share && `${share} of the ${space.name} peak`) || "live" : "not live"],
     ...otherFacts(scene, value),
-    ["source", valueString(model, "source", value)],
-    ["op_name", valueString(model, "opName", value)],
+    ["source", sourceText(model, "source", value)],
+    ["op_name", sourceText(model, "opName", value)],
+    ["derived from", stringAt(model, model.map.values.derivedFrom[value])],
     ["live", liveText(model, value)],
     ["shape", valueString(model, "shape", value)],
     ["padding", paddingText(model, value)],

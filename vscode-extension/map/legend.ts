@@ -9,8 +9,9 @@ import type { Actions } from "./actions";
 import { type Coloring, UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import type { Layout } from "./layout";
-import { type LiveSet, sums } from "./live";
+import { derivedPart, derivedSums, type LiveSet, sums } from "./live";
 import { memoizeLast } from "./memoize";
+import type { Model } from "./model";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
 
@@ -25,6 +26,9 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   let drawn: { coloring: unknown; layout: unknown; theme: unknown } | undefined;
   const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
+  });
+  const derivedBy = memoizeLast((model: Model, live: LiveSet, { of }: Coloring) => {
+    return derivedSums(model, live, (value) => of[value]!);
   });
   const categoryAt = (event: Event) =>
     (event.target as HTMLElement).closest<HTMLElement>("[data-category]")?.dataset.category;
@@ -43,7 +47,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   return {
     element,
     draw(scene, theme) {
-      const { coloring, live, liveBytes, layout, state, other } = scene;
+      const { model, coloring, live, liveBytes, layout, state, other } = scene;
       if (drawn?.coloring !== coloring || drawn.layout !== layout || drawn.theme !== theme) {
         drawn = { coloring, layout, theme };
         const used = usedIn(layout, coloring);
@@ -55,7 +59,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
             const swatch = make("span", { class: "swatch" });
             swatch.style.backgroundColor = cssColor(theme, color);
             const label = make("span", { class: "label" }, ending(name));
-            const entry = make("button", { type: "button", "data-category": name, title: name });
+            const entry = make("button", { type: "button", "data-category": name });
             entry.dataset.number = String(category);
             entry.append(swatch, label, make("span", { class: "size" }));
             return make("li", {}, entry);
@@ -63,6 +67,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
         );
       }
       const owned = ownedBy(live, coloring);
+      const derived = derivedBy(model, live, coloring);
       for (const entry of element.querySelectorAll("button")) {
         const name = entry.dataset.category!;
         const bytes = owned.get(Number(entry.dataset.number));
@@ -70,6 +75,8 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
         entry.setAttribute("aria-pressed", String(isPicked));
         entry.classList.toggle("hidden", state.hidden.includes(name));
         const size = bytes === undefined ? "" : `${human(bytes)} · ${percent(bytes, liveBytes)}`;
+        const isSource = coloring.by === "source" && name !== UNKNOWN.source;
+        entry.title = name + (isSource ? derivedPart(derived.get(Number(entry.dataset.number)), bytes ?? 0) : "");
         write(entry.querySelector(".size")!, state.hidden.includes(name) ? "hidden" : size);
       }
     },

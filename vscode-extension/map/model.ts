@@ -65,6 +65,13 @@ export function valueString(
   return stringAt(model, model.map.values[column][value]);
 }
 
+/** The source or the op_name of a value, and whether it is derived: that of the instruction that computes its content. */
+export function sourceText(model: Model, column: "opName" | "source", value: number): string {
+  const text = valueString(model, column, value);
+  const isDerived = (model.map.values.derivedFrom[value] ?? NONE) !== NONE;
+  return text && isDerived ? `${text} (derived)` : text;
+}
+
 /** A step as its dump counts it; two dumps that are compared share an axis of steps. */
 export function ownStep({ map }: Model, step: number): number {
   return map.comparison?.ownStep[step] ?? step;

@@ -5,8 +5,8 @@ import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
-import { sums } from "./live";
-import { instructionAt, NONE, ownStep, stringAt, valueString } from "./model";
+import { derivedPart, derivedSums, sums } from "./live";
+import { instructionAt, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
@@ -123,9 +123,8 @@ function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: numbe
   const swatch = make("span", { class: "swatch" });
   swatch.style.backgroundColor = cssColor(theme, coloring.categories[coloring.of[value]!]!.color);
   const size = model.size[value]!;
-  const [label, shape, opName, source] = (["label", "shape", "opName", "source"] as const).map((column) =>
-    valueString(model, column, value),
-  ) as [string, string, string, string];
+  const [label, shape] = [valueString(model, "label", value), valueString(model, "shape", value)];
+  const [opName, source] = [sourceText(model, "opName", value), sourceText(model, "source", value)];
   const about = [opName, withoutFolders(source)].filter((text) => text !== "");
   const row = make(
     "button",
@@ -159,10 +158,12 @@ function drawSources(list: HTMLElement, { model, live, liveBytes, coloring }: Sc
       make("span", { class: "share" }, percent(bytes, liveBytes)),
     ];
   };
+  const derived = derivedSums(model, live, (value) => model.map.values.source[value] ?? NONE);
   const rows = bySource.slice(0, MAX_SOURCES).map(({ key, ownedBytes }) => {
     const source = stringAt(model, key) || UNKNOWN.source;
-    const press = { type: "button", "data-source": source, title: source };
-    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(source, source, ownedBytes)));
+    const text = source + (key === NONE ? "" : derivedPart(derived.get(key), ownedBytes));
+    const press = { type: "button", "data-source": source, title: text };
+    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(text, source, ownedBytes)));
   });
   const rest = bySource.slice(MAX_SOURCES);
   const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);

@@ -4,7 +4,7 @@ import { bisectRight } from "d3-array";
 import { grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { allocationText } from "./facts";
-import { instructionAt, type Model, NONE, ownStep, valueString } from "./model";
+import { instructionAt, type Model, NONE, ownStep, sourceText, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { createTable, type TableColumn } from "./table";
@@ -80,7 +80,7 @@ function columnsOf(model: Model): TableColumn[] {
     string("Kind", "kind"),
     string("Shape", "shape"),
     number("Padding", model.map.values.paddingBytes, human),
-    string("op_name", "opName"),
-    string("Source", "source"),
+    { name: "op_name", value: (row) => sourceText(model, "opName", row) },
+    { name: "Source", value: (row) => sourceText(model, "source", row) },
   ];
 }

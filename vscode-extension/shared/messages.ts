@@ -47,6 +47,7 @@ const VALUE_COLUMNS = keysOf<ValueColumns>({
   shape: 0,
   opName: 0,
   source: 0,
+  derivedFrom: 0,
   paddingBytes: 0,
 });
 const CURVE_COLUMNS = ["curveStep", "curveBytes"] as const;

@@ -346,6 +346,11 @@ export interface ValueColumns {
   opName: number[];
   /** The line of the program that the value comes from. */
   source: number[];
+  /**
+   * The instruction that has this line and this op_name and computes the content of the value; -1: the one that defines
+   * the value.
+   */
+  derivedFrom: number[];
   /** Assigned size minus the bytes of the logical shape; -1: unknown. */
   paddingBytes: number[];
 }

@@ -41,7 +41,8 @@ class MappedValues:
 
     A value is live from `start_step` to `end_step`, both included; both are NONE if it never is. `kind` are indices
     into `KIND_NAMES`; `shape`, `op_name` and `source` are indices into the lists of the map. A source is a line, or the
-    argument of a parameter that has none.
+    argument of a parameter that has none. `derived_from` are indices into the writers of the map: the instruction that
+    the source and the op_name of a value are from, if it is not the one that defines the value.
     """
 
     label: tuple[str, ...]
@@ -54,6 +55,7 @@ class MappedValues:
     shape: Column
     op_name: Column
     source: Column
+    derived_from: Column
     padding_bytes: Column
 
 
@@ -68,6 +70,7 @@ class MemoryMap:
     shapes: tuple[str, ...]
     op_names: tuple[str, ...]
     sources: tuple[StackFrame | str, ...]
+    writers: tuple[str, ...]
     steps: Column
     spaces: tuple[MemorySpace, ...]
     printed_peak: tuple[int, int | None] | None
@@ -97,12 +100,14 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
         [origin.line or arguments.get(value) for value, origin in enumerate(found)]
     )
     sources, source = pooled
+    writers, derived_from = _pooled([origin.derived.writer if origin.derived else None for origin in found])
     return MemoryMap(
         module=module_of(dump.files),
         instructions=instructions,
         shapes=shapes,
         op_names=op_names,
         sources=sources,
+        writers=writers,
         steps=steps,
         spaces=analysis.memory.spaces,
         printed_peak=first_printed_peak(dump),
@@ -120,6 +125,7 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
             shape=shape,
             op_name=op_name,
             source=source,
+            derived_from=derived_from,
             padding_bytes=_padding(texts, values.size_bytes),
         ),
     )

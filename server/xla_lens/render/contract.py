@@ -378,6 +378,10 @@ class ValueColumns(TypedDict):
     opName: list[int]
     source: list[int]
     """The line of the program that the value comes from."""
+    derivedFrom: list[int]
+    """The instruction that has this line and this op_name and computes the content of the value; -1: the one that
+    defines the value.
+    """
     paddingBytes: list[int]
     """Assigned size minus the bytes of the logical shape; -1: unknown."""
 

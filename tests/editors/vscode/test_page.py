@@ -237,6 +237,18 @@ def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
     assert map.eval("map.state.picked.by") == "source"
 
 
+def test_derived_sources_say_so(map: Map) -> None:
+    """A copy of a parameter has the source of the parameter; `dot` has its own."""
+    map.click("copy.2")
+    map.page.mouse.move(2, 2)
+    details = map.details()
+    assert "parameters params[1] (derived)" in details
+    assert "params_1__0_.1" in details.partition("derived from")[2]
+    map.click("dot")
+    map.page.mouse.move(2, 2)
+    assert "derived" not in map.details()
+
+
 def test_thread_local_and_constant_allocations_are_folded(browser: Browser, tmp_path: Path) -> None:
     seed = next((DUMPS / "seeds").glob("004_*"))
     local = seed.read_text().count(", thread-local:")

@@ -27,6 +27,7 @@ export interface Slot {
   end: number;
   opName?: string;
   source?: string;
+  derivedFrom?: string;
   kind?: string;
   padding?: number;
 }
@@ -75,6 +76,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
       shape: slots.map(() => -1),
       opName: slots.map(({ opName }) => number(opName)),
       source: slots.map(({ source }) => number(source)),
+      derivedFrom: slots.map(({ derivedFrom }) => number(derivedFrom)),
       paddingBytes: slots.map(({ padding }) => padding ?? -1),
     },
   };

@@ -4,9 +4,8 @@ A baseline has the totals and the breakdowns of a dump, but not its values. A br
 to the peak, so a report that was limited with `--top` or `--part` has fewer of them.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, Part, group_of
 from xla_lens.model.diff.traits import line_key, plain_op_name
@@ -92,11 +91,13 @@ def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, Breakdown]]:
         if name in sources:
             yield by, _added(_leaves(sources[name], by))
     line_of: dict[int, str | None] = {}
-    rows: list[tuple[Key, int, int]] = []
+    rows: list[_Row] = []
     for line in lines.get("lines", ()):
         argument = line.get("argument")
         key = line_key(line["file"], line["line"]) if line["file"] is not None else None
-        rows.append((Argument(argument) if argument is not None else key, int(line["size_bytes"]), len(line["values"])))
+        # Older reports have no derived sources.
+        part = int(line["size_bytes"]), len(line["values"]), int(line.get("derived_bytes", 0))
+        rows.append((Argument(argument) if argument is not None else key, *part))
         line_of |= dict.fromkeys(line["values"], key)
     yield By.LINE, _added(iter(rows))
     if sources and lines:
@@ -104,31 +105,39 @@ def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, Breakdown]]:
         yield By.GROUP, _added(_groups(space, line_of, opcode_of))
 
 
-def _leaves(node: Mapping[str, Any], by: By, path: tuple[str, ...] = ()) -> Iterator[tuple[Key, int, int]]:
+def _leaves(node: Mapping[str, Any], by: By, path: tuple[str, ...] = ()) -> Iterator["_Row"]:
     """The nodes of a tree that own bytes, by their path."""
     if node["own_bytes"]:
         key = ("" if by is By.PARAMETER else "/").join(path) or None
-        yield plain_op_name(key) if by is By.OP_NAME else key, int(node["own_bytes"]), len(node["values"])
+        yield plain_op_name(key) if by is By.OP_NAME else key, int(node["own_bytes"]), len(node["values"]), 0
     for child in node["children"]:
         yield from _leaves(child, by, (*path, child["name"]) if child["name"] is not None else path)
 
 
 def _groups(
     space: Mapping[str, Any], line_of: Mapping[int, str | None], opcode_of: Mapping[int, str]
-) -> Iterator[tuple[Key, int, int]]:
+) -> Iterator["_Row"]:
     for value in space.get("live_at_peak", ()):
         if value["owned_bytes"]:
-            number = int(value["id"])
-            own = value["op_name"] if not value.get("derived_from") else None
+            number, size_bytes = int(value["id"]), int(value["owned_bytes"])
+            is_derived = bool(value.get("derived_from"))
+            own = value["op_name"] if not is_derived else None
             op_name, shape = plain_op_name(own), value["shape"].encode()
             group = group_of(shape, op_name, opcode_of.get(number), line_of.get(number))
-            yield group, int(value["owned_bytes"]), 1
+            yield group, size_bytes, 1, size_bytes if is_derived else 0
 
 
-def _added(rows: Iterator[tuple[Key, int, int]]) -> Breakdown:
-    sizes: defaultdict[Key, int] = defaultdict(int)
-    counts: defaultdict[Key, int] = defaultdict(int)
-    for key, size_bytes, count in rows:
-        sizes[key] += size_bytes
-        counts[key] += count
-    return {key: Part(size_bytes, counts[key]) for key, size_bytes in sizes.items()}
+_Row: TypeAlias = tuple[Key, int, int, int]
+"""The key of a row, bytes, the number of values that own them, and how many of the bytes have a derived source."""
+
+
+def _added(rows: Iterator[_Row]) -> Breakdown:
+    found: dict[Key, Part] = {}
+    for key, size_bytes, count, derived_bytes in rows:
+        known = found.get(key, Part(0, 0))
+        found[key] = Part(
+            size_bytes=known.size_bytes + size_bytes,
+            count=known.count + count,
+            derived_bytes=known.derived_bytes + derived_bytes,
+        )
+    return found

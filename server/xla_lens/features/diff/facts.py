@@ -136,7 +136,11 @@ def _without_paths(one: BaselineSpace) -> BaselineSpace:
         for key, part in found[by].items():
             kept = key if by is By.LINE and not isinstance(key, Argument) else None
             known = rows.get(kept, Part(0, 0))
-            rows[kept] = Part(known.size_bytes + part.size_bytes, known.count + part.count)
+            rows[kept] = Part(
+                size_bytes=known.size_bytes + part.size_bytes,
+                count=known.count + part.count,
+                derived_bytes=known.derived_bytes + part.derived_bytes,
+            )
         found[by] = rows
     return replace(one, breakdowns=found)
 

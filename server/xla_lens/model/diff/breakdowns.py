@@ -7,6 +7,7 @@ breakdown add up to the peak. Rows that do not own a byte are left out.
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from typing import TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
@@ -58,11 +59,15 @@ Key = str | Argument | Group | None
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes of one row, the number of values that own them, and the value that owns most; NONE if it is unknown."""
+    """The bytes of one row, the number of values that own them, and the value that owns most; NONE if it is unknown.
+
+    The source of `derived_bytes` is derived from the data flow; 0 in breakdowns by something else.
+    """
 
     size_bytes: int
     count: int
     value: int = NONE
+    derived_bytes: int = 0
 
 
 Breakdown = Mapping[Key, Part]
@@ -93,11 +98,12 @@ def breakdowns(
     op_names = {value: plain_op_name(origin.op_name) for value, origin in found.items()}
     paths = paths_of(known, found, other_paths) if other_paths else {}
     kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
-    rows: dict[By, defaultdict[Key, list[tuple[int, int]]]] = {by: defaultdict(list) for by in By}
+    rows: dict[By, defaultdict[Key, list[_Owner]]] = {by: defaultdict(list) for by in By}
     for value, size_bytes, name, kind in zip(values.tolist(), owned.tolist(), names, kinds, strict=True):
-        part = size_bytes, value
+        part = size_bytes, value, False
+        sourced = size_bytes, value, found[value].derived is not None
         line, path = lines[value], paths.get(value)
-        rows[By.LINE][Argument(argument_of(path)) if path and line is None else line].append(part)
+        rows[By.LINE][Argument(argument_of(path)) if path and line is None else line].append(sourced)
         rows[By.PARAMETER][path].append(part)
         rows[By.OP_NAME][op_names[value]].append(part)
         rows[By.OPCODE][opcodes[name]].append(part)
@@ -105,13 +111,22 @@ def breakdowns(
         # A group says what its buffers are: a copy of something is a copy.
         own = op_names[value] if found[value].derived is None else None
         group = group_of(dump.shape(value), own, opcodes[name], line)
-        rows[By.GROUP][group].append(part)
+        rows[By.GROUP][group].append(sourced)
     return {by: {key: _part(owners) for key, owners in of.items()} for by, of in rows.items()}
 
 
-def _part(owners: list[tuple[int, int]]) -> Part:
+_Owner: TypeAlias = tuple[int, int, bool]
+"""The bytes that a value owns, the value, and whether its source is derived."""
+
+
+def _part(owners: list[_Owner]) -> Part:
     """The row of some values with the bytes they own. Of equal ones, the first counts."""
-    return Part(sum(size for size, _ in owners), len(owners), max(owners, key=lambda owner: owner[0])[1])
+    return Part(
+        size_bytes=sum(size for size, _, _ in owners),
+        count=len(owners),
+        value=max(owners, key=lambda owner: owner[0])[1],
+        derived_bytes=sum(size for size, _, is_derived in owners if is_derived),
+    )
 
 
 def group_of(shape: bytes | None, op_name: str | None, opcode: str | None, line: str | None) -> Group:

@@ -38,14 +38,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a breakdown: its bytes, the number of values that own them, and the value that owns most (NONE if it is
-    unknown or there is none), in both dumps.
+    """A row of a breakdown: its bytes, the number of values that own them, the value that owns most (NONE if it is
+    unknown or there is none), and how many bytes have a derived source, in both dumps.
     """
 
     key: Key
     size_bytes: Pair
     count: Pair
     value: Pair
+    derived_bytes: Pair
 
     @property
     def change(self) -> int:
@@ -279,6 +280,7 @@ def joined(old: Breakdown, new: Breakdown) -> tuple[Row, ...]:
             Pair(one.size_bytes, other.size_bytes),
             Pair(one.count, other.count),
             Pair(one.value, other.value),
+            Pair(one.derived_bytes, other.derived_bytes),
         )
         for key, one, other in pairs
     )

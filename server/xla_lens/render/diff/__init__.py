@@ -13,7 +13,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 from xla_lens.render.diff.causes import cause_text
 from xla_lens.render.diff.differences import difference_text, is_serious
-from xla_lens.render.diff.rows import BIG_BYTES, change_text, group_text, grown, signed_percent
+from xla_lens.render.diff.rows import BIG_BYTES, change_text, derived_part, group_text, grown, signed_percent
 from xla_lens.render.diff.tables import breakdown_sections
 from xla_lens.render.diff.totals import totals_sections
 from xla_lens.render.diff.values import values_sections
@@ -113,7 +113,7 @@ def _biggest_groups(space: SpaceComparison) -> Iterator[Text]:
         return
     named = [row for row in rows[:_MAX_GROUPS] if abs(row.change) >= _NAMED_SHARE * abs(rows[0].change)]
     for row in named:
-        yield (f"{signed(row.change)}: ", *grown(row), *group_text(row.key), ".")
+        yield (f"{signed(row.change)}: ", *grown(row), *group_text(row.key), f"{derived_part(row)}.")
     rest = rows[len(named) :]
     if rest:
         yield f"{signed(sum(row.change for row in rest))}: {counted(len(rest), 'more group')} of like buffers."

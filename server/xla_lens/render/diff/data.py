@@ -1,7 +1,7 @@
 """Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff, DiffSide
@@ -79,11 +79,11 @@ def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
         found["unknown_padding_bytes"] = _pair(details.unknown_padding_bytes) if is_known else None
     parts = [by for by in By if DiffPart(by.value) in one.options.parts and by in space.breakdowns]
     top = one.options.top
-    found["breakdowns"] = {by.value: _rows(space.breakdowns[by], top) for by in parts} if is_known else None
+    found["breakdowns"] = {by.value: _rows(space.breakdowns[by], top, by) for by in parts} if is_known else None
     return found
 
 
-def _rows(rows: tuple[Row, ...], top: int | None) -> list[dict[str, Any]]:
+def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[dict[str, Any]]:
     return [
         {
             **_key(row.key),
@@ -91,9 +91,17 @@ def _rows(rows: tuple[Row, ...], top: int | None) -> list[dict[str, Any]]:
             "new_bytes": row.size_bytes.new,
             "old_count": row.count.old,
             "new_count": row.count.new,
+            **(_derived(row) if by in _WITH_SOURCES else {}),
         }
         for row in rows[:top]
     ]
+
+
+_WITH_SOURCES: Final = (By.LINE, By.GROUP)
+
+
+def _derived(row: Row) -> dict[str, int]:
+    return {"old_derived_bytes": row.derived_bytes.old, "new_derived_bytes": row.derived_bytes.new}
 
 
 def _key(key: Key) -> dict[str, Any]:

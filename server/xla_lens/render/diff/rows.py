@@ -8,7 +8,7 @@ from xla_lens.features.diff.facts import Diff
 from xla_lens.model.diff.breakdowns import Group, Key
 from xla_lens.model.diff.comparison import Pair, Row
 from xla_lens.model.places.entities import Entity, EntityKind
-from xla_lens.render.numbers import MINUS, counted, human, signed
+from xla_lens.render.numbers import MINUS, apart, counted, human, signed
 from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Linked, Name, Text
 from xla_lens.syntax.columns import NONE
 
@@ -56,6 +56,19 @@ UNKNOWN_KEY: Final = {
     "kind": "(no kind)",
     "parameter": "(no parameter path)",
 }
+
+
+def derived_part(row: Row) -> str:
+    """How much of a row has a derived source, to follow its key: ``, derived`` or ``, 1.00 MiB → 2.00 MiB derived``.
+    Empty if nothing is, or if the row has no source.
+    """
+    derived = row.derived_bytes
+    if row.key is None or not (derived.old or derived.new):
+        return ""
+    if derived == row.size_bytes:
+        return ", derived"
+    before = f"{apart(derived.old, derived.new)} → " if derived.change else ""
+    return f", {before}{human(derived.new)} derived"
 
 
 def group_text(key: Key) -> tuple[Inline, ...]:

@@ -13,6 +13,7 @@ from xla_lens.model.diff.comparison import Row, SpaceComparison
 from xla_lens.render.diff.rows import (
     UNKNOWN_KEY,
     counts_text,
+    derived_part,
     group_text,
     limited,
     linked,
@@ -24,6 +25,7 @@ from xla_lens.render.diff.rows import (
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, signed
 from xla_lens.render.report.blocks import LONGEST_NAME, Name, Section, Sections, Table, Text, headers, inlines
+from xla_lens.render.report.sources import derived_text
 
 _TITLES: Final = {
     By.GROUP: "groups of like buffers",
@@ -53,7 +55,9 @@ def _section(one: Diff, space: SpaceComparison, by: By, title: str) -> Sections:
     if by is By.PARAMETER and _moved(row for row in rows if row.key) < _SMALLEST_SHARE * _moved(rows):
         return ()
     table = _tree(one, rows, by) if by in _SPLIT else _table(one, rows, by)
-    return (Section(total + same, (table,)),)
+    is_derived = any(derived_part(row) for row in limited(rows, one.options.top))
+    has_note = is_derived and (by is By.LINE or DiffPart.LINE not in one.options.parts)
+    return (Section(total + same, (table, derived_text()) if has_note else (table,)),)
 
 
 def _table(one: Diff, rows: tuple[Row, ...], by: By) -> Table:
@@ -73,7 +77,8 @@ def _moved(rows: Iterable[Row]) -> int:
 
 
 def _key(row: Row, by: By) -> Text:
-    return group_text(row.key) if by is By.GROUP else named(str(row.key) if row.key is not None else None, by.value)
+    key = group_text(row.key) if by is By.GROUP else named(str(row.key) if row.key is not None else None, by.value)
+    return (*inlines(key), derived_part(row)) if derived_part(row) else key
 
 
 # ---------------------------------------------------------------- the tree of op_names

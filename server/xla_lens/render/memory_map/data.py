@@ -57,6 +57,7 @@ def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
             "shape": numbers(one.shapes, values.shape),
             "opName": numbers(one.op_names, values.op_name),
             "source": numbers(tuple(map(_source, one.sources)), values.source),
+            "derivedFrom": numbers(one.writers, values.derived_from),
             "paddingBytes": values.padding_bytes.tolist(),
         },
     }
