@@ -201,6 +201,8 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         assert map.eval("document.querySelector('.lists').scrollTop") == 0
         # Clicks and keys that select leave a maximized map as it is.
         map.click("copy.2")
+        # VS Code learns of the click a moment later, and would maximize the text before.
+        wait_for(window.active_tab, lambda tab: tab.startswith("webview-xla-lens.memoryMap"), SECONDS)
         window.command("View: Toggle Maximize Editor Group")
         text = window.page.locator(".editor-instance .view-lines").first
         wait_for(text.is_visible, lambda shown: not shown, SECONDS)
