@@ -176,13 +176,19 @@ def _semantic_tokens(snapshot: Snapshot, found: list[Token]) -> lsp.SemanticToke
     (row, end_row), (column, end_column) = (
         np.array(numbers, np.int64).reshape(-1, 2).T for numbers in snapshot.convert.positions(snapshot.file, offsets)
     )
+    types = np.array([_TYPES[token.type] for token in found], np.int64)
+    modifiers = np.array(
+        [_DEFINITION * token.is_definition | _LIVE_AT_PEAK * token.is_live_at_peak for token in found], np.int64
+    )
+    # A token that an edit has deleted or split over several lines is not shown until the next analysis.
+    is_shown = (end_row == row) & (end_column > column)
+    row, column, end_column, types, modifiers = (
+        cells[is_shown] for cells in (row, column, end_column, types, modifiers)
+    )
     down = np.diff(row, prepend=0)
     right = np.where(down == 0, np.diff(column, prepend=0), column)
-    # A token that an edit has split over several lines has no width until the next analysis.
-    width = np.where(end_row == row, end_column - column, 0)
-    types = [_TYPES[token.type] for token in found]
-    modifiers = [_DEFINITION * token.is_definition | _LIVE_AT_PEAK * token.is_live_at_peak for token in found]
-    return lsp.SemanticTokens(np.array((down, right, width, types, modifiers), np.int64).T.ravel().tolist())
+    data: list[int] = np.array((down, right, end_column - column, types, modifiers), np.int64).T.ravel().tolist()
+    return lsp.SemanticTokens(data)
 
 
 _DEFINITION: Final = 1 << TOKEN_MODIFIERS.index("definition")
