@@ -246,6 +246,8 @@ def main() -> int:
             counts = f"{result.unrelated} unrelated, {result.places} places"
             print(f"{result.edit} {result.outcome}, {counts}, seed {result.seed}: {result.dump}")
             print(result.details, end="\n\n")
+    # Codes that stay together on purpose: what a cut leaves of its last line is wrong in several ways, and a list of
+    # a peak without indices cannot tell which of several values of one instruction has lost its live range.
     if options.pairs:
         pairs = Counter((result.edit, result.pair) for result in results if len(result.pair) > 1)
         for (name, pair), count in pairs.most_common():

@@ -38,10 +38,23 @@ def _operands(line: Line) -> list[tuple[int, int, bytes]]:
     return [(start + match.start(1), start + match.end(1), match[1]) for match in found]
 
 
+def _values(view: View) -> dict[bytes, set[tuple[bytes | None, int]]]:
+    """The values that each instruction shows: indices, and the lines of the values."""
+    found: dict[bytes, set[tuple[bytes | None, int]]] = {}
+    for line in view.all("position"):
+        if line.parent:
+            found.setdefault(line.text("name"), set()).add((line["index"], line.parent.row))
+    return found
+
+
 @edit
 def module_operand(rng: random.Random, view: View) -> Mutation | None:
-    """Make an instruction read another one of its computation. Tuples list no uses, so their positions differ."""
+    """Make an instruction read another one of its computation. Tuples list no uses, so their positions differ.
+
+    Not one that shows the same values: XLA would print the same dump for it.
+    """
     lines = _module(view)
+    values = _values(view)
     shape = {line.text("name"): line.text("shape") for line in lines}
     candidates = [
         (line, operand, other)
@@ -50,13 +63,18 @@ def module_operand(rng: random.Random, view: View) -> Mutation | None:
         for other in lines
         if other.parent is line.parent and other is not line and operand[2] in shape
         if other["name"] != operand[2] and shape[operand[2]] == other["shape"]
+        if values[other.text("name")] != values[operand[2]]
     ]
     picked = pick(rng, candidates)
     if not picked:
         return None
     line, (start, end, name), other = picked
     names = line.text("name"), name, other.text("name")
-    places = [line, *_mentions(view, *names), *_headers(view, *names)]
+    headers = _headers(view, *names)
+    # The parameters of a called computation show the operands of the call.
+    is_call = line["opcode"] in (b"call", b"conditional", b"while", b"async-start")
+    shown = [position for header in headers for position in view.below(header, "position")] if is_call else []
+    places = [line, *_mentions(view, *names), *headers, *shown]
     codes = "operand-mismatch position-mismatch module-mismatch"
     return made(view, [Change(HLO, start, end, other.text("name"))], places, codes, "live-range-end")
 
@@ -116,7 +134,10 @@ def module_instruction_renamed(rng: random.Random, view: View) -> Mutation | Non
 
 @edit
 def module_instruction_deleted(rng: random.Random, view: View) -> Mutation | None:
+    """A module that had only this instruction is an empty one then: cut off."""
     line = pick(rng, _module(view))
+    if line and len(view.all("instruction")) == 1:
+        return made(view, [removed(line)], [], "truncated-dump")
     return made(view, [removed(line)], _mentions(view, line.text("name")), "unknown-instruction") if line else None
 
 
@@ -205,16 +226,22 @@ def use_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def position_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """Skips the first position of a value, which defines it."""
+    """Skips the first position of a value, which defines it.
+
+    What shows the value through the deleted position is wrong, too: another position of the value. An instruction that
+    had no other position and is not in the schedule seems not to exist in the dump, which is found without the module.
+    """
     names = {line.text("name") for line in _module(view)}
     lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
     line = pick(rng, [line for line in lines if line["name"] in names])
     if not line:
         return None
     own = [other for other in view.all("instruction") if other["name"] == line["name"]]
-    uses = view.below(line.parent, "use") if line.parent else []
-    places = [*own, *uses, *_mentions(view, line.text("name"))]
-    return made(view, [removed(line)], places, "position-mismatch operand-mismatch", "live-range-end")
+    value = [*view.below(line.parent, "position"), *view.below(line.parent, "use")] if line.parent else []
+    places = [*own, *value, *_mentions(view, line.text("name"))]
+    is_only = sum(other["name"] == line["name"] for other in view.all("position")) == 1
+    unscheduled = " unknown-instruction" if is_only and line["name"] not in view.step else ""
+    return made(view, [removed(line)], places, f"position-mismatch operand-mismatch{unscheduled}", "live-range-end")
 
 
 @edit
@@ -232,7 +259,7 @@ def unquoted_operand_number(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def late_end(rng: random.Random, view: View) -> Mutation | None:
-    """Let a value live longer than its last use."""
+    """Let a value live longer than its last use. If it overlaps another one, the list of the peak contradicts it."""
     names = {line.text("name") for line in _module(view)}
     line = pick(rng, [line for line in view.all("range") if line["name"] in names])
     if not line or not view.max or line.number("last") >= view.max.number("max"):
@@ -240,4 +267,4 @@ def late_end(rng: random.Random, view: View) -> Mutation | None:
     # A value that a call reads may end before the call, and the new end then is no later than that.
     places = [line, *view.all("slice")]
     last = rng.randint(line.number("last") + 1, view.max.number("max"))
-    return made(view, [put(line, "last", last)], places, "live-range-end overlapping-slices")
+    return made(view, [put(line, "last", last)], places, "live-range-end overlapping-slices", "peak-list-mismatch")

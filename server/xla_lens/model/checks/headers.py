@@ -102,7 +102,9 @@ def _holds_parameter(dump: DumpSet, tainted: Tainted, allocation: int) -> bool:
     values = dump.values_of_allocation(allocation)
     index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
     number = int(dump.allocations.parameter[allocation])
-    if not len(values) or np.any(tainted.values[values]):
+    # A value that is in no allocation may belong to any.
+    is_unsure = np.any(tainted.values[values]) or np.any(tainted.values & (dump.values.slice == NONE))
+    if not len(values) or is_unsure:
         return True
     here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
     makers = map(dump.instruction, dump.values.name[here].tolist())

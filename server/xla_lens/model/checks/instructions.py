@@ -53,8 +53,15 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
     wrong &= (read == NONE) | ~is_marked(tainted.values, read)
     wrong &= (operand == NONE) | ~is_marked(tainted.names, operand)
+    lost: set[tuple[int, int, int]] = set()
     for row in np.flatnonzero(wrong).tolist():
         tainted.values[value[row]] = True
+        # One missing position makes all uses of the value through that operand wrong.
+        position = int(value[row]), int(operand[row]), int(uses.index[row])
+        if position in lost:
+            continue
+        if operand[row] != NONE and read[row] == NONE:
+            lost.add(position)
         use, name = row_place(file, uses, row), int(uses.name[row])
         label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), _operand(dump, row)
         unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None

@@ -81,7 +81,8 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     own = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
     ids = np.where(own, taken(dump.values.id, value), NONE)
     wrong = is_marked(tainted.names, ranges.name)
-    yield from _duplicates(dump, tainted, file, ids, wrong)
+    either = np.zeros(len(ids), bool)
+    yield from _duplicates(dump, tainted, ids, wrong, either)
     yield from _order(dump, tainted, file, np.flatnonzero((ids != NONE) & ~wrong), ids)
     known = dump.used if dump.used is not None else dump.assignment
     nameless = np.flatnonzero((ids == NONE) & ~wrong)
@@ -94,11 +95,13 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
             yield make(row_place(file, ranges, row), problem(_label(dump, row)))
     wrong[nameless] = True
     if tainted.is_whole(file):
-        yield from _missing(dump, tainted, _excused(dump, np.where(wrong, NONE, ids)))
+        yield from _missing(dump, tainted, _excused(dump, np.where(wrong | either, NONE, ids)))
 
 
-def _duplicates(dump: DumpSet, tainted: Tainted, file: DumpFile, ids: Column, wrong: Marks) -> Iterator[Finding]:
-    ranges = dump.live_ranges
+def _duplicates(dump: DumpSet, tainted: Tainted, ids: Column, wrong: Marks, either: Marks) -> Iterator[Finding]:
+    """Mark in `wrong` the live range that is one too many, and in `either` those that may be that of another value."""
+    ranges, file = dump.live_ranges, dump.live
+    assert file is not None, "checked before"
     order = np.lexsort((np.arange(len(ranges)), ranges.index, ranges.name))
     same = (np.diff(ranges.name[order]) == 0) & (np.diff(ranges.index[order]) == 0)
     # Of two live ranges, the one that is out of order is wrong.
@@ -112,6 +115,7 @@ def _duplicates(dump: DumpSet, tainted: Tainted, file: DumpFile, ids: Column, wr
         if is_out[first] and not is_out[row]:
             first, row = row, first
         wrong[row] = True
+        either[[first, row]] = is_out[first] == is_out[row]
         tainted.taint_values(dump.value_of_live_range[[row]])
         yield error(
             row_place(file, ranges, row),

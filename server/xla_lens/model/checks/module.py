@@ -190,6 +190,10 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
     dump, positions = graph.dump, graph.dump.positions
     if not tainted.is_whole(dump.used):
         return
+    # The positions of a value that is not in the list of all values are missing with it.
+    if np.any(tainted.values & (dump.values.used_value == NONE)):
+        graph.lacks_positions = True
+        return
     row = graph.row[positions.name]
     count = np.bincount(row[row != NONE], minlength=len(graph.name))
     is_covered = np.zeros(len(graph.module.columns.computations), bool)
@@ -279,10 +283,12 @@ def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     at = order[np.repeat(first - (count.cumsum() - count), count) + np.arange(int(count.sum()))]
     user, number = np.repeat(user, count), np.repeat(number, count)
     index = np.maximum(positions.index[at], EMPTY_INDEX)
-    # A `get-tuple-element` reads the table of the tuple, and passes an element on.
-    is_read = ~graph.has_opcode(b"get-tuple-element")[user] | (index == EMPTY_INDEX)
-    at, user, number, index = at[is_read], user[is_read], number[is_read], index[is_read]
-    value = positions.value[at]
+    # A `get-tuple-element` reads the table of the tuple, and passes an element on, which it reads if it is a result.
+    value, shows = positions.value[at], positions.value.astype(np.int64) * len(dump.names) + positions.name
+    is_result = (graph.module.columns.instructions.is_root != 0)[user]
+    is_result &= np.isin(value.astype(np.int64) * len(dump.names) + graph.name[user], shows)
+    is_read = ~graph.has_opcode(b"get-tuple-element")[user] | (index == EMPTY_INDEX) | is_result
+    user, number, index, value = user[is_read], number[is_read], index[is_read], value[is_read]
     width = len(dump.indices)
     most = 1 + max(int(number.max(initial=0)), int(uses.operand.max(initial=0)))
     expected = (value.astype(np.int64) * len(dump.names) + graph.name[user]) * most + number
@@ -482,7 +488,7 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             starts[allocation, offset, after] > (after == start) or (allocation, after) in moved
             for after in (ended, ended + 1)
         )
-        if ended < expected and is_passed_on:
+        if ended < expected and (is_passed_on or _starts_on_another(dump, allocation, ended)):
             continue
         tainted.taint_values(np.array([one]))
         label, instruction = dump.value_label(one), dump.instruction_at(expected) or ""
@@ -492,6 +498,26 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             problem,
             *_in_module(graph, int(graph.row[values.name[one]])),
         )
+
+
+def _starts_on_another(dump: DumpSet, allocation: int, step: int) -> bool:
+    """Whether a value that starts at a step, or at the next one, lies on bytes of another one. It has a finding of its
+    own, and may belong where the value is that ends there.
+    """
+    rows, values = dump.values_of_allocation(allocation), dump.values
+    rows = rows[values.start_step[rows] != NONE]
+    offset, end = values.offset[rows], values.offset[rows] + taken(dump.slices.size_bytes, values.slice[rows])
+    first, last = values.start_step[rows], values.end_step[rows]
+    return any(
+        np.any(
+            (np.arange(len(rows)) != row)
+            & (offset < end[row])
+            & (offset[row] < end)
+            & (first <= last[row])
+            & (first[row] <= last)
+        )
+        for row in np.flatnonzero((first == step) | (first == step + 1)).tolist()
+    )
 
 
 # ---------------------------------------------------------------- parameters and the result

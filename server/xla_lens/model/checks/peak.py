@@ -128,6 +128,12 @@ def _differences(
         else:
             replaced += 1
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not tainted.names[key[0]]]
+    # A live range with a finding that is not listed may be that of a listed value without a live range.
+    renamed = sum(left.values()) - sum(left[key] for key in missing)
+    known = {*_pairs(ranges.name, ranges.index, is_indexed=is_indexed)} if renamed and extra else set()
+    nameless = [row for row in extra if known and listed[row] not in known][:renamed]
+    extra = [row for row in extra if row not in nameless]
+    replaced += len(nameless)
     rows_of: dict[tuple[int, int], list[int]] = {}
     for row, key in enumerate(listed):
         rows_of.setdefault(key, []).append(row)
@@ -147,7 +153,7 @@ def _differences(
             PeakValuesMissing(dump.label(*missing[0]), missing=len(missing), step=step),
             *(Related(row_place(file, ranges, row), Relation.LIVE_RANGE) for row in rows),
         )
-    return not extra and (not missing or not tainted.is_whole(file))
+    return not extra and not nameless and (not missing or not tainted.is_whole(file))
 
 
 def _is_out_of_place(
