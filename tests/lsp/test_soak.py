@@ -115,6 +115,8 @@ async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, wher
     await server.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})
     for method in ("documentSymbol", "foldingRange", "documentLink", "codeLens"):
         await server.request(f"textDocument/{method}", here)
+    # A file that has just been written may not be complete yet.
+    await server.until(lambda: bool(server.diagnostics.get(big.as_uri())))
     assert {diagnostic["code"] for diagnostic in server.diagnostics[big.as_uri()]} == {"syntax"}
     change = {"range": {"start": end, "end": end}, "text": "\n"}
     versioned = {**here["textDocument"], "version": 2}

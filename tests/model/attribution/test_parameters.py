@@ -16,13 +16,20 @@ _PARAMETER = re.compile(r"^ *%?(\S+) = [^\n]* parameter\((\d+)\)[^\n]*op_name=\"
 _ALLOCATION = re.compile(
     r"^allocation \d+: [^\n]*?\bparameter (\d+), shape [^\n]*ShapeIndex \{\}[^\n]*\n((?: value:[^\n]*\n)*)", re.M
 )
+_OTHER = re.compile(
+    r"^allocation \d+: (?![^\n]*, color )(?![^\n]*\bparameter \d+, shape [^\n]*ShapeIndex)[^\n]*\n"
+    r"((?: value:[^\n]*\n)*)",
+    re.M,
+)
+_OP_NAME = re.compile(r"^ +(?:ROOT )?%?(\S+) = [^\n]*op_name=\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _VALUE = re.compile(r" value: <\d+ (\S+?)(\{[\d,]*\})? @\d+> \(size=(\d+),offset=(\d+)\)")
 _RANGE = re.compile(r"^    (\S+?)(\{[\d,]*\}):(\d+)-(\d+)$", re.MULTILINE)
 
 
 def _expected(path: Path, step: int) -> Counter[str]:
     """The bytes of parameters at a step by their paths: the paths from the HLO module, the buffers from the lines of
-    the assignment, and what is live there from those of the live ranges.
+    the assignment, and what is live there from those of the live ranges. XLA gives the op_name of a parameter to what
+    it makes of that alone, in other buffers.
     """
     stem = path.name.removesuffix("-buffer-assignment.txt")
     module = (path.parent / f"{stem}.txt").read_text()
@@ -40,6 +47,11 @@ def _expected(path: Path, step: int) -> Counter[str]:
         assert all(one == other or one[1] <= other[0] or other[1] <= one[0] for one in covered for other in covered)
         if int(number) in paths and covered:
             found[paths[int(number)]] += sum(end - start for start, end in covered)
+    op_names = {name: op_name.replace("\\'", "'") for name, op_name in _OP_NAME.findall(module)}
+    for lines in _OTHER.findall(path.read_text()):
+        for name, index, size, _ in _VALUE.findall(lines):
+            if op_names.get(name) in paths.values() and (name, index or "{}") in live:
+                found[op_names[name]] += int(size)
     return found
 
 
