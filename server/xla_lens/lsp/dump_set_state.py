@@ -34,6 +34,9 @@ _GENERATIONS: Final = itertools.count(1)
 _SHORT_LOAD: Final = 0.2
 """Maximum duration in seconds of loads that requests wait for. During longer loads, the last analysis answers."""
 
+_LONGEST_WAIT: Final = 0.05
+"""Seconds that a check against the HLO module waits at each step for requests to be answered."""
+
 _LONGEST_DEBOUNCE: Final = 2.0
 """Maximum number of seconds between an edit and the next load."""
 
@@ -359,8 +362,13 @@ class DumpSetState:
         def is_outdated() -> bool:
             return self._own is not own or self.module is not module
 
+        def is_cancelled() -> bool:
+            """Let requests go first."""
+            self._events.let_go_first(_LONGEST_WAIT)
+            return is_outdated()
+
         try:
-            analysis = await in_thread(own.with_module, module, is_outdated)
+            analysis = await in_thread(own.with_module, module, is_cancelled)
         except Cancelled:
             return
         except Exception:

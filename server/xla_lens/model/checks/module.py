@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import decoded
@@ -77,9 +78,9 @@ def check_module(
     findings: list[Finding] = []
     for one in _CHECKS:
         findings += one(graph, tainted)
-        release_memory()
         if is_cancelled():
             raise Cancelled
+    release_memory()
     if len(findings) <= _MAXIMUM:
         return findings
     tainted.assign(before)
@@ -261,6 +262,19 @@ def _operand(dump: DumpSet, use: int) -> str:
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
+def _positions_of(
+    position_names: Column, names: Column, is_wanted: NDArray[np.bool_], positions: Column
+) -> tuple[Column, Column]:
+    """Join the wanted rows of `names` with those of some positions that have the name. Return the rows of both."""
+    wanted = np.flatnonzero(is_wanted)
+    order = positions[np.argsort(position_names[positions], kind="stable")]
+    sorted_names = position_names[order]
+    first, last = (sorted_names.searchsorted(names[wanted], side) for side in ("left", "right"))
+    count = last - first
+    at = np.repeat(first - (count.cumsum() - count), count) + np.arange(int(count.sum()))
+    return np.repeat(wanted, count), order[at]
+
+
 _READS_NOTHING: Final = b"tuple"
 """A `tuple` has uses only if it is a result."""
 
@@ -273,19 +287,22 @@ def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
     number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
     operands = graph.quotes.operands
-    reads = ~graph.has_opcode(_READS_NOTHING) | (graph.module.columns.instructions.is_root != 0)
+    is_root = graph.module.columns.instructions.is_root != 0
+    reads = ~graph.has_opcode(_READS_NOTHING) | is_root
     known = (operands != NONE) & (operands < len(dump.names)) & reads[user] & (graph.name[user] != NONE)
     user, number, operands = user[known], number[known], operands[known]
-    order = np.argsort(positions.name, kind="stable")
-    names = positions.name[order]
-    first, last = names.searchsorted(operands), names.searchsorted(operands, "right")
-    count = last - first
-    at = order[np.repeat(first - (count.cumsum() - count), count) + np.arange(int(count.sum()))]
-    user, number = np.repeat(user, count), np.repeat(number, count)
+    # A `get-tuple-element` that is no result reads only the table of the tuple, which may have thousands of elements.
+    is_element = graph.has_opcode(b"get-tuple-element")[user] & ~is_root[user]
+    of_tables = _positions_of(positions.name, operands, is_element, np.flatnonzero(positions.index <= EMPTY_INDEX))
+    of_all = _positions_of(positions.name, operands, ~is_element, np.arange(len(positions)))
+    rows, at = (np.concatenate(parts) for parts in zip(of_tables, of_all, strict=True))
+    order = np.argsort(rows, kind="stable")
+    rows, at = rows[order], at[order]
+    user, number = user[rows], number[rows]
     index = np.maximum(positions.index[at], EMPTY_INDEX)
     # A `get-tuple-element` reads the table of the tuple, and passes an element on, which it reads if it is a result.
     value, shows = positions.value[at], positions.value.astype(np.int64) * len(dump.names) + positions.name
-    is_result = (graph.module.columns.instructions.is_root != 0)[user]
+    is_result = is_root[user]
     is_result &= np.isin(value.astype(np.int64) * len(dump.names) + graph.name[user], shows)
     is_read = ~graph.has_opcode(b"get-tuple-element")[user] | (index == EMPTY_INDEX) | is_result
     user, number, index, value = user[is_read], number[is_read], index[is_read], value[is_read]
