@@ -295,7 +295,7 @@ async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Read
     path = copied(SPLIT, tmp_path)
     copied(SEED, tmp_path / "other")
     uri, live = reader.open(path), sibling(path, "live-range").as_uri()
-    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
+    values = sibling(path, "buffer-assignment-values").as_uri()
     reports = await _pull_all(reader)
     assert {uri: _codes(report["items"]) for uri, report in reports.items()} == {uri: [], live: ["peak-understated"]}
     assert (reports[uri]["version"], reports[live].get("version")) == (1, None)
@@ -315,7 +315,7 @@ async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Read
     # VS Code forgets the result of a document that it closes, and may ignore the first report after that.
     for _ in range(2):
         reports = await _pull_all(reader)
-        assert {uri: report["items"] for uri, report in reports.items()} == {live: [], values: [], usage: []}
+        assert {uri: report["items"] for uri, report in reports.items()} == {live: [], values: []}
 
 
 async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Reader, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Read
     await reader.start(PULLING, tmp_path)
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
     seed = copied(SEED, tmp_path / "seed")
-    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
+    values = sibling(path, "buffer-assignment-values").as_uri()
     uri = reader.open(path)
     reader.open_uri("untitled:one", SEED.read_text())
     await reader.ask("hover", uri, position={"line": 0, "character": 0})
@@ -331,7 +331,6 @@ async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Read
     found = {uri: _codes(report["items"]) for uri, report in reports.items() if report["items"]}
     assert found == {
         values: ["unassigned-value"],
-        usage: ["report-mismatch"],
         seed.as_uri(): ["peak-understated"],
         "untitled:one": ["peak-understated"],
     }
@@ -382,12 +381,12 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
     seed = copied(SEED, tmp_path / "seed")
     await reader.start(FULL, tmp_path)
-    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
+    values = sibling(path, "buffer-assignment-values").as_uri()
     await _until(reader, values, ["unassigned-value"])
     await _until(reader, seed.as_uri(), ["peak-understated"])
     published = reader.editor.received("textDocument/publishDiagnostics")
     # Once each, and not at all for files without findings.
-    assert sorted(message["params"]["uri"] for message in published) == sorted([values, usage, seed.as_uri()])
+    assert sorted(message["params"]["uri"] for message in published) == sorted([values, seed.as_uri()])
     # Open documents replace their files until they are closed.
     uri = reader.open(path, SPLIT.read_text())
     await _until(reader, values, [])
@@ -400,4 +399,3 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     await _until(reader, seed.as_uri(), [])
     await reader.set(diagnostics={"workspace": False})
     await _until(reader, values, [])
-    await _until(reader, usage, [])
