@@ -569,6 +569,10 @@ async def test_old_sets_are_evicted_from_the_cache(
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
     assert state.pages.pages.keys() == {page}
+    # A thread that checks a dump against its module refers to the set until it ends.
+    for one in [*state.sets.recent]:
+        await one.checked()
+    del one
     kept = [weakref.ref(one) for one in state.sets.recent]
     await _evict_all(reader, monkeypatch)
     gc.collect()
