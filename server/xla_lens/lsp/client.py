@@ -35,6 +35,9 @@ _SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """What is registered for files of the program, with the options of each."""
 
+_LONGEST_WAIT: Final = 0.05
+"""Seconds for which a worker thread waits at once while requests are handled."""
+
 _PART: Final = 1_000
 """Number of items in one partial result."""
 
@@ -54,9 +57,9 @@ class Client:
         self._protocol = protocol
         self._registering = asyncio.Lock()
 
-    def let_go_first(self, seconds: float) -> None:
-        """Block a worker thread while messages and requests are being handled, at most for some seconds."""
-        self._protocol.activity.await_end(seconds)
+    def let_go_first(self) -> None:
+        """Block a worker thread for a moment while messages and requests are being handled."""
+        self._protocol.activity.await_end(_LONGEST_WAIT)
 
     async def _try_request(self, method: str, params: Any = None) -> bool:
         """Send a request for an action. Return whether the editor accepts it."""

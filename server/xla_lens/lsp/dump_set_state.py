@@ -34,9 +34,6 @@ _GENERATIONS: Final = itertools.count(1)
 _SHORT_LOAD: Final = 0.2
 """Maximum duration in seconds of loads that requests wait for. During longer loads, the last analysis answers."""
 
-_LONGEST_WAIT: Final = 0.05
-"""Seconds that a check against the HLO module waits at each step for requests to be answered."""
-
 _LONGEST_DEBOUNCE: Final = 2.0
 """Maximum number of seconds between an edit and the next load."""
 
@@ -63,8 +60,8 @@ class Events:
     """A context manager that is entered around each load."""
     module_loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
     """A context manager that is entered around each load of an HLO module."""
-    let_go_first: Callable[[float], None] = _ignore
-    """Blocks a worker thread while requests are handled, at most for some seconds."""
+    let_go_first: Callable[[], None] = lambda: None
+    """Blocks a worker thread for a moment while requests are handled."""
 
 
 @dataclass(slots=True, eq=False)
@@ -364,7 +361,7 @@ class DumpSetState:
 
         def is_cancelled() -> bool:
             """Let requests go first."""
-            self._events.let_go_first(_LONGEST_WAIT)
+            self._events.let_go_first()
             return is_outdated()
 
         try:

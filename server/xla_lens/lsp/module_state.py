@@ -24,9 +24,6 @@ _GRACE: Final = 0.1
 _PATIENCE: Final = 5.0
 """Seconds for which a load waits in all while requests are answered: both need the interpreter's lock."""
 
-_LONGEST_WAIT: Final = 0.05
-"""Seconds for which it waits at once."""
-
 
 class ModuleState:
     """The HLO module of one set, and the load in progress. Only the event loop touches it."""
@@ -68,11 +65,10 @@ class ModuleState:
         texts: Mapping[Path, Document],
         loading: AbstractAsyncContextManager[None],
         on_loaded: Callable[[], None],
-        let_go_first: Callable[[float], None],
+        let_go_first: Callable[[], None],
     ) -> None:
         """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress. `loading` is
-        entered around the load. `let_go_first` blocks a worker thread while requests are handled, at most for some
-        seconds.
+        entered around the load. `let_go_first` blocks a worker thread for a moment while requests are handled.
         """
         self.close()
         self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loading, on_loaded, let_go_first))
@@ -99,7 +95,7 @@ class ModuleState:
         texts: Mapping[Path, Document],
         loading: AbstractAsyncContextManager[None],
         on_loaded: Callable[[], None],
-        let_go_first: Callable[[float], None],
+        let_go_first: Callable[[], None],
     ) -> None:
         self._load = load = object()
         patience = _PATIENCE
@@ -109,7 +105,7 @@ class ModuleState:
             nonlocal patience
             if patience > 0 and not self._is_wanted.is_set():
                 before = time.monotonic()
-                let_go_first(_LONGEST_WAIT)
+                let_go_first()
                 patience -= time.monotonic() - before
             return self._load is not load
 

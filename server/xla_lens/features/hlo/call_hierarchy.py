@@ -70,7 +70,7 @@ def item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
                 selection=module.computation_place(row),
             )
         case HloInstruction(row):
-            computation, name = int(module.columns.instructions.computation[row]), module.name(row)
+            computation, name = module.computation_of(row), module.name(row)
             instruction = module.instruction(row)
             number = dump.name_number(name)
             sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)

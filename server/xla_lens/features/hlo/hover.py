@@ -77,12 +77,11 @@ def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) 
     values = values_of(dump, name) if not target.index else []
     meaning = meaning_of(dump, name, target.index)
     several = values if len(values) > 1 else []
-    table = module.columns.instructions
     return InstructionFacts(
         name=(name + target.index).decode("utf-8", "replace"),
         opcode=instruction.opcode.decode("utf-8", "replace") if instruction else None,
         shape=instruction.shape.decode("utf-8", "replace") if instruction else None,
-        computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
+        computation=module.computation_name(module.computation_of(target.row)).decode("utf-8", "replace"),
         has_dump=bool(dump.files),
         target=None if isinstance(meaning, Instruction) and several else meaning,
         elements=tuple(_element(analysis, value) for value in several[:MAX_ELEMENTS]),

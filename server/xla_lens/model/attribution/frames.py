@@ -11,7 +11,6 @@ The metadata of the instruction that defines a value may say nothing about its c
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Final
 
 from xla_lens.model.attribution.writers import SOURCE_FIELDS, Stored, Writers, is_path
@@ -74,10 +73,10 @@ class Origins:
     def _find(self, value: int) -> Origin:
         name, index = int(self.dump.values.name[value]), int(self.dump.values.index[value])
         own, writers = self.of_name(name), self._writers
-        if writers is None or not self._may_need_writer(own, name, index):
+        if writers is None or not self._may_need_writer(writers, own, name, index):
             return own
-        row = self._row(name)
-        if row == NONE or not self._needs_writer(own, name, row, index):
+        row = self._row(writers, name)
+        if row == NONE or not self._needs_writer(writers, own, name, row, index):
             return own
         writer = writers.writer(row, index_path(self.dump, index))
         if writer is None or writer.row == row:
@@ -87,25 +86,25 @@ class Origins:
         found = self._origin(metadata.get("op_name"), metadata, derived)
         return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
 
-    def _row(self, name: int) -> int:
+    def _row(self, writers: Writers, name: int) -> int:
         """The row of an instruction in the module, NONE if the module has another one of its name."""
         if name not in self._rows:
-            writers, quoted = self._writers, self.dump.instruction(name)
-            row = writers.module.row_of(self.dump.names[name]) if writers and quoted else NONE
-            found = writers.instruction(row) if writers and row != NONE else None
+            quoted = self.dump.instruction(name)
+            row = writers.module.row_of(self.dump.names[name]) if quoted else NONE
+            found = writers.instruction(row) if row != NONE else None
             self._rows[name] = row if quoted and found and _is_same(quoted, found) else NONE
         return self._rows[name]
 
-    def _may_need_writer(self, own: Origin, name: int, index: int) -> bool:
+    def _may_need_writer(self, writers: Writers, own: Origin, name: int, index: int) -> bool:
         """Whether the metadata of an instruction might not say where its result, or an element of it, comes from. Most
         do, so that their instructions are not looked up in the module.
         """
         opcode = self.dump.opcode(name)
-        return opcode in _CALLING or _is_element(opcode, index) or not _has_source(own) or self._has_loops
+        return opcode in _CALLING or _is_element(opcode, index) or not _has_source(own) or writers.module.has_loops
 
-    def _needs_writer(self, own: Origin, name: int, row: int, index: int) -> bool:
-        opcode, writers = self.dump.opcode(name), self._writers
-        if writers is None or (opcode == b"parameter" and writers.is_in_entry(row)):
+    def _needs_writer(self, writers: Writers, own: Origin, name: int, row: int, index: int) -> bool:
+        opcode = self.dump.opcode(name)
+        if opcode == b"parameter" and writers.module.is_in_entry(row):
             return False
         if index <= EMPTY_INDEX and writers.shape(row).startswith(b"("):
             # The table of a tuple has no content of its own.
@@ -113,10 +112,6 @@ class Origins:
         if opcode in _CALLING or _is_element(opcode, index) or not _has_source(own):
             return True
         return writers.through_loops and any(writers.line(loop) == own.line for loop in writers.loops_around(row))
-
-    @cached_property
-    def _has_loops(self) -> bool:
-        return self.module is not None and b" while(" in self.module.data
 
     def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
         """Return for values whose content is that of a parameter of the program, but which are in other buffers, that
@@ -176,7 +171,7 @@ _SAMPLED: Final = 32
 """How many instructions of a dump are compared with the module."""
 
 _MOST_DIFFERENT: Final = 8
-"""A module is of another compilation if more than one in so many of its instructions differ."""
+"""A module is of another compilation if more than an eighth of the instructions compared differ."""
 
 
 def origins(

@@ -8,15 +8,12 @@ their own. The data flow in the HLO module leads from each of them to an instruc
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Final
-
-import numpy as np
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.lexical import NAME
 from xla_lens.syntax.hlo.shapes import byte_sizes
@@ -132,7 +129,7 @@ class Writers:
         """An element of an operand, None if the module lacks it."""
         names = self._operand_names(position.row)
         row, element = self.module.operand(names[number]) if 0 <= number < len(names) else (NONE, b"")
-        if row == NONE or self.computation(row) != self.computation(position.row):
+        if row == NONE or self.module.computation_of(row) != self.module.computation_of(position.row):
             return None
         return _Position(row, (integer(element[1:-1]), *index) if element else index, position.callers)
 
@@ -160,44 +157,24 @@ class Writers:
         names = _NAME.findall(self._attribute(row, pattern) or b"")
         return [self.module.computation_rows.get(name, NONE) for name in names]
 
-    def computation(self, row: int) -> int:
-        """The computation of a row."""
-        return int(self.module.columns.instructions.computation[row])
-
-    def is_in_entry(self, row: int) -> bool:
-        """Whether a row is in the entry computation."""
-        return bool(self.module.columns.computations.is_entry[self.computation(row)])
-
-    def root(self, computation: int) -> int:
-        """The root of a computation, NONE if it has none."""
-        table = self.module.columns.computations
-        first, count = int(table.first_instruction[computation]), int(table.instruction_count[computation])
-        place = int(self._roots.searchsorted(first))
-        row = int(self._roots[place]) if place < len(self._roots) else NONE
-        return row if row < first + count else NONE
-
-    @cached_property
-    def _roots(self) -> Column:
-        return np.flatnonzero(self.module.columns.instructions.is_root)
-
     def loops_around(self, row: int) -> tuple[int, ...]:
         """The loops whose bodies contain a row, innermost first."""
-        computation = self.computation(row)
+        computation = self.module.computation_of(row)
         if computation not in self._loops:
             found, passed = [], {computation}
             # A damaged module may call itself.
-            while not self.is_in_entry(row) and (row := self.caller(row)) != NONE and len(passed) < _MOST_DEPTH:
+            while not self.module.is_in_entry(row) and (row := self.caller(row)) != NONE and len(passed) < _MOST_DEPTH:
                 if self.opcode(row) == b"while":
                     found.append(row)
-                if self.computation(row) in passed:
+                if self.module.computation_of(row) in passed:
                     break
-                passed.add(self.computation(row))
+                passed.add(self.module.computation_of(row))
             self._loops[computation] = tuple(found)
         return self._loops[computation]
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
-        computation = self.computation(row)
+        computation = self.module.computation_of(row)
         if computation not in self._callers:
             starts = self.module.references.of_computation(computation).tolist()
             callers = {self.module.instruction_at(start) for start in starts} - {NONE}
@@ -304,12 +281,12 @@ class _Search:
     # ------------------------------------------------------------ computations
 
     def _into(self, position: _Position, computation: int, index: tuple[int, ...]) -> _Position | None:
-        root = self._of.root(computation) if computation != NONE else NONE
+        root = self._of.module.root(computation) if computation != NONE else NONE
         return _Position(root, index, (*position.callers, position.row)) if root != NONE else None
 
     def _parameter(self, position: _Position) -> _Position | Writer | None:
         of, row, index, callers = self._of, position.row, position.index, position.callers
-        if of.is_in_entry(row):
+        if of.module.is_in_entry(row):
             return self._writer(row) if "op_name" in of.metadata(row) else None
         caller = callers[-1] if callers else of.caller(row)
         if caller == NONE:
@@ -321,7 +298,7 @@ class _Search:
                 return self._loop(replace(outer, index=index)) if of.through_loops else None
             case b"conditional":
                 branches = of.called(caller, _BRANCHES)
-                here = of.computation(row)
+                here = of.module.computation_of(row)
                 return of.operand(outer, 1 + branches.index(here), index) if here in branches else None
             case b"fusion" if self._is_within_fusion:
                 return None
@@ -369,7 +346,7 @@ class _Search:
 
     def _is_within(self, row: int, caller: int) -> bool:
         """Whether a row is not in the computation of an instruction, so that it is inside of what that calls."""
-        return self._of.computation(row) != self._of.computation(caller)
+        return self._of.module.computation_of(row) != self._of.module.computation_of(caller)
 
     def _start(self, position: _Position) -> _Position | Writer | None:
         """The start of an asynchronous operation. Its result has the operands, the result and more, in this order; that

@@ -472,7 +472,7 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
     row = graph.row[positions.name]
     of = taken(dump.value_of_used_value, positions.value)
     is_root = np.zeros(len(graph.name), bool)
-    is_root[graph.roots[graph.roots != NONE]] = True
+    is_root[graph.module.roots[graph.module.roots != NONE]] = True
     outlives = is_root.copy()
     for call in graph.calls:
         # The result of the body flows back into the condition.
@@ -591,7 +591,7 @@ def values_row(dump: DumpSet, value: int) -> int:
 def results_live_out(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     """The allocations of the result are `maybe-live-out`, and a parameter that the result aliases shares its bytes."""
     dump, file, allocations, values = graph.dump, graph.dump.assignment, graph.dump.allocations, graph.dump.values
-    root = int(graph.roots[graph.entry]) if graph.entry != NONE else NONE
+    root = int(graph.module.roots[graph.entry]) if graph.entry != NONE else NONE
     if file is None or root == NONE or graph.name[root] == NONE or tainted.names[graph.name[root]]:
         return
     name = int(graph.name[root])
@@ -661,7 +661,7 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
     if data.startswith(b"->", start + arrow):
         begin = arrow + 2
         result = subshape_spans(data[start + begin : line]).get(b"{}", (0, 0))
-        shapes.append((int(graph.roots[graph.entry]), (begin + result[0], begin + result[1])))
+        shapes.append((int(graph.module.roots[graph.entry]), (begin + result[0], begin + result[1])))
     for row, (one, other) in shapes:
         expected = data[start + one : start + other]
         shape = data[quotes.shape_start[row] : quotes.shape_end[row]] if row != NONE else b""

@@ -200,12 +200,6 @@ class ModuleGraph:
         return self._table.computation
 
     @cached_property
-    def roots(self) -> Column:
-        """The root of each computation, NONE if none is marked."""
-        rows = np.flatnonzero(self._table.is_root)
-        return first_rows(np.arange(len(self.module.columns.computations)), self.computation[rows], rows)
-
-    @cached_property
     def entry(self) -> int:
         """The entry computation, NONE without one."""
         rows = np.flatnonzero(self.module.columns.computations.is_entry)
@@ -245,13 +239,13 @@ class ModuleGraph:
         """Pairs of an instruction's row and an operand that it passes on at each index."""
         bodies = {call.caller: call.computation for call in self.calls if call.attribute == b"body"}
         for call in self.calls:
-            root = taken(self.name, taken(self.roots, np.array([call.computation])))
+            root = taken(self.name, taken(self.module.roots, np.array([call.computation])))
             operands = self.quotes.operands[self.first_operand[call.caller] :][
                 : self.operand_count[call.caller]
             ].tolist()
             if call.attribute in (b"condition", b"body"):
                 parameter = self.parameters.get((call.computation, 0), NONE)
-                body = taken(self.name, taken(self.roots, np.array([bodies.get(call.caller, NONE)])))
+                body = taken(self.name, taken(self.module.roots, np.array([bodies.get(call.caller, NONE)])))
                 for target in (parameter, *([call.caller] if call.attribute == b"body" else [])):
                     yield target, operands[0] if operands else NONE
                     yield target, int(body[0])

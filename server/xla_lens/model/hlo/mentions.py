@@ -126,7 +126,7 @@ def references_to(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
     references = module.references
     match target:
         case HloInstruction(row):
-            first, last = module.computation_span(int(module.columns.instructions.computation[row]))
+            first, last = module.computation_span(module.computation_of(row))
             starts = references.of_instruction(row)
             starts = starts[(first <= starts) & (starts <= last)]
         case HloComputation(row):

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.hlo.references import References, read_references
 from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.columns import NONE, Table, place_in
+from xla_lens.model.tables.lookup import first_rows
+from xla_lens.syntax.columns import NONE, Column, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
+from xla_lens.syntax.tree import check_cancelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,7 @@ class HloModule:
         references = read_references(self.data, self.columns, rows, self.computation_rows, is_cancelled)
         self.__dict__["references"] = references
         release_memory()
+        self.__dict__["has_loops"] = _has_loops(self.data, is_cancelled)
 
     # ------------------------------------------------------------ names
 
@@ -127,10 +132,29 @@ class HloModule:
         first = int(self.columns.computations.first_instruction[computation])
         return range(first, first + int(self.columns.computations.instruction_count[computation]))
 
+    def computation_of(self, row: int) -> int:
+        """Return the computation of an instruction."""
+        return int(self.columns.instructions.computation[row])
+
+    def is_in_entry(self, row: int) -> bool:
+        """Return whether an instruction is in the entry computation."""
+        return bool(self.columns.computations.is_entry[self.computation_of(row)])
+
     def root(self, computation: int) -> int:
         """Return the root instruction of a computation, NONE if none is marked."""
-        roots = (row for row in self.instructions_of(computation) if self.columns.instructions.is_root[row])
-        return next(roots, NONE)
+        return int(self.roots[computation])
+
+    @cached_property
+    def roots(self) -> Column:
+        """The root instruction of each computation, NONE if none is marked."""
+        table = self.columns.instructions
+        rows = np.flatnonzero(table.is_root)
+        return first_rows(np.arange(len(self.columns.computations)), table.computation[rows], rows)
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether an instruction is a loop."""
+        return _has_loops(self.data)
 
     # ------------------------------------------------------------ texts
 
@@ -176,6 +200,9 @@ class HloModule:
 
 
 _HEAD: Final = 4096
+_LOOP: Final = b" while("
+_CHUNK: Final = 1 << 20
+"""Bytes searched at once. The interpreter's lock is held that long."""
 _ELEMENT: Final = re.compile(rb"(.+)#([0-9]+)")
 
 
@@ -191,6 +218,14 @@ def _rows_by_name(
     data: bytes, table: Instructions | Computations, is_cancelled: Callable[[], bool] = lambda: False
 ) -> RowsByName:
     return RowsByName(data, table.name_start, table.name_end, is_cancelled)
+
+
+def _has_loops(data: bytes, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
+    for start in range(0, len(data), _CHUNK):
+        check_cancelled(is_cancelled)
+        if data.find(_LOOP, start, start + _CHUNK + len(_LOOP)) >= 0:
+            return True
+    return False
 
 
 def _row_at(table: Table, offset: int) -> int:
