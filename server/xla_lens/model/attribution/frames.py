@@ -12,6 +12,7 @@ The metadata of the instruction that defines a value may say nothing about its c
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from xla_lens.model.attribution.writers import SOURCE_FIELDS, Stored, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
@@ -156,6 +157,13 @@ def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
     """Whether some instructions that the dump quotes are the same in the module. A module of another compilation has
     other instructions of the same names, and its stack frames have other numbers. An edit changes few of them.
     """
+    known = _IS_OF_DUMP.setdefault(module, WeakKeyDictionary())
+    if dump not in known:
+        known[dump] = _is_similar(module, dump)
+    return known[dump]
+
+
+def _is_similar(module: HloModule, dump: DumpSet) -> bool:
     names = dump.quoting_rows[1]
     different = common = 0
     for name in names[:: 1 + len(names) // _SAMPLED].tolist():
@@ -166,6 +174,9 @@ def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
             different += not _is_same(quoted, found)
     return different * _MOST_DIFFERENT <= common
 
+
+_IS_OF_DUMP: Final[WeakKeyDictionary[HloModule, WeakKeyDictionary[DumpSet, bool]]] = WeakKeyDictionary()
+"""What is known already: each hover asks again."""
 
 _SAMPLED: Final = 32
 """How many instructions of a dump are compared with the module."""
