@@ -463,7 +463,7 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
     bodies = [call for call in graph.calls if call.attribute == b"body"]
     for call in bodies:
         # A loop takes its operand over at the start of its body.
-        parameter = graph.parameters.get((call.computation, 0), NONE)
+        parameter = graph.parameter(call.computation, 0)
         if graph.name[call.caller] != NONE and parameter != NONE and graph.name[parameter] != NONE:
             read_step[graph.name[call.caller]] = step[graph.name[parameter]]
     value = taken(dump.value_of_used_value, uses.value)
@@ -476,8 +476,8 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
     outlives = is_root.copy()
     for call in graph.calls:
         # The result of the body flows back into the condition.
-        if call.attribute == b"condition" and (call.computation, 0) in graph.parameters:
-            outlives[graph.parameters[call.computation, 0]] = True
+        if call.attribute == b"condition" and (parameter := graph.parameter(call.computation, 0)) != NONE:
+            outlives[parameter] = True
     lives_on = np.flatnonzero((row != NONE) & (of != NONE) & outlives[row])
     np.maximum.at(end, of[lives_on], last_step[graph.computation[row[lives_on]]])
     kind = taken(dump.allocations.kind, values.allocation)
@@ -565,7 +565,7 @@ def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iter
     for row in rows.tolist():
         number = int(allocations.parameter[row])
         index = max(int(allocations.parameter_index[row]), EMPTY_INDEX)
-        instruction = graph.parameters.get((graph.entry, number), NONE)
+        instruction = graph.parameter(graph.entry, number)
         name = int(graph.name[instruction]) if instruction != NONE else NONE
         value = dump.value_at(name, index) if name != NONE else NONE
         if name != NONE and (tainted.names[name] or (value != NONE and tainted.values[value])):
@@ -620,7 +620,7 @@ def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Findin
     if header is None or not graph.has_entry_parameters or np.any(tainted.names):
         return
     aliases = [*_ALIAS.finditer(module.data, *header.span(1))]
-    parameters = [graph.parameters.get((graph.entry, integer(alias[2])), NONE) for alias in aliases]
+    parameters = [graph.parameter(graph.entry, integer(alias[2])) for alias in aliases]
     paths = ((alias[1].replace(b" ", b""), alias[3].replace(b" ", b"")) for alias in aliases)
     # One row for each alias: the result and the parameter.
     shape = len(aliases), 2
@@ -654,10 +654,7 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
     start += len(b"entry_computation_layout={")
     spans = subshape_spans(data[start:line])
     arrow = spans.get(b"{}", (0, 0))[1]
-    numbers = {number for computation, number in graph.parameters if computation == graph.entry}
-    shapes = [
-        (graph.parameters[graph.entry, number], spans.get(b"{%d}" % number, (0, 0))) for number in sorted(numbers)
-    ]
+    shapes = [(row, spans.get(b"{%d}" % number, (0, 0))) for number, row in enumerate(graph.entry_parameters.tolist())]
     if data.startswith(b"->", start + arrow):
         begin = arrow + 2
         result = subshape_spans(data[start + begin : line]).get(b"{}", (0, 0))

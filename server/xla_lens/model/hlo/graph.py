@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Texts
+from xla_lens.syntax.columns import NONE, Column, Texts, place_in
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
@@ -41,6 +41,8 @@ _SAME: Final = (b"bitcast", b"opt-barrier", b"domain", b"add-dependency", b"all-
 _ELEMENT_OF: Final = {b"copy-done": 0, b"all-gather-done": 1, b"collective-permute-done": 1}
 """Instructions that pass on one element of their first operand."""
 
+_NUMBER_BITS: Final = 32
+_MOST_NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _INDEX: Final = re.compile(rb"\), index=(\d{1,9})")
 _VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+#\d{1,9})(?=[,)])")
 """An operand that is an element of a tuple, for which recent releases print no `get-tuple-element`."""
@@ -205,22 +207,32 @@ class ModuleGraph:
         rows = np.flatnonzero(self.module.columns.computations.is_entry)
         return int(rows[-1]) if len(rows) else NONE
 
+    def parameter(self, computation: int, number: int) -> int:
+        """Return the instruction of a parameter, NONE if the module lacks it."""
+        keys, rows = self._parameters
+        key = computation << _NUMBER_BITS | min(number, _MOST_NUMBER)
+        place = place_in(keys, key, "right") - 1
+        return int(rows[place]) if place >= 0 and keys[place] == key else NONE
+
     @cached_property
-    def parameters(self) -> dict[tuple[int, int], int]:
-        """The instructions of parameters by computation and number."""
+    def _parameters(self) -> tuple[Column, Column]:
+        """Keys of the parameters, made of their computations and their numbers, in order; then their instructions."""
         rows = np.flatnonzero(self.quotes.parameter != NONE)
-        keys = zip(self.computation[rows].tolist(), self.quotes.parameter[rows].tolist(), strict=True)
-        return dict(zip(keys, rows.tolist(), strict=True))
+        keys = self.computation[rows].astype(np.int64) << _NUMBER_BITS | self.quotes.parameter[rows]
+        order = np.argsort(keys, kind="stable")
+        return keys[order], rows[order]
 
     @cached_property
     def entry_parameters(self) -> Column:
-        """The parameters of the entry computation."""
-        return np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
+        """The parameters of the entry computation by number."""
+        rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
+        ordered: Column = rows[np.argsort(self.quotes.parameter[rows], kind="stable")]
+        return ordered
 
     @cached_property
     def has_entry_parameters(self) -> bool:
         """Whether the parameters of the entry computation are numbered 0, 1, 2, …"""
-        numbers = np.sort(self.quotes.parameter[self.entry_parameters])
+        numbers = self.quotes.parameter[self.entry_parameters]
         return self.entry != NONE and bool(np.array_equal(numbers, np.arange(len(numbers))))
 
     # ------------------------------------------------------------ data flow
@@ -244,7 +256,7 @@ class ModuleGraph:
                 : self.operand_count[call.caller]
             ].tolist()
             if call.attribute in (b"condition", b"body"):
-                parameter = self.parameters.get((call.computation, 0), NONE)
+                parameter = self.parameter(call.computation, 0)
                 body = taken(self.name, taken(self.module.roots, np.array([bodies.get(call.caller, NONE)])))
                 for target in (parameter, *([call.caller] if call.attribute == b"body" else [])):
                     yield target, operands[0] if operands else NONE
@@ -255,11 +267,11 @@ class ModuleGraph:
             yield call.caller, int(root[0])
             if call.attribute == b"to_apply":
                 for number, operand in enumerate(operands):
-                    yield self.parameters.get((call.computation, number), NONE), operand
+                    yield self.parameter(call.computation, number), operand
             else:
                 number = 1 + call.branch + (call.attribute == b"false_computation")
                 yield (
-                    self.parameters.get((call.computation, 0), NONE),
+                    self.parameter(call.computation, 0),
                     operands[number] if number < len(operands) else NONE,
                 )
 
