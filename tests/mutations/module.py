@@ -228,8 +228,8 @@ def use_deleted(rng: random.Random, view: View) -> Mutation | None:
 def position_deleted(rng: random.Random, view: View) -> Mutation | None:
     """Skips the first position of a value, which defines it.
 
-    What shows the value through the deleted position is wrong, too: another position of the value. An instruction that
-    had no other position and is not in the schedule seems not to exist in the dump, which is found without the module.
+    Another position that shows the value through the deleted one is then wrong, too. An instruction that had no other
+    position and is not in the schedule seems not to exist in the dump, which is found without the module.
     """
     names = {line.text("name") for line in _module(view)}
     lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]

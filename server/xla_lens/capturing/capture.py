@@ -212,7 +212,7 @@ class Capture:
     ) -> None:
         """Raise `AssertionError` if the program needs more than a size, such as "15.75GiB", in a memory space.
 
-        What it needs are all allocations, except buffers in registers and on stacks. `hbm` is the main memory of the
+        The limits apply to all allocations, except buffers in registers and on stacks. `hbm` is the main memory of the
         device, which is host memory on the CPU. The message says by how much the program is over and what is live at
         the peak. A program that did not compile, or whose dump does not tell what it needs, does not fit.
         """

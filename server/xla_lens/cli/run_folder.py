@@ -1,4 +1,4 @@
-"""The folder of one `xla-lens run`: which dumps the program wrote, and what nobody needs of them."""
+"""The folder of one `xla-lens run`: the dumps that the program wrote, and the files among them that can be deleted."""
 
 import os
 import re

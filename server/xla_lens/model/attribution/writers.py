@@ -417,28 +417,11 @@ _RESHAPING: Final = frozenset((b"reshape", b"broadcast", b"copy", b"transpose", 
 """Instructions between what a loop computes and what it stores."""
 
 _MOVING: Final = frozenset(
-    (
-        *(
-            b"copy",
-            b"convert",
-            b"reduce-precision",
-            b"bitcast-convert",
-            b"reshape",
-            b"transpose",
-            b"broadcast",
-            b"reverse",
-        ),
-        *(b"slice", b"dynamic-slice", b"dynamic-update-slice", b"gather", b"pad", b"concatenate", b"custom-call"),
-        *(
-            b"all-gather",
-            b"all-reduce",
-            b"all-to-all",
-            b"reduce-scatter",
-            b"collective-permute",
-            b"collective-broadcast",
-        ),
-        *(b"send", b"recv"),
-    )
+    b"""
+    copy convert reduce-precision bitcast-convert reshape transpose broadcast reverse
+    slice dynamic-slice dynamic-update-slice gather pad concatenate custom-call
+    all-gather all-reduce all-to-all reduce-scatter collective-permute collective-broadcast send recv
+    """.split()
 )
 """Instructions that copy their operands, in part, elsewhere or in another form."""
 
