@@ -72,8 +72,7 @@ class _Reader:
         name_start, name_end = match.span(2)
         sign = self._data[name_start - 1 : name_start] == b"%"
         first = match.start(1) if match[1] else name_start - sign
-        root = int(match[1] is not None)
-        self._last = [first, self._trimmed(end), name_start, name_end, len(self.computations), root]
+        self._last = [first, self._trimmed(end), name_start, name_end]
         return True
 
     def _end_instruction(self) -> None:

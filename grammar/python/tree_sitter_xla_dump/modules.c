@@ -7,7 +7,7 @@
 
 #include "column.h"
 
-enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 6, LINES_BETWEEN_CHECKS = 1 << 13 };
+enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 4, LINES_BETWEEN_CHECKS = 1 << 13 };
 
 // A table with room for as many rows as the module has lines. The memory of rows that are not filled is never touched.
 typedef struct {
@@ -123,17 +123,15 @@ static void end_computation(ModuleReader *reader, Py_ssize_t end) {
 static bool read_instruction(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
   if (!reader->is_computation_open) return false;
   const uint8_t *first = after_blanks(line, end), *name, *name_end = NULL;
-  bool is_root = false;
   if (starts_with(first, end, "ROOT") && first + 4 < end && is_space(first[4])) {
     name_end = read_instruction_name(after_spaces(first + 4, end), end, &name);
-    is_root = name_end;
   }
   if (!name_end) name_end = read_instruction_name(first, end, &name);
   if (!name_end) return false;
   end_instruction(reader);
   const uint8_t *text = reader->text;
   int64_t row[INSTRUCTION_COLUMNS] = {
-    first - text, trimmed(reader, end - text), name - text, name_end - text, reader->computations.count, is_root,
+    first - text, trimmed(reader, end - text), name - text, name_end - text,
   };
   memcpy(reader->instruction, row, sizeof row);
   reader->is_instruction_open = true;

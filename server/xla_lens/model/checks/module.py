@@ -287,7 +287,7 @@ def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
     number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
     operands = graph.quotes.operands
-    is_root = graph.module.columns.instructions.is_root != 0
+    is_root = graph.module.columns.instructions.is_root
     reads = ~graph.has_opcode(_READS_NOTHING) | is_root
     known = (operands != NONE) & (operands < len(dump.names)) & reads[user] & (graph.name[user] != NONE)
     user, number, operands = user[known], number[known], operands[known]

@@ -199,7 +199,8 @@ class ModuleGraph:
     @cached_property
     def computation(self) -> Column:
         """The computation of each instruction."""
-        return self._table.computation
+        counts = self.module.columns.computations.instruction_count
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     @cached_property
     def entry(self) -> int:

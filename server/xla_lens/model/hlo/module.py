@@ -18,7 +18,7 @@ from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import first_rows
+from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
@@ -134,7 +134,7 @@ class HloModule:
 
     def computation_of(self, row: int) -> int:
         """Return the computation of an instruction."""
-        return int(self.columns.instructions.computation[row])
+        return place_in(self.columns.computations.first_instruction, row, "right") - 1
 
     def is_in_entry(self, row: int) -> bool:
         """Return whether an instruction is in the entry computation."""
@@ -147,9 +147,11 @@ class HloModule:
     @cached_property
     def roots(self) -> Column:
         """The root instruction of each computation, NONE if none is marked."""
-        table = self.columns.instructions
-        rows = np.flatnonzero(table.is_root)
-        return first_rows(np.arange(len(self.columns.computations)), table.computation[rows], rows)
+        computations = self.columns.computations
+        rows = np.flatnonzero(self.columns.instructions.is_root)
+        place = np.append(rows, NONE)[rows.searchsorted(computations.first_instruction)]
+        is_within = place < computations.first_instruction + computations.instruction_count
+        return as_rows(np.where(is_within, place, NONE))
 
     @cached_property
     def has_loops(self) -> bool:

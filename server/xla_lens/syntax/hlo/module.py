@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import read_module as read_lines
 from xla_lens.records import dataclass
@@ -35,14 +36,16 @@ class Computations(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instructions(Table):
-    """The instructions of a module, from `ROOT` or the name on. `computation` is a row of `Computations`, `is_root` is
-    1 for its root. The name excludes `%`.
-    """
+    """The instructions of a module, from `ROOT` or the name on. The name excludes `%`."""
 
     name_start: Column
     name_end: Column
-    computation: Column
-    is_root: Column
+
+    @property
+    def is_root(self) -> NDArray[np.bool_]:
+        """Whether each instruction is marked as the root of its computation."""
+        is_root: NDArray[np.bool_] = self.name_start - self.start > len(b"%")
+        return is_root
 
 
 @dataclass(frozen=True, slots=True, eq=False)
