@@ -6,10 +6,10 @@ They run after the checks of the dump itself and skip what those have found.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import decoded
@@ -42,7 +42,7 @@ from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, first_rows, taken
+from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo.quotes import tuple_elements
 from xla_lens.syntax.hlo.shapes import subshape_spans
@@ -262,65 +262,75 @@ def _operand(dump: DumpSet, use: int) -> str:
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
-def _positions_of(
-    position_names: Column, names: Column, is_wanted: NDArray[np.bool_], positions: Column
-) -> tuple[Column, Column]:
-    """Join the wanted rows of `names` with those of some positions that have the name. Return the rows of both."""
-    wanted = np.flatnonzero(is_wanted)
-    order = positions[np.argsort(position_names[positions], kind="stable")]
-    sorted_names = position_names[order]
-    first, last = (sorted_names.searchsorted(names[wanted], side) for side in ("left", "right"))
-    count = last - first
-    at = np.repeat(first - (count.cumsum() - count), count) + np.arange(int(count.sum()))
-    return np.repeat(wanted, count), order[at]
-
-
-_READS_NOTHING: Final = b"tuple"
-"""A `tuple` has uses only if it is a result."""
-
-
 def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     """Each value lists the instructions that read it."""
     dump, file, positions, uses = graph.dump, graph.dump.used, graph.dump.positions, graph.dump.uses
     if file is None or not tainted.is_whole(file):
         return
-    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
-    number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
-    operands = graph.quotes.operands
-    is_root = graph.module.columns.instructions.is_root
-    reads = ~graph.has_opcode(_READS_NOTHING) | is_root
-    known = (operands != NONE) & (operands < len(dump.names)) & reads[user] & (graph.name[user] != NONE)
-    user, number, operands = user[known], number[known], operands[known]
-    # A `get-tuple-element` that is no result reads only the table of the tuple, which may have thousands of elements.
-    is_element = graph.has_opcode(b"get-tuple-element")[user] & ~is_root[user]
-    of_tables = _positions_of(positions.name, operands, is_element, np.flatnonzero(positions.index <= EMPTY_INDEX))
-    of_all = _positions_of(positions.name, operands, ~is_element, np.arange(len(positions)))
-    rows, at = (np.concatenate(parts) for parts in zip(of_tables, of_all, strict=True))
-    order = np.argsort(rows, kind="stable")
-    rows, at = rows[order], at[order]
-    user, number = user[rows], number[rows]
-    index = np.maximum(positions.index[at], EMPTY_INDEX)
-    # A `get-tuple-element` reads the table of the tuple, and passes an element on, which it reads if it is a result.
-    value, shows = positions.value[at], positions.value.astype(np.int64) * len(dump.names) + positions.name
-    is_result = is_root[user]
-    is_result &= np.isin(value.astype(np.int64) * len(dump.names) + graph.name[user], shows)
-    is_read = ~graph.has_opcode(b"get-tuple-element")[user] | (index == EMPTY_INDEX) | is_result
-    user, number, index, value = user[is_read], number[is_read], index[is_read], value[is_read]
-    width = len(dump.indices)
-    most = 1 + max(int(number.max(initial=0)), int(uses.operand.max(initial=0)))
-    expected = (value.astype(np.int64) * len(dump.names) + graph.name[user]) * most + number
-    present = (uses.value.astype(np.int64) * len(dump.names) + uses.name) * most + np.maximum(uses.operand, 0)
-    missing = ~np.isin(expected * width + index, present * width + np.maximum(uses.index, EMPTY_INDEX))
-    of = taken(dump.value_of_used_value, value)
-    missing &= ~is_marked(tainted.values, of) & ~tainted.names[graph.name[user]]
-    for place in np.flatnonzero(missing).tolist():
-        if tainted.values[of[place]]:
+    most = 1 + max(int(graph.operand_count.max(initial=0)), int(uses.operand.max(initial=0)))
+
+    def keys(value: Column, user: Column, number: Column, index: Column) -> Column:
+        reads = (value.astype(np.int64) * len(dump.names) + user) * most + np.maximum(number, 0)
+        return reads * len(dump.indices) + np.maximum(index, EMPTY_INDEX)
+
+    present = np.unique(keys(uses.value, uses.name, uses.operand, uses.index))
+    for user, number, at in _reads(graph):
+        value, index, name = positions.value[at], positions.index[at], graph.name[user]
+        of = taken(dump.value_of_used_value, value)
+        missing = found(present, keys(value, name, number, index)) == NONE
+        missing &= ~is_marked(tainted.values, of) & ~tainted.names[name]
+        for place in np.flatnonzero(missing).tolist():
+            if tainted.values[of[place]]:
+                continue
+            tainted.values[of[place]] = True
+            path = dump.indices[int(index[place])].decode() if index[place] > EMPTY_INDEX else ""
+            text = f"{number[place]} {path}".rstrip()
+            problem = MissingUse(dump.value_label(int(of[place])), dump.label(int(name[place]), NONE), text)
+            place_of = row_place(file, dump.used_values, int(value[place]))
+            yield error(place_of, problem, *_in_module(graph, int(user[place])))
+
+
+_READS_NOTHING: Final = b"tuple"
+"""A `tuple` has uses only if it is a result."""
+
+_CHUNK: Final = 1 << 15
+"""Operands joined with their positions at once, for less memory."""
+
+
+def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column]]:
+    """Yield what instructions read, in the order of the module: instructions, the numbers of their operands, and rows
+    of `DumpSet.positions`.
+    """
+    positions, operands, names = graph.dump.positions, graph.quotes.operands, len(graph.dump.names)
+    is_root, is_element = graph.module.columns.instructions.is_root, graph.has_opcode(b"get-tuple-element")
+    reads = (~graph.has_opcode(_READS_NOTHING) | is_root) & (graph.name != NONE)
+    # The positions of each name, first those of the table of a tuple, which may have thousands of elements.
+    is_table = positions.index <= EMPTY_INDEX
+    order = np.lexsort((~is_table, positions.name))
+    of_name, tables = (np.bincount(of, minlength=names) for of in (positions.name, positions.name[is_table]))
+    first_of_name = of_name.cumsum() - of_name
+    shows = np.unique(positions.value.astype(np.int64) * names + positions.name)
+    end = graph.first_operand + graph.operand_count
+    cuts = end.searchsorted(np.arange(_CHUNK, len(operands), _CHUNK))
+    for first, last in pairwise((0, *cuts.tolist(), len(end))):
+        if first == last:
             continue
-        tainted.values[of[place]] = True
-        path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else ""
-        text = f"{number[place]} {path}".rstrip()
-        problem = MissingUse(dump.value_label(int(of[place])), dump.label(int(graph.name[user[place]]), NONE), text)
-        yield error(row_place(file, dump.used_values, int(value[place])), problem, *_in_module(graph, int(user[place])))
+        counts = graph.operand_count[first:last]
+        user = np.repeat(np.arange(first, last), counts)
+        number = np.arange(len(user)) - np.repeat(counts.cumsum() - counts, counts)
+        operand = operands[int(graph.first_operand[first]) :][: len(user)]
+        known = (operand != NONE) & (operand < names) & reads[user]
+        user, number, operand = user[known], number[known], operand[known]
+        # A `get-tuple-element` that is no result reads only the table of the tuple.
+        count = np.where(is_element[user] & ~is_root[user], tables[operand], of_name[operand])
+        at = np.arange(int(count.sum())) + np.repeat(first_of_name[operand] - (count.cumsum() - count), count)
+        user, number, at = np.repeat(user, count), np.repeat(number, count), order[at]
+        # One that is a result reads also the element, which it passes on.
+        is_read = ~is_element[user] | is_table[at]
+        passed = np.flatnonzero(~is_read)
+        shown = positions.value[at[passed]].astype(np.int64) * names + graph.name[user[passed]]
+        is_read[passed] = found(shows, shown) != NONE
+        yield user[is_read], number[is_read], at[is_read]
 
 
 # ---------------------------------------------------------------- shapes
