@@ -222,6 +222,7 @@ def total_is_sum_of_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Fin
         return
     row, needed_bytes = _wrong_size(dump, total - reserved)
     if row == NONE:
+        tainted.are_sizes_sound = False
         yield error(place, TotalMismatch(total, reserved, allocations=len(dump.allocations)))
         return
     tainted.allocations[row] = True

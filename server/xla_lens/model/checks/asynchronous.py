@@ -45,7 +45,8 @@ def _starts_computation(dump: DumpSet, name: int) -> bool:
     if _STARTS_COMPUTATION.match(label):
         return True
     values = np.flatnonzero(dump.values.name == name) if "-start" in label else np.zeros(0, np.int64)
-    return any((dump.shape(value) or b"").startswith(b"((") for value in values.tolist())
+    # Where the allocations are cut off, the shape of a value is unknown.
+    return any((dump.shape(value) or b"((").startswith(b"((") for value in values.tolist())
 
 
 _ASYNCHRONOUS: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")

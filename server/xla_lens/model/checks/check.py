@@ -30,7 +30,12 @@ from xla_lens.model.checks.problems import UnknownLinePart
 from xla_lens.model.checks.reports import report_matches_allocations
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
 from xla_lens.model.checks.spaces import memory_spaces_agree
-from xla_lens.model.checks.structure import files_are_well_formed, used_values_before_gaps
+from xla_lens.model.checks.structure import (
+    files_are_well_formed,
+    is_cut_in_line,
+    taint_cut_line,
+    used_values_before_gaps,
+)
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,
@@ -49,6 +54,7 @@ from xla_lens.syntax.tree import Cancelled
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
+    from xla_lens.model.places.places import Place
 
 _Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
 
@@ -98,6 +104,9 @@ def check(
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
     tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
+    cut_lines = [finding.place for finding in findings if is_cut_in_line(finding)]
+    for place in cut_lines:
+        taint_cut_line(dump, tainted, place)
     mixed = used_values_before_gaps(dump)
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
@@ -109,9 +118,15 @@ def check(
         from xla_lens.model.checks.module import check_module
 
         findings += check_module(dump, module, tainted, is_cancelled)
-    findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
+    findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
+    # What is left of a line proves nothing but the cut.
+    findings = [
+        finding
+        for finding in findings
+        if is_cut_in_line(finding) or not any(_is_after(finding.place, place) for place in cut_lines)
+    ]
     return _sorted(findings, order)
 
 
@@ -121,6 +136,10 @@ def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bo
         if number % 256 == 0 and is_cancelled():
             raise Cancelled
         yield finding
+
+
+def _is_after(place: "Place", start: "Place") -> bool:
+    return place.file is start.file and place.start >= start.start
 
 
 def _breaks_file(finding: Finding) -> bool:

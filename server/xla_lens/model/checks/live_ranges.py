@@ -205,13 +205,22 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
         own_step = int(step[values.name[value]])
         problem: Problem = WrongStart(dump.value_label(value), int(values.start_step[value]), own_step)
         yield _finding(dump, file, value, problem, own_step)
+    moved = _possible_starts(dump, tainted, step)
     for value, last_use in early_ends:
-        if not tainted.values[value]:
+        end = int(values.end_step[value])
+        if not tainted.values[value] and not moved & {end, end + 1}:
             tainted.taint_values(np.array([value]))
-            end, user = int(values.end_step[value]), dump.instruction_at(last_use) or ""
+            user = dump.instruction_at(last_use) or ""
             problem = EarlyEnd(dump.value_label(value), end, last_use, user)
             yield _finding(dump, file, value, problem, last_use)
     yield from _read_only_parameters(dump, tainted, file)
+
+
+def _possible_starts(dump: DumpSet, tainted: Tainted, step: Column) -> set[int]:
+    """The steps at which a value may take over the bytes of another one, as its own start or place is uncertain."""
+    uncertain = np.flatnonzero(tainted.values)
+    starts = dump.values.start_step[uncertain], step[dump.values.name[uncertain]]
+    return {*np.concatenate(starts).tolist()} - {NONE}
 
 
 def _finding(dump: DumpSet, file: DumpFile, value: int, problem: Problem, step: int) -> Finding:

@@ -123,7 +123,7 @@ def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator
     dump = graph.dump
     is_excused = tainted.names.copy()
     if graph.has_elements:
-        is_excused |= _may_be_element(dump)
+        is_excused |= _may_be_element(dump, tainted)
     for file, table in (
         (dump.used, dump.used_values),
         (dump.used, dump.positions),
@@ -141,11 +141,13 @@ def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator
                 yield error(row_place(file, table, row), MissingFromModule(dump.label(name, NONE)))
 
 
-def _may_be_element(dump: DumpSet) -> Marks:
+def _may_be_element(dump: DumpSet, tainted: Tainted) -> Marks:
     """For each name whether it may be a `get-tuple-element` that the module leaves out: it reads one operand and
     defines no value.
     """
-    reads = np.zeros(len(dump.names), bool)
+    # What a value without its header is read by is unknown.
+    has_all_uses = not np.any(tainted.values & (dump.values.used_value == NONE))
+    reads = np.full(len(dump.names), not has_all_uses)
     reads[dump.uses.name] = True
     reads[dump.uses.name[dump.uses.operand != 0]] = False
     reads[dump.values.name] = False

@@ -130,8 +130,9 @@ def _differences(
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not tainted.names[key[0]]]
     # A live range with a finding that is not listed may be that of a listed value without a live range.
     renamed = sum(left.values()) - sum(left[key] for key in missing)
-    known = {*_pairs(ranges.name, ranges.index, is_indexed=is_indexed)} if renamed and extra else set()
-    nameless = [row for row in extra if known and listed[row] not in known][:renamed]
+    known = Counter(_pairs(ranges.name, ranges.index, is_indexed=is_indexed)) if renamed and extra else Counter()
+    count = Counter(listed)
+    nameless = [row for row in extra if known and count[listed[row]] > known[listed[row]]][:renamed]
     extra = [row for row in extra if row not in nameless]
     replaced += len(nameless)
     rows_of: dict[tuple[int, int], list[int]] = {}
@@ -212,7 +213,11 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]
         ]
         back = [row for row, (key, sorted_key) in enumerate(zip(keys, sorted(keys), strict=True)) if key != sorted_key]
     else:
+        # The order of the live ranges proves nothing where one of them is uncertain.
+        unsure = dump.values.name[tainted.values]
         place = taken(dump.values.live_range, dump.value_of_peak_buffer)
+        if np.any(np.isin(buffers.name, unsure)):
+            return
         back = np.flatnonzero(place != np.sort(place)).tolist() if np.all(place != NONE) else []
     for row in back[:1]:
         yield error(

@@ -53,7 +53,7 @@ def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     for file in dump.files:
         if file.kind is FileKind.MEMORY_USAGE_REPORT:
             found: list[Finding] = []
-            if tainted.is_whole(dump.assignment) and not np.any(tainted.allocations):
+            if tainted.is_whole(dump.assignment) and tainted.are_sizes_sound and not np.any(tainted.allocations):
                 found += _against_allocations(dump, tainted, file)
             yield from found
             # A wrong total differs from its rounded form, too.

@@ -18,6 +18,8 @@ from xla_lens.model.checks.problems import (
     UnknownLinePart,
     UnknownLines,
 )
+from xla_lens.model.checks.tainted import Tainted
+from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -182,12 +184,18 @@ def _has_address(file: DumpFile) -> bool:
 
 
 def _cut_in_slices(dump: DumpSet, file: DumpFile) -> Cut | None:
-    """Values ascend by id in each allocation, so those that are cut off have higher ids than the last one."""
+    """Values ascend by id in each allocation, so those that are cut off have higher ids than the last one. If the
+    allocations add up to less than the total, those at the end are missing with their values.
+    """
     if dump.used is None or not _is_last(file, Section.BUFFER_ASSIGNMENT):
         return None
-    slices, allocations = file.columns.slices, file.columns.allocations
-    missing = dump.used_values.id[~np.isin(dump.used_values.id, slices.id)]
-    missing = missing[missing != NONE]
+    slices, allocations, used = file.columns.slices, file.columns.allocations, dump.used_values
+    is_missing = ~np.isin(used.id, slices.id) & (used.id != NONE)
+    is_view = np.isin(dump.used_values.id, dump.values.id[views_in_used_values(dump)])
+    total = dump.totals.size_bytes
+    if np.any(is_missing & ~is_view) and len(total) and sum(allocations.size_bytes.tolist()) < total[0]:
+        return Cut.SLICES
+    missing = used.id[is_missing]
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
     # A single missing value may have been deleted.
     return Cut.SLICES if len(missing) > 1 and missing.min() > last else None
@@ -261,6 +269,40 @@ def _is_last(file: DumpFile, section: Section) -> bool:
     sections = file.columns.sections
     ends = sections.end[sections.section == section]
     return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
+
+
+def is_cut_in_line(finding: Finding) -> bool:
+    """Whether a finding says that a file ends in the middle of a line."""
+    return isinstance(finding.problem, TruncatedFile) and finding.problem.cut is Cut.LINE
+
+
+def taint_cut_line(dump: DumpSet, tainted: Tainted, place: Place) -> None:
+    """Mark what the cut last line of a file mentions, and what it belongs to: any of its words may lack its end."""
+    used = dump.used_values
+    names = [
+        table.name[table.end > place.start]
+        for file, table in (
+            (dump.assignment, dump.slices),
+            (dump.used, used),
+            (dump.used, dump.positions),
+            (dump.used, dump.uses),
+            (dump.live, dump.schedule),
+            (dump.live, dump.live_ranges),
+            (dump.live, dump.peak_buffers),
+        )
+        if file is place.file
+    ]
+    if place.file is dump.assignment:
+        tainted.allocations[dump.allocations.end > place.start] = True
+    if place.file is dump.used:
+        owners = [table.value[table.end > place.start] for table in (dump.positions, dump.uses)]
+        rows = np.concatenate((*owners, np.flatnonzero(used.instruction_end > place.start)))
+        rows = rows[rows != NONE]
+        tainted.used_values[rows] = True
+        names.append(used.name[rows])
+    name = np.concatenate((np.zeros(0, np.int64), *names))
+    tainted.names[name[name != NONE]] = True
+    tainted.taint_values(np.flatnonzero(np.isin(dump.values.name, name)))
 
 
 # ---------------------------------------------------------------- allocations

@@ -19,7 +19,8 @@ class Tainted:
 
     `values`, `allocations` and `used_values` mark rows of these tables, `names` marks numbers of names. `broken_files`
     are the ids of files that are cut off or have unknown lines: nothing counts as missing there. `is_liveness_sound`
-    turns false with the first finding that may change which values are live at which step.
+    turns false with the first finding that may change which values are live at which step, `are_sizes_sound` if any
+    allocation may have another size.
     """
 
     values: Marks
@@ -28,6 +29,7 @@ class Tainted:
     names: Marks
     broken_files: set[int] = field(default_factory=set)
     is_liveness_sound: bool = True
+    are_sizes_sound: bool = True
 
     def is_whole(self, file: DumpFile | None) -> bool:
         """Whether the set has the file with all of its lines, so that what is not there is missing."""

@@ -305,6 +305,8 @@ def uses_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     known = np.flatnonzero((value != NONE) & ~is_marked(tainted.used_values, uses.value))
     firsts, again = repeated(key[known] for key in (uses.index, uses.operand, uses.name, uses.value))
     for first, row in zip(known[firsts].tolist(), known[again].tolist(), strict=True):
+        # One of the two may stand for another use of the value.
+        tainted.values[value[row]] = True
         user, operand = dump.label(int(uses.name[row]), NONE), str(uses.operand[row])
         yield error(
             row_place(file, uses, row),
