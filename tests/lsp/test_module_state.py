@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from samples import modules
-from xla_lens.lsp.module_state import ModuleState
+from xla_lens.lsp.module_state import ModuleLoad, ModuleState
 from xla_lens.lsp.tasks import Activity
 
 
 def _reload(state: ModuleState, path: Path, waits: list[None], done: asyncio.Event) -> None:
-    state.reload(path, {}, nullcontext(), done.set, lambda: waits.append(None))
+    state.reload(ModuleLoad(path, {}, nullcontext(), done.set, lambda: waits.append(None)))
 
 
 async def test_a_load_lets_requests_go_first_again_and_again() -> None:
@@ -43,7 +43,7 @@ async def test_a_load_ends_although_requests_never_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr("xla_lens.lsp.module_state._PATIENCE", 0.2)
     activity, state, done = Activity(), ModuleState(), asyncio.Event()
     activity.begin()
-    state.reload(modules()[0], {}, nullcontext(), done.set, partial(activity.await_end, 0.05))
+    state.reload(ModuleLoad(modules()[0], {}, nullcontext(), done.set, partial(activity.await_end, 0.05)))
     await asyncio.wait_for(done.wait(), 30)
     assert state.module
 

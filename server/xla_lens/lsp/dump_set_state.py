@@ -18,7 +18,7 @@ from typing import Any, Final
 from xla_lens.files import LoadedFile, Stamp, stamps
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.loading import is_being_written, load_set_of, set_files
-from xla_lens.lsp.module_state import ModuleState
+from xla_lens.lsp.module_state import ModuleLoad, ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -337,8 +337,8 @@ class DumpSetState:
         for path in self.open.keys() - texts.keys():
             self._match_opened(path)
         self._events.loaded(self)
-        on_loaded = partial(self._module_loaded, load)
-        self._module.reload(self.path, texts, self._events.module_loading(self), on_loaded, self._events.let_go_first)
+        progress, on_loaded = self._events.module_loading(self), partial(self._module_loaded, load)
+        self._module.reload(ModuleLoad(self.path, texts, progress, on_loaded, self._events.let_go_first))
 
     def _file_read(self, load: _Load, file: DumpFile) -> None:
         load.files[Path(file.label)] = file

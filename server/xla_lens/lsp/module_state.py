@@ -13,6 +13,7 @@ from xla_lens.files import LoadedModule, Stamp
 from xla_lens.lsp.loading import load_module_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 
@@ -25,13 +26,26 @@ _PATIENCE: Final = 5.0
 """Seconds for which a load waits in all while requests are answered: both need the interpreter's lock."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleLoad:
+    """A load of the module of the set of a file. `texts` are the documents that are open in the editor."""
+
+    path: Path
+    texts: Mapping[Path, Document]
+    progress: AbstractAsyncContextManager[None]
+    """Entered around the load."""
+    on_loaded: Callable[[], None]
+    let_go_first: Callable[[], None]
+    """Blocks a worker thread for a moment while requests are handled."""
+
+
 class ModuleState:
     """The HLO module of one set, and the load in progress. Only the event loop touches it."""
 
     def __init__(self) -> None:
         self._loaded: LoadedModule | None = None
         self._task: asyncio.Task[None] | None = None
-        self._load: object = None
+        self._load: ModuleLoad | None = None
         self._is_wanted = asyncio.Event()
         self.seconds = 0.0
         """Duration of the last load."""
@@ -59,19 +73,10 @@ class ModuleState:
         """Whether a load is in progress."""
         return self._task is not None and not self._task.done()
 
-    def reload(
-        self,
-        path: Path,
-        texts: Mapping[Path, Document],
-        loading: AbstractAsyncContextManager[None],
-        on_loaded: Callable[[], None],
-        let_go_first: Callable[[], None],
-    ) -> None:
-        """Load the module of the set of a file again, unless it is unchanged. Cancels a load in progress. `loading` is
-        entered around the load. `let_go_first` blocks a worker thread for a moment while requests are handled.
-        """
+    def reload(self, load: ModuleLoad) -> None:
+        """Load the module again, unless it is unchanged. Cancels a load in progress."""
         self.close()
-        self._task = asyncio.get_running_loop().create_task(self._read(path, texts, loading, on_loaded, let_go_first))
+        self._task = asyncio.get_running_loop().create_task(self._read(load))
 
     def close(self) -> None:
         """Cancel the load in progress."""
@@ -89,15 +94,8 @@ class ModuleState:
             await asyncio.wait((self._task,))
         return self.module
 
-    async def _read(
-        self,
-        path: Path,
-        texts: Mapping[Path, Document],
-        loading: AbstractAsyncContextManager[None],
-        on_loaded: Callable[[], None],
-        let_go_first: Callable[[], None],
-    ) -> None:
-        self._load = load = object()
+    async def _read(self, load: ModuleLoad) -> None:
+        self._load = load
         patience = _PATIENCE
 
         def is_cancelled() -> bool:
@@ -105,7 +103,7 @@ class ModuleState:
             nonlocal patience
             if patience > 0 and not self._is_wanted.is_set():
                 before = time.monotonic()
-                let_go_first()
+                load.let_go_first()
                 patience -= time.monotonic() - before
             return self._load is not load
 
@@ -114,22 +112,16 @@ class ModuleState:
                 await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
             started = time.monotonic()
             self.done = 0.0
-            async with loading:
-                loaded = await in_thread(
-                    load_module_of,
-                    path,
-                    texts,
-                    self._loaded,
-                    is_cancelled,
-                    partial(setattr, self, "done"),
-                )
+            async with load.progress:
+                report = partial(setattr, self, "done")
+                loaded = await in_thread(load_module_of, load.path, load.texts, self._loaded, is_cancelled, report)
         except Cancelled:
             return
         except Exception:
-            logger.exception("cannot load the HLO module of %s", path)
+            logger.exception("cannot load the HLO module of %s", load.path)
             return
         finally:
             self._is_wanted.clear()
         if self._load is load:
             self._loaded, self.seconds = loaded, time.monotonic() - started - (_PATIENCE - patience)
-            on_loaded()
+            load.on_loaded()
