@@ -33,6 +33,7 @@ from xla_lens.syntax.file_names import (
     uncompressed_name,
 )
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.standard_output import PrintedFile, files_in_output
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, document_of_file
@@ -125,6 +126,21 @@ def cached_modules(folder: Path) -> list[Path]:
     return [
         Path(below, name) for below, _, names in os.walk(folder) for name in sorted(names) if is_from_cache(name, names)
     ]
+
+
+def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]:
+    """Yield the files in a text that has the standard output of XLA (`--xla_dump_to=-`), under the names that XLA
+    printed, in a folder with the name of the text. A name that appears again is from another run of the program, which
+    gets a folder of its own.
+    """
+    folder, run = path, 1
+    names: set[str] = set()
+    for file in files_in_output(data):
+        if file.name in names:
+            run += 1
+            folder, names = path.with_name(f"{path.name} ({run})"), set()
+        names.add(file.name)
+        yield folder / file.name, file
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:

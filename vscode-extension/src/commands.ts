@@ -7,7 +7,7 @@ import { human } from "../shared/numbers";
 import type { Location, Overview } from "../shared/protocol";
 import { worstSpace } from "../shared/spaces";
 import type { Comparing } from "./comparing";
-import { dumpInTab } from "./documents";
+import { dumpAtCursor, dumpInTab } from "./documents";
 import { ValueFinder } from "./findValue";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
@@ -48,7 +48,7 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
 
   async showLiveSetHere({ server, sets }, uri) {
     const editor = vscode.window.activeTextEditor;
-    if (editor?.document.uri.toString() === uri.toString()) {
+    if (editor?.document.uri.toString() === uri.with({ fragment: "" }).toString()) {
       const { line, character } = editor.selection.active;
       const isShown = await server
         .execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } })
@@ -88,7 +88,9 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     const [overview, page] = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () =>
       Promise.all([overviewOf(sets, uri), server.execute("xla-lens.report", { uri: uri.toString(), format: "html" })]),
     );
-    const defaultUri = vscode.Uri.parse(overview.uri.replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"));
+    const defaultUri = vscode.Uri.parse(
+      overview.uri.replace("#", "-").replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"),
+    );
     const target = page && (await vscode.window.showSaveDialog({ title, defaultUri, filters: { HTML: ["html"] } }));
     if (!target) return;
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
@@ -163,7 +165,7 @@ async function runSetCommand(parts: Parts, run: SetCommand, argument: unknown): 
     return;
   }
   try {
-    await run(parts, uri);
+    await run(parts, dumpAtCursor(uri));
   } catch (error) {
     void vscode.window.showErrorMessage(`XLA Lens: ${error instanceof Error ? error.message : error}`);
   }

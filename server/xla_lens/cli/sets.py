@@ -22,13 +22,14 @@ from xla_lens.files import (
     find_sets,
     load_module,
     load_set,
+    printed_files,
     read_text,
 )
 from xla_lens.model.analysis import Analysis
 from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
-from xla_lens.syntax.standard_output import files_in_output, has_files
+from xla_lens.syntax.standard_output import has_files
 from xla_lens.text.document import Document, document_of_file
 
 if TYPE_CHECKING:
@@ -147,22 +148,17 @@ def _only_file(files: SetFiles) -> Path | None:
 
 
 def _printed_sets(path: Path | None, opened: dict[Path, Document]) -> list[SetFiles]:
-    """The dump sets of all modules in a file that has the standard output of XLA (`--xla_dump_to=-`), none in another
-    file. `opened` gets their files, under the names that XLA printed, in a folder with the name of the file. A name
-    that appears again is from another run of the program, which gets a folder of its own.
+    """The dump sets of all modules in a file that has the standard output of XLA, none in another file. `opened` gets
+    their files.
     """
     text = (opened[path] if path in opened else read_text(path)) if path else None
     if path is None or text is None or not has_files(text.data):
         return []
-    folder, run = path, 1
     sets: dict[Path, SetFiles] = {}
     printed: list[Path] = []
-    for name, content in files_in_output(text.data):
-        if folder / name in opened and folder / name in printed:
-            run += 1
-            folder = path.with_name(f"{path.name} ({run})")
-        printed.append(folder / name)
-        opened[folder / name] = document_of_file(content)
+    for one, file in printed_files(path, text.data):
+        printed.append(one)
+        opened[one] = document_of_file(text.data[file.start : file.end])
     for one in printed:
         with suppress(NotADump):
             files = find_set(one, opened)

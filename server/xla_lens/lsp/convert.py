@@ -58,6 +58,11 @@ class Converter:
         opened = self._opened.get(file.label)
         return opened.uri if opened else uri_of(Path(file.label))
 
+    def request_uri(self, file: DumpFile) -> str:
+        """Return the URI of a file for requests about it."""
+        opened = self._opened.get(file.label)
+        return opened.request_uri if opened else uri_of(Path(file.label))
+
     def position(self, file: DumpFile, offset: int) -> lsp.Position:
         """Convert the offset of a byte."""
         return lsp.Position(*self._position(file, offset))
@@ -67,7 +72,8 @@ class Converter:
         document = file.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
-        return to_position(document, offset, self._encoding)
+        row, column = to_position(document, offset, self._encoding)
+        return row + (opened.first_row if opened else 0), column
 
     def range(self, file: DumpFile, start: int, end: int) -> lsp.Range:
         """Convert a span of bytes."""
@@ -80,6 +86,7 @@ class Converter:
             places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
         rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._encoding)
+        rows += opened.first_row if opened else 0
         return rows.tolist(), columns.tolist()
 
     def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:

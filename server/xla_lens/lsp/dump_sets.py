@@ -5,7 +5,7 @@ users come back.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.lsp.loading import set_key
+from xla_lens.lsp.outputs import Output, PrintedDocument, edits_of, output_of, split_line
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
@@ -50,6 +51,7 @@ class DumpSets:
         """The keys of sets that stay in memory although they have no open documents: those that are compared."""
         self._sets: dict[Path, DumpSetState] = {}
         self._opened: dict[str, tuple[DumpSetState, Path]] = {}
+        self._outputs: dict[str, Output] = {}
         self._recent: dict[Path, _Recent] = {}
 
     @property
@@ -63,15 +65,25 @@ class DumpSets:
         return [recent.state for recent in self._recent.values()]
 
     @property
-    def uris(self) -> dict[Path, str]:
-        """The URIs of all open documents by their paths."""
-        return {opened.path: opened.uri for state in self._sets.values() for opened in state.open.values()}
+    def documents(self) -> dict[Path, OpenDocument]:
+        """All open documents by their paths."""
+        return {path: opened for state in self._sets.values() for path, opened in state.open.items()}
 
     # ---------------------------------------------------------------- documents
 
     def open_document(self, uri: str, path: Path, version: int, document: Document) -> None:
         """Add a document that the editor has opened. Two URIs may denote the same file: they share the document."""
         self.close_document(uri)
+        if output := next((one for one in self._outputs.values() if one.path == path), None):
+            self._outputs[uri] = output
+            if document.data != output.document.data:
+                self.change_document(uri, version, document, [])
+            return
+        if output := output_of(uri, path, document):
+            self._outputs[uri] = output
+            for part in output.parts:
+                self._open(part.key, _opened(output, part, version))
+            return
         shared = next((pair for pair in self._opened.values() if pair[1] == path), None)
         if shared:
             self._opened[uri] = shared
@@ -79,21 +91,70 @@ class DumpSets:
             if document.data != before:
                 self.change_document(uri, version, document, [Edit(0, len(before), len(document.data))])
             return
-        key = set_key(path, document)
-        state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, path, self.events)
+        opened = OpenDocument(uri, path, version, document, object())
+        self._opened[uri] = self._open(set_key(path, document), opened), path
+
+    def _open(self, key: Path, opened: OpenDocument) -> DumpSetState:
+        state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, opened.path, self.events)
         self._sets[key] = state
-        self._opened[uri] = state, path
-        state.add(OpenDocument(uri, path, version, document, object()))
+        state.add(opened)
+        return state
 
     def change_document(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
         """Replace the text of an open document. `edits` lead from the old text to the new one."""
-        state, path = self._opened[uri]
-        opened = state.open[path]
-        state.open[path] = replace(opened, version=version, document=document, edits=(*opened.edits, *edits))
-        state.reload()
+        output = self._outputs.get(uri)
+        path = output.path if output else self._opened[uri][1]
+        new = output_of(output.uri if output else uri, path, document)
+        if output and new:
+            self._change_output(output, new, version, edits)
+        elif output or new:
+            for one in [one for one, known in self._outputs.items() if known is output]:
+                self.close_document(one)
+            self.open_document(uri, path, version, document)
+        else:
+            state = self._opened[uri][0]
+            _change(state, replace(state.open[path], version=version), document, edits)
+
+    def _change_output(self, output: Output, new: Output, version: int, edits: list[Edit]) -> None:
+        """Replace the text of an open document that is the output of XLA."""
+        self._outputs |= {uri: new for uri, known in self._outputs.items() if known is output}
+        before = {part.path: part for part in output.parts}
+        after = {part.path: part for part in new.parts}
+        self._close_parts([before[path] for path in before.keys() - after.keys()])
+        for path, part in after.items():
+            state = self._sets.get(part.key)
+            opened = state.open.get(path) if state else None
+            if state is None or opened is None:
+                self._open(part.key, _opened(new, part, version))
+                continue
+            state.open[path] = opened = replace(opened, version=version, first_row=part.first_row)
+            if part.document.data != opened.document.data:
+                _change(state, opened, part.document, edits_of(before[path], edits, part.document))
+        # The diagnostics of the other sets have moved.
+        self.events.loaded(self._sets[new.parts[0].key])
+
+    def _close_parts(self, parts: Sequence[PrintedDocument]) -> None:
+        """Remove files in the output of XLA. They are on no disk, so a set is of no more use without open documents."""
+        states = {part.key: self._sets[part.key] for part in parts}
+        for part in parts:
+            del states[part.key].open[part.path]
+        closed = [state for state in states.values() if not state.open]
+        for state in closed:
+            del self._sets[state.key]
+            state.close()
+        for state in closed:
+            self.events.closed(state)
+            self.events.evicted(state)
+        for state in states.values():
+            if state.open:
+                state.reload()
 
     def close_document(self, uri: str) -> None:
         """Remove a document that the editor has closed. From now on the file on disk counts."""
+        if output := self._outputs.get(uri):
+            if sum(one is output for one in self._outputs.values()) == 1:
+                self._close_parts(output.parts)
+            del self._outputs[uri]
         if uri not in self._opened:
             return
         state, path = self._opened.pop(uri)
@@ -106,8 +167,43 @@ class DumpSets:
             self.events.closed(state)
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
-        """Return the set of an open document and the document's path, None if it is not open."""
-        return self._opened.get(uri)
+        """Return the set of an open document and the document's path, None if it is not open. In the output of XLA, a
+        line after ``#L`` selects the document.
+        """
+        if found := self._opened.get(uri):
+            return found
+        whole, row = split_line(uri)
+        # Answers have the URI with which the output was opened first.
+        output = next((one for known, one in self._outputs.items() if whole in (known, one.uri)), None)
+        if output is None or row is None:
+            return self._opened.get(whole)
+        part = output.at(row)
+        return self._sets[part.key], part.path
+
+    def text(self, uri: str) -> Document | None:
+        """Return the text of an open document, None if it is not open."""
+        if output := self._outputs.get(uri):
+            return output.document
+        found = self._opened.get(uri)
+        return found[0].open[found[1]].document if found else None
+
+    def output(self, uri: str) -> Output | None:
+        """Return an open document that is the output of XLA, None if it is none."""
+        return self._outputs.get(uri)
+
+    def sets_of_output(self, output: Output) -> list[DumpSetState]:
+        """Return the sets in the output of XLA, in its order."""
+        return [self._sets[key] for key in dict.fromkeys(part.key for part in output.parts) if key in self._sets]
+
+    def together(self, state: DumpSetState) -> list[DumpSetState]:
+        """Return the sets whose diagnostics are in the same document: all of an output of XLA, or only the set."""
+        output = self.output_with(state)
+        return self.sets_of_output(output) if output else [state]
+
+    def output_with(self, state: DumpSetState) -> Output | None:
+        """Return the open output of XLA that a set is in, None for other sets."""
+        outputs = self._outputs.values()
+        return next((output for output in outputs if any(part.key == state.key for part in output.parts)), None)
 
     def find_set(self, path: Path) -> DumpSetState | None:
         """Return the set with open documents that contains a file, None if there is none."""
@@ -177,3 +273,12 @@ class DumpSets:
         """Cancel all loads."""
         for state in self:
             state.close()
+
+
+def _opened(output: Output, part: PrintedDocument, version: int) -> OpenDocument:
+    return OpenDocument(output.uri, part.path, version, part.document, object(), first_row=part.first_row)
+
+
+def _change(state: DumpSetState, opened: OpenDocument, document: Document, edits: list[Edit]) -> None:
+    state.open[opened.path] = replace(opened, document=document, edits=(*opened.edits, *edits))
+    state.reload()

@@ -153,8 +153,10 @@ class Publisher:
     def _publish_open(self, dump_set: DumpSetState) -> None:
         if not self._client.capabilities.pulls_diagnostics:
             self.state.published.indexed.pop(dump_set.key, None)
-            versions = {opened.uri: opened.version for opened in dump_set.open.values()}
-            self._publish(dump_set.key, self.state.diagnostics(dump_set), versions)
+            together = self.state.sets.together(dump_set)
+            versions = {opened.uri: opened.version for one in together for opened in one.open.values()}
+            output = self.state.sets.output_with(dump_set)
+            self._publish(output.path if output else dump_set.key, self.state.diagnostics(dump_set), versions)
 
     async def _publish_indexed(self) -> None:
         """Publish the diagnostics of the sets without open documents that have changed."""
@@ -203,4 +205,5 @@ def _uris(dump_set: DumpSetState) -> frozenset[str]:
         *([dump_set.module.file] if dump_set.module else ()),
     ]
     closed = {Path(member.label) for member in members} - dump_set.open.keys()
-    return frozenset((*map(uri_of, closed), *(opened.uri for opened in dump_set.open.values())))
+    opened = [uri for one in dump_set.open.values() for uri in (one.uri, one.request_uri)]
+    return frozenset((*map(uri_of, closed), *opened))

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from lsprotocol import types as lsp
@@ -67,13 +68,13 @@ class Snapshot(FileSnapshot):
     """A file of a dump set as it was analysed.
 
     `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
-    comparison, if it is about this set. `others` are the URIs of dumps to compare it with.
+    comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it with.
     """
 
     analysis: Analysis
     module: HloModule | None
     compared: ActiveComparison | None
-    others: tuple[str, ...]
+    others: Mapping[str, Path]
 
     @property
     def dump(self) -> DumpSet:
@@ -142,9 +143,10 @@ def file_snapshot_of(
     convert = Converter({opened.path: opened}, capabilities.encoding)
 
     def offset(position: lsp.Position) -> int:
-        return to_offset(file.document, position.line, position.character, capabilities.encoding)
+        row = max(0, position.line - opened.first_row)
+        return to_offset(file.document, row, position.character, capabilities.encoding)
 
-    return FileSnapshot(opened.uri, file, convert, offset, capabilities, settings, on_truncated)
+    return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, settings, on_truncated)
 
 
 def snapshot_of(
@@ -155,7 +157,7 @@ def snapshot_of(
     on_truncated: Callable[[str], None],
     *,
     compared: ActiveComparison | None = None,
-    others: tuple[str, ...] = (),
+    others: Mapping[str, Path] = MappingProxyType({}),
 ) -> Snapshot | None:
     """Take a snapshot of a file of a dump set. Return None if the file has not been analysed."""
     file, opened, module = state.file(path), state.open.get(path), state.module
@@ -164,9 +166,10 @@ def snapshot_of(
 
     def offset(position: lsp.Position) -> int:
         document, edits = (opened.document, opened.edits) if opened else (file.document, ())
-        return backward(edits, to_offset(document, position.line, position.character, capabilities.encoding))
+        row = max(0, position.line - (opened.first_row if opened else 0))
+        return backward(edits, to_offset(document, row, position.character, capabilities.encoding))
 
-    uri, convert = opened.uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
+    uri, convert = opened.request_uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
     start = uri, file, convert, offset, capabilities, settings, on_truncated, state.analysis
     if module and state.is_module(path):
         return HloSnapshot(*start, module, compared, others)

@@ -148,9 +148,7 @@ class State:
         encoding = self.client.capabilities.encoding
         if uri in self.source_documents:
             self.source_documents.did_change(uri, params.content_changes, encoding)
-        elif found := self.sets.find(uri):
-            state, path = found
-            before = state.open[path].document
+        elif before := self.sets.text(uri):
             self.sets.change_document(uri, version, *apply_changes(before, params.content_changes, encoding))
 
     def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -350,19 +348,29 @@ class State:
 
         return on_truncated
 
-    def _others(self, state: DumpSetState) -> tuple[str, ...]:
-        """The URIs of dumps that the user may want to compare a set with: the selected one, or else open ones."""
-        if self.comparisons.selected:
-            return (self.comparisons.selected,)
+    def _others(self, state: DumpSetState) -> dict[str, Path]:
+        """The URIs and paths of dumps that the user may want to compare a set with: the selected one, or else open
+        ones.
+        """
+        if selected := self.comparisons.selected:
+            found = self.sets.find(selected)
+            return {selected: found[1] if found else path_of(selected)}
         others = (next(iter(other.open.values())) for other in self.sets.open if other is not state)
-        return tuple(opened.uri for opened in islice(others, _MOST_OTHERS))
+        return {opened.request_uri: opened.path for opened in islice(others, _MOST_OTHERS)}
 
     # ---------------------------------------------------------------- diagnostics and truncated answers
 
     def diagnostics(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
-        """Return the diagnostics of a set with open documents, by the URIs of its files."""
-        encoding = self.client.capabilities.encoding
-        return diagnostics_of(dump_set, self.settings, encoding, self._report_omitted)
+        """Return the diagnostics of a set with open documents, by the URIs of its files. Includes other sets in
+        the same output of XLA.
+        """
+        encoding, found = self.client.capabilities.encoding, dict[str, list[lsp.Diagnostic]]()
+        for one in self.sets.together(dump_set):
+            for uri, diagnostics in diagnostics_of(one, self.settings, encoding, self._report_omitted).items():
+                found.setdefault(uri, []).extend(diagnostics)
+        # An analysis may have files that an edit has removed since.
+        output = self.sets.output_with(dump_set)
+        return {output.uri: found.get(output.uri, [])} if output else found
 
     def indexed_diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
         """Return the diagnostics of a set without open documents, by the URIs of its files."""

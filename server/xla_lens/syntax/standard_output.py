@@ -4,26 +4,42 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from xla_lens.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFile:
+    """A file in the output: its name, the bytes of its text, and where the line behind its end begins."""
+
+    name: str
+    start: int
+    end: int
+    next_line: int
+
 
 def has_files(data: bytes) -> bool:
     """Whether a text has a file that XLA printed."""
     return bool(_MARKER.search(data))
 
 
-def files_in_output(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the text of each file, in the order of the output. A file whose end is missing ends where the
-    next one begins.
-    """
+def files_in_output(data: bytes) -> Iterator[PrintedFile]:
+    """Yield the files in the order of the output. A file whose end is missing ends where the next one begins."""
     markers = list(_MARKER.finditer(data))
     for number, marker in enumerate(markers):
         if marker["kind"] == b"Begin":
             following = markers[number + 1] if number + 1 < len(markers) else None
-            end = following.start() if following else len(data)
-            text = data[marker.end() + 1 : end]
+            start, end = min(marker.end() + 1, len(data)), following.start() if following else len(data)
+            next_line = end
             # XLA prints a line end before each end.
             if following and following["kind"] == b"End":
-                text = text.removesuffix(b"\n").removesuffix(b"\r")
-            yield marker["name"].decode("utf-8", "replace"), text
+                next_line = following.end() + 1
+                end -= data.endswith(b"\n", start, end)
+                end -= data.endswith(b"\r", start, end)
+            yield PrintedFile(marker["name"].decode("utf-8", "replace"), start, max(start, end), next_line)
 
 
-_MARKER: Final = re.compile(rb"^\*\*\* (?P<kind>Begin|End) (?P<name>[^\s*]+) \*\*\*\r?$", re.MULTILINE)
+_MARKER: Final = re.compile(
+    # The literal start lets the search skip what cannot match.
+    rb"\*\*\* (?<![^\n]\*\*\* )(?P<kind>Begin|End) (?P<name>[^\s*]+) \*\*\*\r?$",
+    re.MULTILINE,
+)

@@ -10,6 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
+from xla_lens.lsp.converter import to_json
+from xla_lens.lsp.outputs import Output, joined, rows_of
+from xla_lens.lsp.raw_json import RawJson
 from xla_lens.lsp.requests import (
     call_hierarchy,
     code_action,
@@ -133,7 +136,44 @@ async def answer(state: State, method: str, params: Any) -> Any:
     handler = HANDLERS[method]
     if isinstance(handler, StateHandler):
         return await handler.function(state, params)
-    snapshot = await state.snapshot(method, _uri(params))
+    uri = _uri(params)
+    if output := state.sets.output(uri):
+        return await _answer_output(state, handler, output, method, params)
+    return await _answer_document(state, handler, uri, method, params)
+
+
+async def _answer_output(state: State, handler: DocumentHandler, output: Output, method: str, params: Any) -> Any:
+    """Return the result of a request about the output of XLA, from the results for the files in it."""
+    if isinstance(params, lsp.SelectionRangeParams):
+        ranges = []
+        for position in params.positions:
+            one = lsp.SelectionRangeParams(params.text_document, [position])
+            uri = f"{output.uri}#L{position.line + 1}"
+            ranges += to_json(await _answer_document(state, handler, uri, method, one))
+        return RawJson(ranges)
+    rows = rows_of(params)
+    parts = output.around(*rows) if rows else output.parts
+    uris = [f"{output.uri}#L{part.first_row + 1}" for part in parts]
+    answers = [await _answer_document(state, handler, uri, method, params) for uri in uris]
+    if method not in _JOINED:
+        return answers[0] if answers else None
+    is_tree = state.client.capabilities.has_nested_symbols
+    return joined(method, parts, answers, is_tree=is_tree)
+
+
+_JOINED: Final = (
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE,
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE,
+    lsp.TEXT_DOCUMENT_INLAY_HINT,
+    lsp.TEXT_DOCUMENT_CODE_LENS,
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK,
+)
+"""The requests about more than one place of a document."""
+
+
+async def _answer_document(state: State, handler: DocumentHandler, uri: str, method: str, params: Any) -> Any:
+    snapshot = await state.snapshot(method, uri)
     function = handler.function_for(snapshot) if snapshot else None
     if function is None:
         result = None

@@ -64,15 +64,27 @@ class Arguments:
         except (ValueError, TypeError, ExceptionGroup) as error:
             raise InvalidParams("position: expected an object with line and character") from error
 
+    def uri(self, name: str = "uri") -> str:
+        """Return a URI. In the output of XLA, the line of the property `position` selects the file."""
+        uri = self.need(name, str)
+        is_output = self.state.sets.output(uri) and self.given.get("position") is not None
+        return f"{uri}#L{self.position().line + 1}" if is_output else uri
+
     def path(self) -> Path:
         """Return the path of the property `uri`."""
-        uri = self.need("uri", str)
+        uri = self.uri()
         found = self.state.sets.find(uri)
         return found[1] if found else path_of(uri)
 
     async def analysed(self, name: str = "uri") -> tuple[DumpSetState, Analysis]:
-        """Return the set of a property, which may be an open document, a page, or a file on disk."""
-        uri = self.need(name, str)
+        """Return the set of a property, which may be an open document, a page, or a file on disk. For the output of XLA
+        without a line or a position, that is the set with the highest peak.
+        """
+        uri = self.uri(name)
+        if output := self.state.sets.output(uri):
+            loaded = [(one, await _analysis(one, one.path)) for one in self.state.sets.sets_of_output(output)]
+            if worst := max(((one, found) for one, found in loaded if found), key=_peak, default=None):
+                return worst
         dump_set, path = self.state.sets.find(uri) or (self.state.set_for_page(uri), None)
         dump_set = dump_set or await self.state.set_for_command(path_of(uri))
         analysis = await _analysis(dump_set, path or dump_set.path) if dump_set else None
@@ -82,7 +94,7 @@ class Arguments:
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which must be an open document."""
-        uri = self.need("uri", str)
+        uri = self.uri()
         snapshot = None if is_page(uri) else await self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri)
         if snapshot is None:
             raise InvalidParams(f"{uri} is not open")
@@ -90,7 +102,7 @@ class Arguments:
 
     async def snapshot_of_file(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which may be an open document or a file on disk."""
-        uri = self.need("uri", str)
+        uri = self.uri()
         if self.state.sets.find(uri):
             return await self.snapshot()
         dump_set, _ = await self.analysed()
@@ -111,3 +123,7 @@ async def _analysis(dump_set: DumpSetState, path: Path) -> Analysis | None:
         await dump_set.module_for(path)
         analysis = await dump_set.analysis_for(path)
     return analysis
+
+
+def _peak(pair: tuple[DumpSetState, Analysis]) -> int:
+    return max((space.peak_live_bytes for space in pair[1].memory.spaces), default=0)

@@ -17,7 +17,6 @@ from xla_lens.features.actions import (
 from xla_lens.lsp.methods import ACTION_KIND, Command
 from xla_lens.lsp.requests.commands import go_to_command, page_command
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.lsp.uris import path_of
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction
 from xla_lens.render.actions import END_COMPARISON, SELECT_FOR_COMPARE, action_title, compare_title
@@ -45,8 +44,7 @@ def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
     uri = snapshot.uri
     if uri not in snapshot.others and len(snapshot.analysis.dump.values):
         yield _command(SELECT_FOR_COMPARE, Command.SELECT_FOR_COMPARE, {"uri": uri})
-        for other in snapshot.others:
-            path = path_of(other)
+        for other, path in snapshot.others.items():
             yield _command(compare_title(path.parent.name, path.name), Command.COMPARE, {"old": other, "new": uri})
     if snapshot.compared:
         yield _command(END_COMPARISON, Command.END_COMPARISON, {})

@@ -8,7 +8,6 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.index import IndexedSet
-from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
 
 _PART: Final = 100
@@ -21,17 +20,19 @@ _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.Wo
 async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams) -> _Report:
     """The diagnostics of an open document."""
     uri = params.text_document.uri
-    found = state.sets.find(uri)
-    if found is None:
+    output, found = state.sets.output(uri), state.sets.find(uri)
+    pairs = [(one, one.path) for one in state.sets.sets_of_output(output)] if output else [found] if found else []
+    if not pairs:
         return lsp.RelatedFullDocumentDiagnosticReport([])
-    dump_set, path = found
-    if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
-        await dump_set.analysis_for(path)
-    else:
-        # The editor would never learn that the answer is stale.
-        await dump_set.settled()
-    dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
-    result_id = _result_id(state.settings, dump_set, uri)
+    for dump_set, path in pairs:
+        if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
+            await dump_set.analysis_for(path)
+        else:
+            # The editor would never learn that the answer is stale.
+            await dump_set.settled()
+        dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
+    dump_set, _ = pairs[0]
+    result_id = _result_id(state, dump_set, uri)
     if result_id == params.previous_result_id:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id)
     diagnostics = state.diagnostics(dump_set).get(uri, [])
@@ -73,7 +74,7 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
 def _reports(state: State, dump_set: DumpSetState, previous: Mapping[str, str]) -> Iterator[_WorkspaceReport]:
     versions = {opened.uri: opened.version for opened in dump_set.open.values()}
     for uri, diagnostics in state.diagnostics(dump_set).items():
-        result_id, version = _result_id(state.settings, dump_set, uri), versions.get(uri)
+        result_id, version = _result_id(state, dump_set, uri), versions.get(uri)
         if previous.get(uri) == result_id:
             yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
         else:
@@ -101,7 +102,8 @@ def _record_pulled(state: State, uri: str, diagnostics: list[lsp.Diagnostic]) ->
         state.published.pulled.discard(uri)
 
 
-def _result_id(settings: Settings, dump_set: DumpSetState, uri: str) -> str:
+def _result_id(state: State, dump_set: DumpSetState, uri: str) -> str:
     """An identifier that changes whenever the diagnostics of a document may change."""
     version = next((opened.version for opened in dump_set.open.values() if opened.uri == uri), 0)
-    return f"{dump_set.generation}.{version}.{hash(settings):x}"
+    generations = ".".join(str(one.generation) for one in state.sets.together(dump_set))
+    return f"{generations}.{version}.{hash(state.settings):x}"

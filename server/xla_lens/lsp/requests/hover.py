@@ -58,7 +58,7 @@ def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | N
     if analysis is None or target is None:
         return None
     facts = hover_facts(analysis, module, Mention(target, Role.USED_VALUE, link.start, link.end))
-    links = CommandLinks(snapshot.convert.location(link.target).uri) if capabilities.has_command_uris else NO_LINKS
+    links = CommandLinks(snapshot.convert.request_uri(link.target.file)) if capabilities.has_command_uris else NO_LINKS
     markdown = hover_markdown(facts, analysis.warrants, links)
     start, end = (lsp.Position(*to_position(page.document, at, capabilities.encoding)) for at in (link.start, link.end))
     return lsp.Hover(content(markdown, capabilities), lsp.Range(start, end))

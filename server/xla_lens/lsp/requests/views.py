@@ -76,7 +76,7 @@ async def compared_maps(arguments: Arguments) -> EncodedJson:
     uris = []
     for state, _ in compared.sources:
         opened = state.open.get(state.path)
-        uris.append(opened.uri if opened else uri_of(state.path))
+        uris.append(opened.request_uri if opened else uri_of(state.path))
     return await in_thread(lambda: encoded(compared_maps_data(compared.diff, compared.pairs, *uris)))
 
 
@@ -189,7 +189,7 @@ def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[contract.Set
 
 
 def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
-    return opened.uri, len(opened.document.data)
+    return opened.request_uri, len(opened.document.data)
 
 
 def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[contract.SetFile]:
@@ -333,8 +333,9 @@ async def describe(arguments: Arguments) -> contract.Description:
     capabilities = arguments.state.client.capabilities
     convert = Converter(dump_set.open, capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
-    location = _location(convert, asked or _shown(analysis.dump, target, place))
-    links = CommandLinks(location["uri"]) if capabilities.has_command_uris else NO_LINKS
+    shown = asked or _shown(analysis.dump, target, place)
+    location = _location(convert, shown)
+    links = CommandLinks(convert.request_uri(shown.file)) if capabilities.has_command_uris else NO_LINKS
     return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
 
 

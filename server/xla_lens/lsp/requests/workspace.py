@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
 from xla_lens.lsp.converter import to_json
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
@@ -77,23 +78,25 @@ async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: i
     found = await in_thread(search, summaries, parse_query(query), limit)
     if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
-    uris = state.sets.uris
-    return [_symbol(symbol, uris) for symbol in found.symbols]
+    opened = state.sets.documents
+    return [_symbol(symbol, opened) for symbol in found.symbols]
 
 
-def _symbol(symbol: WorkspaceSymbol, uris: Mapping[Path, str]) -> lsp.WorkspaceSymbol:
+def _symbol(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.WorkspaceSymbol:
     return lsp.WorkspaceSymbol(
-        location=_location(symbol, uris),
+        location=_location(symbol, opened),
         name=symbol.name,
         kind=_KINDS[symbol.kind],
         container_name=container_text(symbol),
     )
 
 
-def _location(symbol: WorkspaceSymbol, uris: Mapping[Path, str]) -> lsp.Location:
+def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.Location:
     path = Path(symbol.label)
-    start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
-    return lsp.Location(uris.get(path) or uri_of(path), lsp.Range(start, end))
+    document = opened.get(path)
+    row = symbol.row + (document.first_row if document else 0)
+    start, end = (lsp.Position(row, column) for column in (symbol.start_column, symbol.end_column))
+    return lsp.Location(document.uri if document else uri_of(path), lsp.Range(start, end))
 
 
 # ---------------------------------------------------------------- the command
@@ -116,11 +119,11 @@ async def find_values(arguments: Arguments) -> contract.FoundValues:
     found = await in_thread(search, summaries, query, _FIND_LIMIT if limit is None else limit)
     files = [_open_file(state, symbol) for symbol in found.symbols]
     sources = await in_thread(_sources, found.symbols, files, state.client.capabilities.encoding)
-    uris = state.sets.uris
+    opened = state.sets.documents
     return {
         "isReading": is_reading,
         "isTruncated": found.is_truncated,
-        "found": [_found(symbol, source, uris) for symbol, source in zip(found.symbols, sources, strict=True)],
+        "found": [_found(symbol, source, opened) for symbol, source in zip(found.symbols, sources, strict=True)],
     }
 
 
@@ -147,7 +150,7 @@ def _sources(symbols: Sequence[WorkspaceSymbol], files: Sequence[_OpenFile | Non
     return found
 
 
-def _found(symbol: WorkspaceSymbol, source: str, uris: Mapping[Path, str]) -> contract.FoundValue:
+def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocument]) -> contract.FoundValue:
     is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
     return {
         "kind": _KIND_NAMES[symbol.kind],
@@ -158,7 +161,7 @@ def _found(symbol: WorkspaceSymbol, source: str, uris: Mapping[Path, str]) -> co
         "sizeBytes": NONE if symbol.size_bytes is None else symbol.size_bytes,
         "peakBytes": symbol.peak_bytes if is_exact and symbol.peak_bytes is not None else NONE,
         "source": source,
-        "location": to_json(_location(symbol, uris)),
+        "location": to_json(_location(symbol, opened)),
     }
 
 
