@@ -104,7 +104,7 @@ def find_sets(path: Path) -> list[SetFiles]:
         found += _sets_in(folder, names, _is_readable, lambda: False)
     if not found:
         cached = cached_modules(path)
-        raise NotADump(f"{cached[0]}: {_CACHED}" if cached else f"{path}: {_NO_DUMPS}")
+        raise NotADump(f"{cached[0]}: {CACHED}" if cached else f"{path}: {_NO_DUMPS}")
     return found
 
 
@@ -113,10 +113,20 @@ _NO_DUMPS: Final = (
     "--xla_dump_hlo_as_text"
 )
 _WITHOUT_ASSIGNMENT: Final = "this HLO module has no *-buffer-assignment.txt file beside it"
-_CACHED: Final = (
+CACHED: Final = (
     "loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer assignment. Run the program "
     "again with JAX_ENABLE_COMPILATION_CACHE=false"
 )
+
+
+def is_cached_module(path: Path) -> bool:
+    """Whether a file is an HLO module that was loaded from JAX's compilation cache, by the files beside it."""
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        # It is in no folder, but in the output of XLA.
+        names = []
+    return is_from_cache(path.name, names)
 
 
 def cached_modules(folder: Path) -> list[Path]:
@@ -556,7 +566,7 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
         is_cached = is_from_cache(path.name, os.listdir(path.parent) if path not in opened else ())
-        raise NotADump(f"{path}: {_CACHED if is_cached else _WITHOUT_ASSIGNMENT}")
+        raise NotADump(f"{path}: {CACHED if is_cached else _WITHOUT_ASSIGNMENT}")
     return SetFiles(path.parent / stem, siblings)
 
 

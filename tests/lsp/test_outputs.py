@@ -269,3 +269,31 @@ async def test_dump_becomes_an_output_and_back(reader: Reader, log: Log) -> None
     assert [one["range"]["start"]["line"] for one in after] == [one["range"]["start"]["line"] + 1 for one in before]
     reader.replace(uri, begin, "")
     assert await reader.ask("codeLens", uri) == before
+
+
+@pytest.mark.parametrize("is_printed", [False, True], ids=["file", "log"])
+async def test_module_from_the_compilation_cache_says_why_it_has_no_numbers(
+    reader: Reader, tmp_path: Path, *, is_printed: bool
+) -> None:
+    """XLA writes only the module for a program that comes from JAX's compilation cache."""
+    module = tmp_path / "module_0008.jit_train_step.after_optimizations.txt"
+    module.write_bytes(next(SPLIT.parent.glob("*_optimizations.txt")).read_bytes())
+    await reader.start(PULLING)
+    if is_printed:
+        text = f"compiling\n*** Begin {module.name} ***\n{module.read_text()}\n*** End {module.name} ***\n"
+        module.unlink()
+        uri, row = reader.open(tmp_path / "train.log", text), 2
+    else:
+        uri, row = reader.open(module), 0
+    (found,) = (await reader.ask("diagnostic", uri))["items"]
+    assert found["message"] == (
+        "This module was loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer "
+        "assignment. Run the program again with JAX_ENABLE_COMPILATION_CACHE=false."
+    )
+    assert found["severity"] == 3
+    assert reader.text_at(uri, found["range"]) == lines(reader.text(uri))[row]
+    assert (await reader.ask("documentSymbol", uri))[0]["children"]
+    # A module that was compiled has none, with or without the files beside it.
+    compiled = tmp_path / "module_0009.jit_f.cpu_after_optimizations.txt"
+    compiled.write_bytes(next(SPLIT.parent.glob("*_optimizations.txt")).read_bytes())
+    assert (await reader.ask("diagnostic", reader.open(compiled)))["items"] == []

@@ -6,7 +6,9 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
+from xla_lens.files import CACHED
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.settings import Settings
@@ -27,9 +29,12 @@ def diagnostics_of(
 
     `on_truncated` is called with the URI of each file that has too many, and a text that says how many are left out.
     """
-    found: dict[str, list[lsp.Diagnostic]] = {opened.uri: [] for opened in state.open.values()}
+    by_uri = {opened.uri: opened for opened in state.open.values()}
+    found: dict[str, list[lsp.Diagnostic]] = {uri: [] for uri in by_uri}
     if state.analysis is None or not state.open or state.is_being_written:
         return found
+    if state.is_from_cache:
+        return {uri: [_from_cache(opened)] for uri, opened in by_uri.items()}
     convert, omitted = Converter(state.open, encoding), dict.fromkeys(found, 0)
     limits = over_limits(state.analysis.dump, state.analysis.memory, settings.max_peak, settings.max_reserved)
     for finding in (*state.analysis.findings, *limits):
@@ -60,6 +65,13 @@ def diagnostics_of_indexed(
         if omitted := findings.count - len(findings.shown):
             on_truncated(uri, _omitted(omitted))
     return found
+
+
+def _from_cache(opened: OpenDocument) -> lsp.Diagnostic:
+    """Why an HLO module has no numbers, on its first line."""
+    start, end = opened.document.line_span(0)
+    line = lsp.Range(lsp.Position(opened.first_row, 0), lsp.Position(opened.first_row, end - start))
+    return lsp.Diagnostic(line, f"This module was {CACHED}.", lsp.DiagnosticSeverity.Information, source="xla-lens")
 
 
 def _omitted(count: int) -> str:

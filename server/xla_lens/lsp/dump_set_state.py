@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from xla_lens.files import LoadedFile, Stamp, stamps
+from xla_lens.files import LoadedFile, Stamp, is_cached_module, stamps
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.loading import is_being_written, load_set_of, set_files
 from xla_lens.lsp.module_state import ModuleLoad, ModuleState
@@ -86,6 +86,8 @@ class DumpSetState:
         self.generation = 0
         self.is_being_written = False
         """Whether findings are held back because another program seems to be writing the files."""
+        self.is_from_cache = False
+        """Whether the set is only an HLO module that was loaded from JAX's compilation cache."""
         self._answered: dict[str, set[Path]] = {}
         self._outdated: set[str] = set()
         self._events = events
@@ -325,6 +327,7 @@ class DumpSetState:
             )
         self._files = files
         self.is_being_written = await in_thread(is_being_written, analysis)
+        self.is_from_cache = not files and await in_thread(is_cached_module, self.path)
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
             self._own = self.analysis = analysis
