@@ -1,5 +1,6 @@
 """Finding, indexing and reloading the dump sets of a workspace."""
 
+import gzip
 import os
 import shutil
 import weakref
@@ -55,7 +56,37 @@ def _names(folder: Path, found: Iterator[SetFiles]) -> list[str]:
     return [str(dump_set.stem.relative_to(folder)) for dump_set in found]
 
 
+def _compress(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+
+
 # ------------------------------------------------------------ discovery
+
+
+def test_compressed_sets_are_indexed_like_others(tmp_path: Path) -> None:
+    plain, compressed = (_copied(tmp_path / name, SPLIT, TPU) for name in ("plain", "compressed"))
+    _compress(compressed)
+    (compressed / f"{SEED.name}.gz").write_bytes(gzip.compress(SEED.read_bytes())[:-20])
+    (compressed / "module_0001.jit_g.cpu_after_optimizations-buffer-assignment.txt.gz").write_bytes(b"not gzip")
+    (compressed / "notes.txt.gz").write_bytes(gzip.compress(b"hello"))
+    sizes = [
+        sorted(
+            (one.summary.module, *((space.reserved_bytes, space.peak_live_bytes) for space in one.summary.spaces))
+            for one in found
+        )
+        for found in (list(_index(plain)), list(_index(compressed)))
+    ]
+    assert sizes[0] == sizes[1]
+    assert len(sizes[0]) == 2
+    # Editors show the files that are not compressed, so those count.
+    both = _copied(tmp_path / "compressed", SPLIT)
+    found = {files.stem.name: files for files in walk_sets([both], never)}
+    assert len(found) == 2
+    assert not any(
+        path.suffix == ".gz" for path in found[SPLIT.name.removesuffix("-buffer-assignment.txt")].paths.values()
+    )
 
 
 def test_workspace_contains_the_sets_of_its_folders() -> None:

@@ -101,7 +101,7 @@ def find_sets(path: Path) -> list[SetFiles]:
     found: list[SetFiles] = []
     for folder, folders, names in os.walk(path):
         folders.sort()
-        found += _sets_in(folder, names, _is_readable, lambda: False)
+        found += _sets_in(folder, names, _is_readable, lambda: False, on_damaged=_raise)
     if not found:
         cached = cached_modules(path)
         raise NotADump(f"{cached[0]}: {CACHED}" if cached else f"{path}: {_NO_DUMPS}")
@@ -155,8 +155,8 @@ def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
     """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders,
-    unreadable files and compressed files are skipped. Links to folders are not followed; links to files are, if they
-    stay in one of the folders.
+    unreadable files and damaged files are skipped. Compressed files count for sets that have no others. Links to
+    folders are not followed; links to files are, if they stay in one of the folders.
 
     Raises `Cancelled`.
     """
@@ -165,8 +165,6 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
     walked: set[str] = set()
 
     def is_there(path: Path) -> bool:
-        if _is_compressed(path):
-            return False
         real = Path(os.path.realpath(path)) if os.path.islink(path) else None
         return (real is None or any(real.is_relative_to(root) for root in roots)) and _is_readable(path)
 
@@ -178,7 +176,13 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         walked.add(real)
         below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
         if not is_walked:
-            yield from _sets_in(folder, names, is_there, is_cancelled)
+            found = [*_sets_in(folder, names, lambda path: not _is_compressed(path) and is_there(path), is_cancelled)]
+            yield from found
+            stems = {files.stem for files in found}
+            rest = [
+                name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems
+            ]
+            yield from _sets_in(folder, rest, is_there, is_cancelled)
 
 
 def read_flags(files: SetFiles) -> str | None:
@@ -530,10 +534,21 @@ def _decompressed_blocks(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
         raise DamagedFile(f"{name}: cannot be decompressed; it is damaged or not made by gzip") from error
 
 
+def _raise(error: DamagedFile) -> None:
+    raise error
+
+
 def _sets_in(
-    folder: str, names: Iterable[str], is_there: Callable[[Path], bool], is_cancelled: Callable[[], bool]
+    folder: str,
+    names: Iterable[str],
+    is_there: Callable[[Path], bool],
+    is_cancelled: Callable[[], bool],
+    *,
+    on_damaged: Callable[[DamagedFile], None] = lambda _: None,
 ) -> Iterator[SetFiles]:
-    """The dump sets of the files of a folder for which `is_there` is true."""
+    """The dump sets of the files of a folder for which `is_there` is true. `on_damaged` is called with the error of
+    each file of a dump that cannot be decompressed.
+    """
     stems: set[Path] = set()
     for name in sorted(names):
         if is_cancelled():
@@ -546,9 +561,9 @@ def _sets_in(
             files = _set_of(path, {}, is_there)
         except (NotADump, OSError):
             continue
-        except DamagedFile:
+        except DamagedFile as error:
             if kind is not None:
-                raise
+                on_damaged(error)
             continue
         stems.add(files.stem)
         yield files

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import gzip
 import json
 import os
 import weakref
@@ -712,3 +713,27 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
     assert len(reader.editor.server.state.sets.recent) == 5
     await _evict_all(reader, monkeypatch)
+
+
+async def test_compressed_dumps_are_listed_with_their_reports(reader: Reader, tmp_path: Path) -> None:
+    """An editor cannot open them, but everything that shows no text of them works."""
+    plain, compressed = tmp_path / "plain", tmp_path / "compressed"
+    copied(SPLIT, plain)
+    compressed.mkdir()
+    for file in plain.iterdir():
+        (compressed / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    await reader.start(FULL, tmp_path)
+    while (listed := await reader.run("modules", {}))["isReading"]:
+        await asyncio.sleep(0.05)
+    by_folder = {path_of(one["uri"]).parent.name: one for one in listed["modules"]}
+    assert by_folder.keys() == {"plain", "compressed"}
+    one, other = by_folder["plain"], by_folder["compressed"]
+    assert [file["uri"].rpartition("/")[2] for file in other["files"]] == [
+        f"{file['uri'].rpartition('/')[2]}.gz" for file in one["files"]
+    ]
+    assert other["spaces"] == one["spaces"]
+    pages = [await reader.run("showReport", {"uri": uri}) for uri in (one["uri"], other["uri"])]
+    assert [await read_page(reader, page["uri"]) for page in pages] == [page["text"] for page in pages]
+    texts = [page["text"].replace(".txt.gz", ".txt").replace("/compressed", "/plain") for page in pages]
+    assert texts[0] == texts[1]
+    assert "4.21 MiB" in texts[0]

@@ -19,6 +19,7 @@ import type {
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
 import { bounded, isOver, limitText, peakText, reservedText, shareOfPeak, splitSmall } from "../shared/spaces";
+import { isCompressed } from "./locations";
 import { SECTION, type Server } from "./server";
 
 /** What the commands of a node's menu need. */
@@ -333,7 +334,10 @@ function fileNode(file: SetFile, parent: Node): Node {
   item.iconPath = vscode.ThemeIcon.File;
   item.tooltip = uri.fsPath;
   item.contextValue = "file";
-  item.command = { command: "vscode.open", title: "Open", arguments: [uri] };
+  const start = { line: 0, character: 0 };
+  item.command = isCompressed(file.uri)
+    ? goToCommand({ uri: file.uri, range: { start, end: start } })
+    : { command: "vscode.open", title: "Open", arguments: [uri] };
   return new Node(item, parent, { name, uri });
 }
 

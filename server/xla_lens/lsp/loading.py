@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
+from xla_lens.files import DamagedFile, LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.problems import (
     EmptyFile,
@@ -42,7 +42,7 @@ def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
     except NotADump:
         kind = kind_of_content(texts[path].data) if path in texts else None
         return SetFiles(path, {kind if kind is FileKind.HLO else FileKind.BUFFER_ASSIGNMENT: path})
-    except OSError:
+    except (DamagedFile, OSError):
         return SetFiles(path, {})
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import NotADump, find_set
+from xla_lens.files import DamagedFile, NotADump, find_set
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
@@ -53,7 +53,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, page_of_name
 from xla_lens.render.diff.page import comparison_page, unreadable_text
 from xla_lens.render.pages import PageText
-from xla_lens.syntax.file_names import SUFFIXES
+from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
 
@@ -170,7 +170,7 @@ class State:
             return state
         try:
             key = (await in_thread(find_set, path)).stem
-        except (NotADump, OSError):
+        except (NotADump, DamagedFile, OSError):
             return None
         self._named.add(key)
         return self.sets.load(key, path)
@@ -190,7 +190,10 @@ class State:
         in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.sets.kept))
         if state := next((state for state in in_memory if state.key == key), None):
             return state
-        paths = (key, *(key.with_name(key.name + suffix) for suffix in SUFFIXES.values()))
+        paths = [
+            key,
+            *(key.with_name(key.name + suffix + end) for end in ("", *COMPRESSED) for suffix in SUFFIXES.values()),
+        ]
         return next((state for path in paths if (state := self._accessible_set(path))), None)
 
     def _accessible_set(self, path: Path) -> DumpSetState | None:
