@@ -32,7 +32,7 @@ from xla_lens.syntax.file_names import (
     split_name,
     uncompressed_name,
 )
-from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
@@ -474,7 +474,7 @@ def _parse(
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[int], None],
 ) -> DumpFile:
-    columns = read_columns(document.data, is_cancelled, report_progress)
+    columns = read_whole_lines(document.data, is_cancelled, report_progress)
     return DumpFile(kind, str(path), document, columns)
 
 

@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.text.document import document_of_file
 
 DUMPS = Path(__file__).parents[1] / "dumps"
@@ -38,7 +38,7 @@ SETS = [
 def parsed(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Iterator[DumpFile]:
     for kind, text in texts.items():
         document = document_of_file(text)
-        yield DumpFile(kind, str(files.paths[kind]), document, read_columns(document.data, lambda: False))
+        yield DumpFile(kind, str(files.paths[kind]), document, read_whole_lines(document.data, lambda: False))
 
 
 def texts_of(files: SetFiles) -> dict[FileKind, bytes]:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 from tree_sitter import Parser
 
-from samples import DUMPS, dump_file, dump_paths, malformed_texts
+from samples import DUMPS, dump_file, dump_paths, malformed_texts, never
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import _words_below, nodes_at, words
 from xla_lens.syntax.hlo.instruction import parse_instruction
+from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import XLA_DUMP
 
 _OTHER_GRAMMARS = ("instruction", "other_text")
@@ -60,7 +62,8 @@ def test_lines_have_the_words_of_the_whole_file(path: Path) -> None:
 
 def test_lines_of_broken_dumps_have_the_words_of_the_whole_file() -> None:
     for text in malformed_texts():
-        _check(dump_file(text))
+        # Loaded files have no rows of a last line that is cut off.
+        _check(replace(dump_file(text), columns=read_columns(text, never)))
 
 
 def test_lines_of_standard_output_belong_to_their_file() -> None:

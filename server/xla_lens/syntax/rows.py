@@ -32,3 +32,17 @@ def read_columns(
     }
     texts = (Texts(block, column(offsets)) for block, offsets in (names, indices))
     return FileColumns(*texts, **columns)  # type: ignore[arg-type]
+
+
+def read_whole_lines(
+    data: bytes, is_cancelled: Callable[[], bool], report_progress: Callable[[int], None] = lambda _: None
+) -> FileColumns:
+    """Return the tables of a dump file like `read_columns`, without a last line that has no line end: it is cut off,
+    perhaps in the middle of a number or a name.
+    """
+    return read_columns(data[: end_of_lines(data)], is_cancelled, report_progress)
+
+
+def end_of_lines(data: bytes) -> int:
+    """Return where the last line end of a text ends, 0 without one."""
+    return len(data) if data.endswith((b"\n", b"\r")) else max(data.rfind(b"\n"), data.rfind(b"\r")) + 1

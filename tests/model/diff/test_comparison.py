@@ -179,7 +179,7 @@ def _reordered(text: bytes, chance: random.Random) -> bytes:
     blocks = [block.rstrip(b"\n") for block in blocks]
     chance.shuffle(blocks)
     numbered = (re.sub(rb"^allocation \d+", b"allocation %d" % number, block) for number, block in enumerate(blocks))
-    return head + mark + b"\n".join(numbered) + end + tail
+    return head + mark + b"\n".join(numbered) + (end or b"\n") + tail
 
 
 _RENAMED = [path for path in assignments() if "seeds" not in path.parts and "tf2.5" not in str(path)]

@@ -26,16 +26,11 @@ from xla_lens.model.checks.live_ranges import (
 )
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.peak import printed_peak_matches_live_ranges
-from xla_lens.model.checks.problems import UnknownLinePart
+from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart
 from xla_lens.model.checks.reports import report_matches_allocations
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
 from xla_lens.model.checks.spaces import memory_spaces_agree
-from xla_lens.model.checks.structure import (
-    files_are_well_formed,
-    is_cut_in_line,
-    taint_cut_line,
-    used_values_before_gaps,
-)
+from xla_lens.model.checks.structure import files_are_well_formed, used_values_before_gaps
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,
@@ -54,7 +49,6 @@ from xla_lens.syntax.tree import Cancelled
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
-    from xla_lens.model.places.places import Place
 
 _Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
 
@@ -99,14 +93,17 @@ def check(
     """
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump))
+    if module:
+        from xla_lens.model.checks.module import check_module, module_shows_cuts
+
+        is_cut = any(finding.place.file is dump.assignment for finding in findings)
+        findings += [] if is_cut else module_shows_cuts(dump, module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     foreign = list(files_are_of_one_dump(dump))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
     tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
-    cut_lines = [finding.place for finding in findings if is_cut_in_line(finding)]
-    for place in cut_lines:
-        taint_cut_line(dump, tainted, place)
+    _taint_ends(dump, tainted, findings)
     mixed = used_values_before_gaps(dump)
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
@@ -115,18 +112,10 @@ def check(
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
     if module:
-        from xla_lens.model.checks.module import check_module
-
         findings += check_module(dump, module, tainted, is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
-    # What is left of a line proves nothing but the cut.
-    findings = [
-        finding
-        for finding in findings
-        if is_cut_in_line(finding) or not any(_is_after(finding.place, place) for place in cut_lines)
-    ]
     return _sorted(findings, order)
 
 
@@ -138,8 +127,14 @@ def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bo
         yield finding
 
 
-def _is_after(place: "Place", start: "Place") -> bool:
-    return place.file is start.file and place.start >= start.start
+def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> None:
+    """Mark the last allocation and the last used value of files that are cut off, because they may lack lines."""
+    cut = {id(finding.place.file) for finding in findings if isinstance(finding.problem, TruncatedFile)}
+    if id(dump.assignment) in cut:
+        tainted.allocations[-1:] = True
+    if id(dump.used) in cut:
+        tainted.used_values[-1:] = True
+        tainted.taint_values(dump.value_of_used_value[-1:])
 
 
 def _breaks_file(finding: Finding) -> bool:

@@ -70,7 +70,7 @@ def check_module(
     if module.is_cut_off or not len(module.columns.instructions):
         return [truncated(module.file, Cut.MODULE)]
     if dump.used is None:
-        return list(_cut_allocations(dump, module, tainted))
+        return list(module_shows_cuts(dump, module)) if tainted.is_whole(dump.assignment) else []
     if tainted.broken_files:
         # What is cut off or unreadable would seem to differ.
         return []
@@ -95,9 +95,9 @@ _PASSING_ENDS: Final = re.compile(
 """Opcodes of instructions that may define no value."""
 
 
-def _cut_allocations(dump: DumpSet, module: HloModule, tainted: Tainted) -> Iterator[Finding]:
+def module_shows_cuts(dump: DumpSet, module: HloModule) -> Iterator[Finding]:
     """Without the list of all values, only the module shows that the allocations lack some of the entry computation."""
-    if dump.assignment is None or not tainted.is_whole(dump.assignment):
+    if dump.assignment is None or dump.used or module.is_cut_off:
         return
     graph = ModuleGraph(dump, module)
     defines = ~graph.has_opcode_like(_PASSING_ENDS) & (graph.quotes.opcode_start != NONE)

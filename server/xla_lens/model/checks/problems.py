@@ -18,6 +18,10 @@ class Cut(Enum):
 
     LINE = auto()
     """In the middle of a line."""
+    ALLOCATIONS = auto()
+    """Before the last allocations."""
+    LAST_ALLOCATION = auto()
+    """Before the last values of the last allocation."""
     SLICES = auto()
     """Before the last values of the allocations."""
     USED_VALUE = auto()

@@ -18,13 +18,12 @@ from xla_lens.model.checks.problems import (
     UnknownLinePart,
     UnknownLines,
 )
-from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Section, Table
+from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -161,11 +160,9 @@ def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
     if len(file.columns.unknown_lines):
         # They may be the part that seems to be missing.
         return None
-    if file.kind is FileKind.BUFFER_ASSIGNMENT and (cut := _cut_in_slices(dump, file)):
+    if file.kind is FileKind.BUFFER_ASSIGNMENT and (cut := _cut_in_allocations(dump, file)):
         return cut
     is_total = len(file.columns.totals) and file.kind is not FileKind.MEMORY_USAGE_REPORT
-    if file.kind is FileKind.BUFFER_ASSIGNMENT and not is_total and _has_address(file):
-        return Cut.USED_VALUES
     # A single missing value may have been deleted.
     has_header = Section.USED_VALUES in file.columns.sections.section
     if is_total and len(dump.slices) > has_header and not len(file.columns.used_values):
@@ -177,28 +174,62 @@ def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
     return None
 
 
-def _has_address(file: DumpFile) -> bool:
-    """Whether the allocations have addresses, as in releases of XLA that print all parts to one file."""
-    data, starts = file.document.data, file.columns.allocations.start
-    return len(starts) > 0 and b": 0x" in data[int(starts[0]) : data.find(b",", int(starts[0])) + 1]
-
-
-def _cut_in_slices(dump: DumpSet, file: DumpFile) -> Cut | None:
-    """Values ascend by id in each allocation, so those that are cut off have higher ids than the last one. If the
-    allocations add up to less than the total, those at the end are missing with their values.
-    """
-    if dump.used is None or not _is_last(file, Section.BUFFER_ASSIGNMENT):
+def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
+    slices, allocations = file.columns.slices, file.columns.allocations
+    if not _is_last(file, Section.BUFFER_ASSIGNMENT):
         return None
-    slices, allocations, used = file.columns.slices, file.columns.allocations, dump.used_values
-    is_missing = ~np.isin(used.id, slices.id) & (used.id != NONE)
-    is_view = np.isin(dump.used_values.id, dump.values.id[views_in_used_values(dump)])
-    total = dump.totals.size_bytes
-    if np.any(is_missing & ~is_view) and len(total) and sum(allocations.size_bytes.tolist()) < total[0]:
+    if not len(allocations):
+        return Cut.ALLOCATIONS
+    if dump.used is None and not len(file.columns.totals):
+        if _has_several_parts(dump, file):
+            return Cut.USED_VALUES
+        if _has_space(dump):
+            return Cut.LAST_ALLOCATION
+        return Cut.ALLOCATIONS if _reports_more(dump) else None
+    is_missing = ~np.isin(dump.used_values.id, slices.id) & (dump.used_values.id != NONE)
+    missing = dump.used_values.id[is_missing]
+    is_view = np.isin(missing, dump.values.id[views_in_used_values(dump)])
+    total = sum(dump.totals.size_bytes.tolist())
+    # A single missing value may have been deleted, but not together with bytes of the total.
+    if not np.all(is_view) and not len(_gaps(dump)) and sum(allocations.size_bytes.tolist()) < total:
         return Cut.SLICES
-    missing = used.id[is_missing]
+    # Values ascend by id in each allocation, so those that are cut off have higher ids than the last one.
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
-    # A single missing value may have been deleted.
     return Cut.SLICES if len(missing) > 1 and missing.min() > last else None
+
+
+def _has_several_parts(dump: DumpSet, file: DumpFile) -> bool:
+    """Whether a release of XLA that prints all parts to one file printed this one."""
+    data, starts = file.document.data, file.columns.allocations.start
+    # Such releases print an empty line between two parts, and some of them addresses.
+    if data.endswith((b"\n\n", b"\n\r\n")):
+        return True
+    if len(starts) and b": 0x" in data[int(starts[0]) : data.find(b",", int(starts[0])) + 1]:
+        return True
+    # Newer releases print reports by memory space, without a total of their own.
+    return any(len(other.columns.totals) for other in dump.files if other.kind is FileKind.MEMORY_USAGE_REPORT)
+
+
+def _has_space(dump: DumpSet) -> bool:
+    """Whether the last allocation has bytes after all of its values. Each allocation ends where one of its values does;
+    without values are only preallocated ones of size 0.
+    """
+    allocations, slices = dump.allocations, dump.slices
+    rows = dump.slices.allocation == len(allocations) - 1
+    end = (slices.offset + slices.size_bytes)[rows].max(initial=0)
+    is_preallocated = allocations.kind[-1] & int(Kind.PREALLOCATED_TEMP) != 0
+    return bool(end < allocations.size_bytes[-1]) or not (np.any(rows) or is_preallocated)
+
+
+def _reports_more(dump: DumpSet) -> bool:
+    """Whether a memory usage report has more tables for a memory space, one for each allocation, than allocations."""
+    colors = dump.allocations.color
+    return any(
+        (tables.color == color).sum() > (colors == color).sum()
+        for file in dump.files
+        for tables in [file.columns.report_tables]
+        for color in (distinct(tables.color) if len(file.columns.report_spaces) else ())
+    )
 
 
 def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
@@ -209,6 +240,10 @@ def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     # Every value has the line ` uses:`, with or without uses.
     last = file.document.data[int(values.start[-1]) :]
     if not values.position_count[-1] or b" uses:" not in last or (is_quoted.any() and not is_quoted[-1]):
+        return Cut.USED_VALUE
+    quote = dump.instruction_text(len(values) - 1) or b""
+    # The text of an instruction may have several lines.
+    if b"\n" in quote and quote.count(b"{") > quote.count(b"}"):
         return Cut.USED_VALUE
     if (dump.slices.id > values.id.max()).sum() > 1:
         return Cut.USED_VALUES
@@ -269,40 +304,6 @@ def _is_last(file: DumpFile, section: Section) -> bool:
     sections = file.columns.sections
     ends = sections.end[sections.section == section]
     return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
-
-
-def is_cut_in_line(finding: Finding) -> bool:
-    """Whether a finding says that a file ends in the middle of a line."""
-    return isinstance(finding.problem, TruncatedFile) and finding.problem.cut is Cut.LINE
-
-
-def taint_cut_line(dump: DumpSet, tainted: Tainted, place: Place) -> None:
-    """Mark what the cut last line of a file mentions, and what it belongs to: any of its words may lack its end."""
-    used = dump.used_values
-    names = [
-        table.name[table.end > place.start]
-        for file, table in (
-            (dump.assignment, dump.slices),
-            (dump.used, used),
-            (dump.used, dump.positions),
-            (dump.used, dump.uses),
-            (dump.live, dump.schedule),
-            (dump.live, dump.live_ranges),
-            (dump.live, dump.peak_buffers),
-        )
-        if file is place.file
-    ]
-    if place.file is dump.assignment:
-        tainted.allocations[dump.allocations.end > place.start] = True
-    if place.file is dump.used:
-        owners = [table.value[table.end > place.start] for table in (dump.positions, dump.uses)]
-        rows = np.concatenate((*owners, np.flatnonzero(used.instruction_end > place.start)))
-        rows = rows[rows != NONE]
-        tainted.used_values[rows] = True
-        names.append(used.name[rows])
-    name = np.concatenate((np.zeros(0, np.int64), *names))
-    tainted.names[name[name != NONE]] = True
-    tainted.taint_values(np.flatnonzero(np.isin(dump.values.name, name)))
 
 
 # ---------------------------------------------------------------- allocations

@@ -67,6 +67,10 @@ def _end(cut: Cut) -> str:
     match cut:
         case Cut.LINE:
             return "in the middle of a line"
+        case Cut.ALLOCATIONS:
+            return "before the last allocations"
+        case Cut.LAST_ALLOCATION:
+            return "before the last values of the last allocation"
         case Cut.SLICES:
             return "before the last values of the allocations, which the used values list"
         case Cut.USED_VALUE:
