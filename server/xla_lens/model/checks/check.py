@@ -30,7 +30,7 @@ from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart
 from xla_lens.model.checks.reports import report_matches_allocations
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
 from xla_lens.model.checks.spaces import memory_spaces_agree
-from xla_lens.model.checks.structure import files_are_well_formed, used_values_before_gaps
+from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used_values_before_gaps
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,
@@ -45,6 +45,7 @@ from xla_lens.model.checks.values import (
 )
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import Section
 from xla_lens.syntax.tree import Cancelled
 
 if TYPE_CHECKING:
@@ -128,11 +129,11 @@ def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bo
 
 
 def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> None:
-    """Mark the last allocation and the last used value of files that are cut off, because they may lack lines."""
-    cut = {id(finding.place.file) for finding in findings if isinstance(finding.problem, TruncatedFile)}
-    if id(dump.assignment) in cut:
+    """Mark the last allocation or used value of each file that is cut off there, because it may lack lines."""
+    cut = [finding.place.file for finding in findings if isinstance(finding.problem, TruncatedFile)]
+    if dump.assignment in cut and ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
         tainted.allocations[-1:] = True
-    if id(dump.used) in cut:
+    if dump.used in cut and ends_in(dump.used, Section.USED_VALUES):
         tainted.used_values[-1:] = True
         tainted.taint_values(dump.value_of_used_value[-1:])
 

@@ -176,7 +176,7 @@ def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
 
 def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
     slices, allocations = file.columns.slices, file.columns.allocations
-    if not _is_last(file, Section.BUFFER_ASSIGNMENT):
+    if not ends_in(file, Section.BUFFER_ASSIGNMENT):
         return None
     if not len(allocations):
         return Cut.ALLOCATIONS
@@ -234,7 +234,7 @@ def _reports_more(dump: DumpSet) -> bool:
 
 def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     values = dump.used_values
-    if not len(values) or not _is_last(file, Section.USED_VALUES):
+    if not len(values) or not ends_in(file, Section.USED_VALUES):
         return None
     is_quoted = values.instruction_start != NONE
     # Every value has the line ` uses:`, with or without uses.
@@ -262,20 +262,20 @@ def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
     if not len(columns.live_range_headers) or columns.live_range_headers.maximum[0] == NONE:
         return None
     if not len(columns.live_ranges) and Section.BUFFER_LIVE_RANGES not in sections:
-        return Cut.LIVE_RANGES if _is_last(file, Section.LIVE_RANGES) else None
+        return Cut.LIVE_RANGES if ends_in(file, Section.LIVE_RANGES) else None
     # XLA releases that quote instructions also print a peak.
     is_recent = file.kind is FileKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
         is_unknown = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
-        return None if is_unknown or not _is_last(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
-    if len(columns.peaks) and _is_last(file, Section.PEAK):
+        return None if is_unknown or not ends_in(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
+    if len(columns.peaks) and ends_in(file, Section.PEAK):
         if _is_peak_cut(dump):
             return Cut.PEAK_LIST
         # XLA releases that print live ranges to a file of their own also print stack traces.
         # They have done so since they print the ids of stack frames.
         has_traces = file.kind is FileKind.LIVE_RANGE or b" stack_frame_id=" in file.document.data
         return Cut.STACK_TRACES if has_traces else None
-    if len(columns.stack_trace_headers) and _is_last(file, Section.STACK_TRACES):
+    if len(columns.stack_trace_headers) and ends_in(file, Section.STACK_TRACES):
         # The last row leaves bytes for further rows, and all rows up to it agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
         left = total - tree.current_bytes.sum()
@@ -299,8 +299,8 @@ def _is_peak_cut(dump: DumpSet) -> bool:
     return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
-def _is_last(file: DumpFile, section: Section) -> bool:
-    """Whether a section of the given kind is the last of the file."""
+def ends_in(file: DumpFile, section: Section) -> bool:
+    """Return whether a section of the given kind is the last of the file."""
     sections = file.columns.sections
     ends = sections.end[sections.section == section]
     return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
