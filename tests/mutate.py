@@ -42,7 +42,8 @@ OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
 class Result:
     """The outcome of one edit of one dump.
 
-    `unrelated` counts false alarms, `places` counts findings with an expected code.
+    `unrelated` counts false alarms, `places` counts findings with an expected code, and `codes` are those of all new
+    errors and warnings. One edit is one cause, so it may have only one code.
     """
 
     edit: str
@@ -51,12 +52,13 @@ class Result:
     outcome: str
     unrelated: int
     places: int = 0
-    pair: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
     details: str = field(repr=False, default="")
 
     @property
     def is_good(self) -> bool:
-        return self.outcome in ("found", "related") and not self.unrelated and not self.has_many_findings
+        is_found = self.outcome in ("found", "related")
+        return is_found and not self.unrelated and not self.has_many_findings and len(self.codes) < 2
 
     @property
     def has_many_findings(self) -> bool:
@@ -148,9 +150,9 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
         and finding.code not in mutation.codes | mutation.also
         and ANY not in mutation.also
     ]
-    pair = tuple(sorted({str(finding.code) for finding in new if finding.severity in ALARMS}))
+    codes = tuple(sorted({str(finding.code) for finding in new if finding.severity in ALARMS}))
     places = sum(finding.code in mutation.codes for finding in new if finding.severity in ALARMS)
-    return Result(edit, dump.name, seed, outcome, len(unrelated), places, pair, _details(dump, mutation, new))
+    return Result(edit, dump.name, seed, outcome, len(unrelated), places, codes, _details(dump, mutation, new))
 
 
 def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
@@ -211,7 +213,8 @@ def table(results: Iterable[Result], edits: Iterable[str]) -> str:
         counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
         counts[result.edit]["unrelated"] += bool(result.unrelated)
         counts[result.edit]["many"] += result.has_many_findings
-    columns = ("tried", *OUTCOMES, "unrelated", "many")
+        counts[result.edit]["pairs"] += len(result.codes) > 1
+    columns = ("tried", *OUTCOMES, "unrelated", "many", "pairs")
     total = sum(counts.values(), Counter())
     lines = [f"{'edit':30}" + "".join(f"{column:>10}" for column in columns)]
     for edit, count in [*counts.items(), ("all", total)]:
@@ -228,7 +231,6 @@ def main() -> int:
     parser.add_argument(
         "--modules", action="store_true", help="check dumps against their HLO modules, where they are there"
     )
-    parser.add_argument("--pairs", action="store_true", help="print which codes one edit causes together")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N failures of each edit")
     options = parser.parse_args()
@@ -243,15 +245,9 @@ def main() -> int:
     for result in results:
         shown[result.edit] += not result.is_good
         if not result.is_good and shown[result.edit] <= options.show:
-            counts = f"{result.unrelated} unrelated, {result.places} places"
+            counts = f"{result.unrelated} unrelated, {result.places} places, {' + '.join(result.codes)}"
             print(f"{result.edit} {result.outcome}, {counts}, seed {result.seed}: {result.dump}")
             print(result.details, end="\n\n")
-    # Codes that stay together on purpose: what a cut leaves of its last line is wrong in several ways, and a list of
-    # a peak without indices cannot tell which of several values of one instruction has lost its live range.
-    if options.pairs:
-        pairs = Counter((result.edit, result.pair) for result in results if len(result.pair) > 1)
-        for (name, pair), count in pairs.most_common():
-            print(f"{count:6} {name:30} {' + '.join(pair)}")
     print(table(results, _edits(options.edit)))
     return 0 if all(result.is_good for result in results) else 1
 

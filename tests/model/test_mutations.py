@@ -1,4 +1,4 @@
-"""Each edit of a dump is reported at its line, with at most two findings and no false alarm."""
+"""Each edit of a dump is reported at its line, with one code, at most two findings and no false alarm."""
 
 from functools import cache
 
@@ -41,7 +41,8 @@ def _check(edit: str, seed: int, *, has_modules: bool) -> None:
     assert results, "the edit applies to no dump"
     bad = [result for result in results if not result.is_good]
     shown = (
-        f"{result.outcome}, {result.unrelated} unrelated, {result.places} places: {result.dump}\n{result.details}"
+        f"{result.outcome}, {result.unrelated} unrelated, {result.places} places, {result.codes}: {result.dump}\n"
+        f"{result.details}"
         for result in bad[:3]
     )
     assert not bad, f"{len(bad)} of {len(results)}\n" + "\n\n".join(shown)

@@ -259,12 +259,23 @@ def unquoted_operand_number(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def late_end(rng: random.Random, view: View) -> Mutation | None:
-    """Let a value live longer than its last use. If it overlaps another one, the list of the peak contradicts it."""
+    """Let a value live longer than its last use. If it overlaps another one, the list of the peak contradicts it.
+
+    Skips the step in which the next value starts on the same bytes: XLA prints either that step or the one before.
+    """
     names = {line.text("name") for line in _module(view)}
     line = pick(rng, [line for line in view.all("range") if line["name"] in names])
     if not line or not view.max or line.number("last") >= view.max.number("max"):
         return None
     # A value that a call reads may end before the call, and the new end then is no later than that.
     places = [line, *view.all("slice")]
-    last = rng.randint(line.number("last") + 1, view.max.number("max"))
+    own = view.slice.get(line.key)
+    next_starts = {
+        view.range[other.key].number("first")
+        for other in view.all("slice")
+        if own and other.key in view.range and (other.parent, other["offset"]) == (own.parent, own["offset"])
+    }
+    last = pick(rng, {*range(line.number("last") + 1, view.max.number("max") + 1)} - next_starts)
+    if last is None:
+        return None
     return made(view, [put(line, "last", last)], places, "live-range-end overlapping-slices", "peak-list-mismatch")

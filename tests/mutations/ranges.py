@@ -68,7 +68,8 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
     """Swap two instructions of the schedule that start live ranges.
 
-    Skips pairs of asynchronous operations: values of their parts may start at other steps.
+    Skips pairs of asynchronous operations: values of their parts may start at other steps. If only one of the two has
+    to start at its step, its live range may just as well be wrong.
     """
     names = {line.text("name") for line in _starting(view)}
     pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
@@ -76,7 +77,12 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
     if not pair:
         return None
     places = [Place(line.file, line.start) for line in pair]
-    return _at_rows(made(view, exchanged(*pair, "name"), [], "schedule-mismatch", _ENDS), view, places)
+    codes, also = "schedule-mismatch", _ENDS
+    if _has_async(view):
+        own = {line.text("name") for line in pair}
+        places += [Place(line.file, line.start) for line in _starting(view) if line["name"] in own]
+        codes, also = f"{codes} live-range-start", "live-range-end"
+    return _at_rows(made(view, exchanged(*pair, "name"), [], codes, also), view, places)
 
 
 @edit
@@ -138,7 +144,9 @@ def end_past_max(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def start_changed(rng: random.Random, view: View) -> Mutation | None:
-    """A value may start one step late if the dump has asynchronous computations."""
+    """A value may start one step late, or even earlier, if the dump has asynchronous computations. What it then lies on
+    is found.
+    """
     line = pick(rng, _starting(view))
     if not line:
         return None
@@ -148,7 +156,10 @@ def start_changed(rng: random.Random, view: View) -> Mutation | None:
     start = pick(rng, starts)
     if start is None:
         return None
-    return made(view, [put(line, "first", start)], [line], "live-range-start", f"overlapping-slices {_PEAK}")
+    places, codes = [line], "live-range-start"
+    if _has_async(view):
+        places, codes = [line, *view.all("slice")], f"{codes} overlapping-slices"
+    return made(view, [put(line, "first", start)], places, codes, f"overlapping-slices {_PEAK}")
 
 
 def _last_use(view: View, line: Line) -> int | None:

@@ -48,10 +48,13 @@ def report_remaining(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def report_offset(rng: random.Random, view: View) -> Mutation | None:
+    """If another row has the new offset, either of the two may be wrong."""
     line = pick(rng, view.all("report-row"))
     if not line:
         return None
-    return made(view, [put(line, "offset", changed_size(rng, line.number("offset")))], [line], "report-mismatch")
+    offset = changed_size(rng, line.number("offset"))
+    others = [other for other in view.all("report-row") if other.number("offset") == offset]
+    return made(view, [put(line, "offset", offset)], [line], "report-mismatch", related=others)
 
 
 @edit

@@ -176,6 +176,9 @@ def test_reports_repeated_offset() -> None:
 error[report-mismatch] The table of allocation 3 lists offset 0 twice.
       800B(100%);       400B;            0;                1; f32[100]
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- Other occurrence
+      400B( 50%);       400B;            0;                1; f32[100]
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
 

@@ -142,14 +142,13 @@ def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator
 
 
 def _may_be_element(dump: DumpSet, tainted: Tainted) -> Marks:
-    """For each name whether it may be a `get-tuple-element` that the module leaves out: it reads one operand and
-    defines no value.
+    """For each name whether it may be a `get-tuple-element` that the module leaves out: it reads one operand, the table
+    of a tuple, and defines no value.
     """
-    # What a value without its header is read by is unknown.
-    has_all_uses = not np.any(tainted.values & (dump.values.used_value == NONE))
-    reads = np.full(len(dump.names), not has_all_uses)
+    # The uses of an uncertain value may be those of other names.
+    reads = np.full(len(dump.names), bool(np.any(tainted.values)))
     reads[dump.uses.name] = True
-    reads[dump.uses.name[dump.uses.operand != 0]] = False
+    reads[dump.uses.name[(dump.uses.operand != 0) | (dump.uses.index > EMPTY_INDEX)]] = False
     reads[dump.values.name] = False
     return reads
 
@@ -204,11 +203,15 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
     few = np.flatnonzero(is_covered[graph.computation] & (count < graph.subshape_count))
     tainted_rows = graph.row[tainted.names.nonzero()[0]]
     few = few[~np.isin(few, tainted_rows) & ((graph.name[few] != NONE) | ~np.any(tainted.names))]
+    # A wrong name among the positions of a value may stand for the one that seems to be missing.
+    uncertain = tainted.values.copy()
+    renamed = taken(dump.value_of_used_value, positions.value[tainted.names[positions.name]])
+    uncertain[renamed[renamed != NONE]] = True
     for instruction in few.tolist():
         name = graph.module.name(instruction).decode("utf-8", "replace")
         missing = int(graph.subshape_count[instruction] - count[instruction])
         # Where a value is uncertain, its positions are, too.
-        if _shows_tainted(graph, tainted, instruction):
+        if _shows_tainted(graph, tainted, uncertain, instruction):
             continue
         if graph.name[instruction] != NONE:
             tainted.names[graph.name[instruction]] = True
@@ -216,20 +219,25 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
         yield error(graph.module.place(instruction), MissingPositionOf(name, missing))
 
 
-def _shows_tainted(graph: ModuleGraph, tainted: Tainted, instruction: int) -> bool:
-    """Whether an instruction may show a value that an earlier finding covers."""
+def _shows_tainted(graph: ModuleGraph, tainted: Tainted, uncertain: Marks, instruction: int) -> bool:
+    """Whether an instruction may show an uncertain value, or one of a tainted name."""
     first = graph.first_operand[instruction]
     operands = graph.quotes.operands[first : first + graph.operand_count[instruction]]
     names, _ = graph.source(operands, np.full(len(operands), EMPTY_INDEX))
-    passed_on = graph.passed_on
+    passed_on, called = graph.passed_on, [call.computation for call in graph.calls if call.caller == instruction]
     names = np.concatenate(
-        (names, passed_on[passed_on[:, 0] == instruction, 1], graph.name[instruction : instruction + 1])
+        (
+            names,
+            passed_on[passed_on[:, 0] == instruction, 1],
+            taken(graph.name, graph.module.roots[called]),
+            graph.name[instruction : instruction + 1],
+        )
     )
     names = names[names != NONE]
     dump = graph.dump
     shown = taken(dump.value_of_used_value, dump.positions.value[np.isin(dump.positions.name, names)])
     is_lost = np.isin(dump.values.name, names) & tainted.values
-    return bool(np.any(tainted.names[names]) or np.any(is_lost) or np.any(is_marked(tainted.values, shown)))
+    return bool(np.any(tainted.names[names]) or np.any(is_lost) or np.any(is_marked(uncertain, shown)))
 
 
 def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:

@@ -214,10 +214,9 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]
         back = [row for row, (key, sorted_key) in enumerate(zip(keys, sorted(keys), strict=True)) if key != sorted_key]
     else:
         # The order of the live ranges proves nothing where one of them is uncertain.
-        unsure = dump.values.name[tainted.values]
-        place = taken(dump.values.live_range, dump.value_of_peak_buffer)
-        if np.any(np.isin(buffers.name, unsure)):
+        if not tainted.is_liveness_sound or np.any(is_marked(tainted.names, dump.live_ranges.name)):
             return
+        place = taken(dump.values.live_range, dump.value_of_peak_buffer)
         back = np.flatnonzero(place != np.sort(place)).tolist() if np.all(place != NONE) else []
     for row in back[:1]:
         yield error(

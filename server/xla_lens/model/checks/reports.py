@@ -97,10 +97,16 @@ that (BufferAssignment::MemoryUsageReport).
 """
 
 
+_LAST_COLUMN: Final = b"; shapes_list"
+"""The end of the names of a table's columns. A line of dashes always follows, even if the table has no rows."""
+
+
 def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     """Whether rows, tables or memory spaces are missing at the end of a report."""
     columns, colors = file.columns, dump.allocations.color
     tables = columns.report_tables
+    if file.document.data.endswith(_LAST_COLUMN, 0, file.document.content_end):
+        return True
     if len(tables) and tables.rest[-1] == NONE and tables.end[-1] >= file.document.content_end:
         values = dump.values_of_allocation(report_table_allocation(dump, tables, len(tables) - 1))
         if tables.row_count[-1] < len(distinct(dump.values.offset[values])):
@@ -317,12 +323,21 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
     # Sorted by offset; values at the same offset keep the order of the dump.
     values = values[np.argsort(dump.values.offset[values], kind="stable")]
     offsets, sizes = dump.values.offset[values], dump.values.size_bytes[values]
-    # Of two rows at one offset, the one with another size than the values there is wrong.
-    twice = _rows_at_one_offset(rows.offset[group])
-    for row in group[twice].tolist():
-        size = int(sizes[offsets == rows.offset[row]].max(initial=0))
-        if data[rows.size_start[row] : rows.size_end[row]] != human_size(size) or row == group[twice[-1]]:
-            yield error(row_place(file, rows, row), ReportOffsetTwice(number, int(rows.offset[row])))
+    # Of two rows at one offset, the one that does not have the values there is wrong.
+    twice = group[_rows_at_one_offset(rows.offset[group])].tolist()
+    for row in twice:
+        at = offsets == rows.offset[row]
+        largest, shown = int(sizes[at].max(initial=0)), data[rows.shapes_start[row] : rows.end[row]]
+        is_right = (
+            data[rows.size_start[row] : rows.size_end[row]] == human_size(largest)
+            and rows.values[row] == at.sum()
+            and _shapes((dump.shape(value) or b"" for value in values[at].tolist()), shown) == shown
+        )
+        if not is_right or row == twice[-1]:
+            others = (
+                Related(row_place(file, rows, other), Relation.OTHER_OCCURRENCE) for other in twice if other != row
+            )
+            yield error(row_place(file, rows, row), ReportOffsetTwice(number, int(rows.offset[row])), *others)
             return
     cumulative, previous = 0, NONE
     for row in group.tolist():

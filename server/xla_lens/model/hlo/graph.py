@@ -263,10 +263,9 @@ class ModuleGraph:
                     yield target, operands[0] if operands else NONE
                     yield target, int(body[0])
                 continue
-            if call.attribute == b"calls":
-                continue
-            yield call.caller, int(root[0])
-            if call.attribute == b"to_apply":
+            if call.attribute != b"calls":
+                yield call.caller, int(root[0])
+            if call.attribute in (b"to_apply", b"calls"):
                 for number, operand in enumerate(operands):
                     yield self.parameter(call.computation, number), operand
             else:
