@@ -1,5 +1,5 @@
-"""Compile a train step of the shape of Llama-3-8B, with 2 of its layers, for a TPU v5p with 4 chips: `python
-llama_step.py FOLDER`. Needs jax and libtpu, but no TPU.
+"""Compile a train step of the shape of Llama-3-8B for a TPU v5p with 4 chips: `python llama_step.py FOLDER LAYERS`,
+with `scanned` after it for layers in a loop. The model has 32 layers. Needs jax and libtpu, but no TPU.
 """
 
 import os
@@ -17,7 +17,7 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-_LAYERS, _WIDTH, _HEADS, _GROUPS, _SIZE, _INNER, _WORDS, _LENGTH = 2, 4096, 32, 8, 128, 14336, 128256, 2048
+_WIDTH, _HEADS, _GROUPS, _SIZE, _INNER, _WORDS, _LENGTH = 4096, 32, 8, 128, 14336, 128256, 2048
 
 
 def _of(*shape: int, dtype: Any = jnp.bfloat16) -> jax.ShapeDtypeStruct:
@@ -47,8 +47,12 @@ def llama_step(state: Any, tokens: Any) -> Any:
 
     def loss(weights: Any) -> Any:
         x = weights["embed"][tokens]
-        for one in weights["layers"]:
-            x = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)(one, x)
+        remat = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+        if isinstance(weights["layers"], dict):
+            x, _ = jax.lax.scan(lambda x, one: (remat(one, x), None), x, weights["layers"])
+        else:
+            for one in weights["layers"]:
+                x = remat(one, x)
         logits = (_normed(x, weights["norm"]) @ weights["unembed"]).astype(jnp.float32)
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), tokens[..., None], -1))
 
@@ -63,6 +67,7 @@ def llama_step(state: Any, tokens: Any) -> Any:
 
 if __name__ == "__main__":
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
+    layers, is_scanned = int(sys.argv[2]), "scanned" in sys.argv[3:]
     one = {
         "attention_norm": _of(_WIDTH),
         "query": _of(_WIDTH, _GROUPS, _HEADS // _GROUPS, _SIZE),
@@ -76,7 +81,7 @@ if __name__ == "__main__":
     }
     weights = {
         "embed": _of(_WORDS, _WIDTH),
-        "layers": [one] * _LAYERS,
+        "layers": jax.tree.map(lambda leaf: _of(layers, *leaf.shape), one) if is_scanned else [one] * layers,
         "norm": _of(_WIDTH),
         "unembed": _of(_WIDTH, _WORDS),
     }
@@ -84,8 +89,13 @@ if __name__ == "__main__":
     mesh = Mesh(np.array(devices), ("x",))
     moments = jax.tree.map(lambda leaf: _of(*leaf.shape, dtype=jnp.float32), weights)
     state = (weights, moments, moments)
-    # Each weight is split along its first dimension.
+    # Each weight of a layer is split along its first dimension.
     split = NamedSharding(mesh, PartitionSpec("x"))
-    shardings = jax.tree.map(lambda _: split, state)
+    shardings = jax.tree.map(lambda _: split, weights)
+    if is_scanned:
+        stacked = NamedSharding(mesh, PartitionSpec(None, "x"))
+        shardings["layers"] = jax.tree.map(lambda _: stacked, weights["layers"])
+    shardings = (shardings,) * 3
+    llama_step.__name__ = f"llama_{layers}_{'scanned' if is_scanned else 'unrolled'}"
     step = jax.jit(llama_step, donate_argnums=(0,), in_shardings=(shardings, split), out_shardings=(shardings, None))
     step.lower(state, _of(len(devices), _LENGTH, dtype=jnp.int32)).compile()

@@ -24,7 +24,7 @@ MIB = 1 << 20
 _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "HloProto": {"hlo_module": (1, "Module"), "buffer_assignment": (3, "Assignment")},
     "Module": {"computations": (3, "Computation*"), "entry_computation_id": (6, "int64"), "schedule": (7, "Schedule")},
-    "Computation": {"instructions": (2, "Instruction*"), "id": (5, "int64")},
+    "Computation": {"instructions": (2, "Instruction*"), "id": (5, "int64"), "root_id": (6, "int64")},
     "Instruction": {
         "name": (1, "string"),
         "opcode": (2, "string"),
@@ -85,15 +85,13 @@ def _message() -> Any:
 def proto_facts(data: bytes) -> dict[str, Any]:
     """The allocations with their buffers, the definitions of buffers, the schedule and the heap simulator's traces.
 
-    A buffer starts at the step of its defining instruction, at 0 if that is a parameter of the program, and at None
-    inside computations without steps of their own, such as fusions and the comparator of a sort.
+    A buffer starts at the step of its defining instruction, or at None inside computations without steps of their own,
+    such as fusions and the comparator of a sort. A parameter starts with its computation, and the result of an
+    asynchronous computation with the instruction that calls it.
     """
     hlo = _message().FromString(data)
     instructions = {one.id: one for computation in hlo.hlo_module.computations for one in computation.instructions}
-    schedule = list(_flat_schedule(hlo.hlo_module, instructions))
-    steps = {name: step for step, name in enumerate(schedule)}
-    entry = next(one for one in hlo.hlo_module.computations if one.id == hlo.hlo_module.entry_computation_id)
-    parameters = {one.id for one in entry.instructions if one.opcode == "parameter"}
+    schedule, starts = _flat_schedule(hlo.hlo_module, instructions)
     assignment = hlo.buffer_assignment
     return {
         "allocations": [
@@ -121,9 +119,7 @@ def proto_facts(data: bytes) -> dict[str, Any]:
         },
         "schedule": schedule,
         "starts": {
-            str(one.id): 0
-            if one.defined_at.instruction_id in parameters
-            else steps.get(instructions[one.defined_at.instruction_id].name)
+            str(one.id): starts.get(one.defined_at.instruction_id)
             for one in sorted(assignment.logical_buffers, key=lambda one: one.id)
         },
         "traces": [
@@ -140,12 +136,17 @@ def proto_facts(data: bytes) -> dict[str, Any]:
     }
 
 
-def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
-    """The names of the instructions in the order in which HloLiveRange numbers them: the computations that a loop, a
-    call or a conditional calls come before it. That of an async-start without operands comes before the async-update
-    that gives it operands.
+def _flat_schedule(module: Any, instructions: dict[int, Any]) -> tuple[list[str], dict[int, int]]:
+    """The names of the instructions in the order in which HloLiveRange numbers them, and the step at which the buffers
+    of each instruction start.
+
+    The computations that a loop, a call or a conditional calls come before it. That of an async-start without operands
+    comes before the async-update that gives it operands.
     """
     sequences = {item.key: item.value.instruction_ids for item in module.schedule.sequences}
+    roots = {one.id: one.root_id for one in module.computations}
+    schedule: list[str] = []
+    starts: dict[int, int] = {}
 
     def called_by(one: Any) -> list[int]:
         if one.opcode == "async-update" and not (start := instructions[one.operand_ids[0]]).operand_ids:
@@ -156,13 +157,19 @@ def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
         is_followed = one.opcode in ("call", "conditional", "while", "async-start")
         return list(one.called_computation_ids[:: -1 if one.opcode == "while" else 1]) if is_followed else []
 
-    def run(computation: int) -> Iterator[str]:
+    def run(computation: int) -> None:
+        first = len(schedule)
         for id in sequences[computation]:
-            for called in called_by(instructions[id]):
-                yield from run(called)
-            yield instructions[id].name
+            one = instructions[id]
+            for called in called_by(one):
+                run(called)
+                if one.opcode == "async-start":
+                    starts[roots[called]] = len(schedule)
+            starts[id] = first if one.opcode == "parameter" else len(schedule)
+            schedule.append(one.name)
 
-    return run(module.entry_computation_id)
+    run(module.entry_computation_id)
+    return schedule, starts
 
 
 def _place(of: Any, index: Any) -> str:

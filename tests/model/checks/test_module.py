@@ -171,6 +171,30 @@ warning[live-range-end] `copy.5` is live until step 21, but nothing reads it aft
     )
 
 
+@pytest.mark.parametrize(
+    ("program", "old", "new", "reason"),
+    [
+        # What an asynchronous computation returns is live until it is done.
+        (
+            "reduced",
+            "custom-call{}:9-11",
+            "custom-call{}:9-10",
+            "`all-reduce.3.cloned.1.call-done` reads it at step 11",
+        ),
+        ("reduced", "custom-call{}:9-11", "custom-call{}:9-12", "nothing reads it after step 11"),
+        # In one buffer, each of these lives on until the next one starts, as its predecessor would.
+        ("switch", "fusion.3{}:16-21", "fusion.3{}:16-20", "nothing reads it after step 18"),
+        ("switch", "fusion.3{}:16-21", "fusion.3{}:16-22", "nothing reads it after step 18"),
+    ],
+)
+def test_reports_end_that_no_rule_explains(program: str, old: str, new: str, reason: str) -> None:
+    path = next(DUMPS.glob(f"tpu-7x-*/{program}/*-buffer-assignment.txt"))
+    found = findings_text(held(path, [(f"    {old}", f"    {new}")], []))
+    assert found.startswith("warning[live-range-end]")
+    assert f"is live until step {new.rsplit('-', maxsplit=1)[-1]}, but " in found
+    assert f"{reason}." in " ".join(found.split())
+
+
 def test_reports_alias_of_another_parameter() -> None:
     _check(
         SWAP_2025,

@@ -500,6 +500,9 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             outlives[parameter] = True
     lives_on = np.flatnonzero((row != NONE) & (of != NONE) & outlives[row])
     np.maximum.at(end, of[lives_on], last_step[graph.computation[row[lives_on]]])
+    own = graph.row[values.name]
+    asynchronous = np.flatnonzero(known & (own != NONE))
+    np.maximum.at(end, asynchronous, _async_ends(graph, step)[graph.computation[own[asynchronous]]])
     kind = taken(dump.allocations.kind, values.allocation)
     is_kept = (kind != NONE) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
     entry = (row != NONE) & (graph.computation[row] == graph.entry) & graph.has_opcode(b"parameter")[row]
@@ -525,7 +528,11 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             starts[allocation, offset, after] > (after == start) or (allocation, after) in moved
             for after in (ended, ended + 1)
         )
-        if ended < expected and (is_passed_on or _starts_on_another(dump, allocation, ended)):
+        if (
+            _inherits_end(dump, one, end)
+            if ended > expected
+            else is_passed_on or _starts_on_another(dump, allocation, ended)
+        ):
             continue
         tainted.taint_values(np.array([one]))
         label, instruction = dump.value_label(one), dump.instruction_at(expected) or ""
@@ -535,6 +542,34 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             problem,
             *_in_module(graph, int(graph.row[values.name[one]])),
         )
+
+
+def _async_ends(graph: ModuleGraph, step: Column) -> Column:
+    """For each computation the step of its `async-done`, until which all of its values are live. NONE for others."""
+    ends = np.full(len(graph.module.columns.computations), NONE, np.int64)
+    rows = graph.rows_of(b"async-update", b"async-done")
+    next_row = dict(zip(graph.operand(rows, 0).tolist(), rows.tolist(), strict=True))
+    for call in graph.calls:
+        row = call.caller if call.attribute == b"calls" else NONE
+        while row != NONE and graph.name[row] != NONE:
+            ends[call.computation] = step[graph.name[row]]
+            row = next_row.pop(int(graph.name[row]), NONE)
+    return ends
+
+
+def _inherits_end(dump: DumpSet, value: int, end: Column) -> bool:
+    """Whether an earlier value of the same buffer would end as late as the live range of `value` does.
+
+    XLA ends a live range where the next value of its buffer starts, and extends that one to the end of the first
+    (HloLiveRange::NormalizeAliasedBuffers).
+    """
+    values = dump.values
+    rows = dump.values_of_allocation(int(values.allocation[value]))
+    rows = rows[values.offset[rows] == values.offset[value]]
+    start, ended = values.start_step[rows], values.end_step[value]
+    is_shortened = np.any((start == ended) & (rows != value))
+    inherited = end[rows[start <= values.start_step[value]]]
+    return bool(np.any((inherited == ended) | (is_shortened & (inherited > ended))))
 
 
 def _starts_on_another(dump: DumpSet, allocation: int, step: int) -> bool:
