@@ -11,6 +11,8 @@ from mutations.view import View
 SHOWN_BY_MODULE = ("use-deleted", "position-deleted", "unquoted-operand-number", "late-end")
 """The edits of dumps that only the module shows."""
 
+_SHAPE = "shape-mismatch module-mismatch"
+
 _OPERAND = re.compile(rb"%?([\w.-]+)(?=,|$)")
 
 
@@ -21,9 +23,10 @@ def _module(view: View) -> list[Line]:
 
 
 def _mentions(view: View, *names: bytes) -> list[Line]:
-    """All lines of the dump that name an instruction."""
+    """All lines of the dump that name an instruction or quote it."""
     kinds = ("value", "position", "use", "slice", "step", "range")
-    return [line for kind in kinds for line in view.all(kind) if line["name"] in names]
+    quotes = [line for line in view.all("quote") if line.parent and line.parent["name"] in names]
+    return [*quotes, *(line for kind in kinds for line in view.all(kind) if line["name"] in names)]
 
 
 def _headers(view: View, *names: bytes) -> list[Line]:
@@ -88,7 +91,7 @@ def module_shape(rng: random.Random, view: View) -> Mutation | None:
         return None
     shape = re.sub(rb"\[(\d+)", lambda match: b"[%d" % (int(match[1]) + 1), line.text("shape"), count=1)
     places = [line, *_mentions(view, line.text("name"))]
-    return made(view, [put(line, "shape", shape)], places, "shape-mismatch")
+    return made(view, [put(line, "shape", shape)], places, _SHAPE)
 
 
 @edit
@@ -101,7 +104,9 @@ def module_memory_space(rng: random.Random, view: View) -> Mutation | None:
     shape = line.text("shape")
     space = b"S(7)" if b":" in shape else b":S(7)"
     shape = re.sub(rb"S\(\d+\)", b"S(7)", shape) if b"S(" in shape else shape[:-1] + space + b"}"
-    return made(view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], "shape-mismatch")
+    return made(
+        view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], "shape-mismatch module-mismatch"
+    )
 
 
 def _is_scheduled(view: View) -> bool:
@@ -117,9 +122,10 @@ def module_lines_exchanged(rng: random.Random, view: View) -> Mutation | None:
     if not pair:
         return None
     names = [line.text("name") for line in pair]
-    inside = [line.text("name") for line in lines if line.parent is pair[0].parent]
+    all_of_computation = [line for line in lines if line.parent is pair[0].parent]
+    inside = [line.text("name") for line in all_of_computation]
     places = [line for line in view.all("step") if line["name"] in (*names, *inside)]
-    return made(view, exchanged(*pair), places, "schedule-mismatch")
+    return made(view, exchanged(*pair), [*all_of_computation, *places], "schedule-mismatch module-mismatch")
 
 
 @edit
@@ -138,7 +144,11 @@ def module_instruction_deleted(rng: random.Random, view: View) -> Mutation | Non
     line = pick(rng, _module(view))
     if line and len(view.all("instruction")) == 1:
         return made(view, [removed(line)], [], "truncated-dump")
-    return made(view, [removed(line)], _mentions(view, line.text("name")), "unknown-instruction") if line else None
+    if not line:
+        return None
+    # Without its root, the computation is incomplete.
+    places = [*_mentions(view, line.text("name")), *([line.parent] if line.parent else [])]
+    return made(view, [removed(line)], places, "unknown-instruction module-mismatch")
 
 
 @edit

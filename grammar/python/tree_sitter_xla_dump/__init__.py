@@ -3,6 +3,7 @@
 from tree_sitter_xla_dump._binding import (
     Column,
     covered_changes,
+    differences,
     language_hlo,
     language_xla_dump,
     number_texts,
@@ -17,6 +18,7 @@ from tree_sitter_xla_dump._binding import (
 __all__ = [
     "Column",
     "covered_changes",
+    "differences",
     "language_hlo",
     "language_xla_dump",
     "number_texts",

@@ -25,6 +25,14 @@ def same_texts(
     other_start: _Cells,
     other_end: _Cells,
 ) -> Column: ...
+def differences(
+    data: bytes,
+    start: _Cells,
+    end: _Cells,
+    other: bytes,
+    other_start: _Cells,
+    other_end: _Cells,
+) -> Column: ...
 def read_quotes(
     data: bytes, start: _Cells, end: _Cells, names: bytes, offsets: _Cells, parts: int
 ) -> tuple[Column, ...]: ...

@@ -88,11 +88,11 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   return result;
 }
 
-// same_texts(data, start, end, other, other_start, other_end): for each row 1 if both texts are equal, else 0.
-PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
+// Compares the texts of two columns of spans.
+static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
   Spans one, two;
   PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O&O&y*O&O&:same_texts", &one.data, cells_of, &one.start, cells_of, &one.end, &two.data,
+  if (!PyArg_ParseTuple(args, "y*O&O&y*O&O&", &one.data, cells_of, &one.start, cells_of, &one.end, &two.data,
                         cells_of, &two.start, cells_of, &two.end)) {
     return NULL;
   }
@@ -100,21 +100,27 @@ PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) {
     if (one.count != two.count) {
       PyErr_SetString(PyExc_ValueError, "columns of different lengths");
     } else {
-      int32_t *same = malloc(((size_t)one.count + 1) * sizeof *same);
+      int32_t *found = malloc(((size_t)one.count + 1) * sizeof *found);
       Py_BEGIN_ALLOW_THREADS
-      for (Py_ssize_t i = 0; same && i < one.count; i++) {
-        Text left = span_of(&one, i), right = span_of(&two, i);
-        size_t length = (size_t)(left.end - left.at);
-        same[i] = (size_t)(right.end - right.at) == length && memcmp(left.at, right.at, length) == 0;
+      for (Py_ssize_t i = 0; found && i < one.count; i++) {
+        found[i] = comparison(span_of(&one, i), span_of(&two, i));
       }
       Py_END_ALLOW_THREADS
-      result = same ? column_of(same, (size_t)one.count, sizeof *same) : PyErr_NoMemory();
+      result = found ? column_of(found, (size_t)one.count, sizeof *found) : PyErr_NoMemory();
     }
   }
   release_spans(&one);
   release_spans(&two);
   return result;
 }
+
+static int is_same(Text one, Text two) {
+  size_t length = (size_t)(one.end - one.at);
+  return (size_t)(two.end - two.at) == length && memcmp(one.at, two.at, length) == 0;
+}
+
+// same_texts(data, start, end, other, other_start, other_end): for each row 1 if both texts are equal, else 0.
+PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, is_same); }
 
 // ---------------------------------------------------------------- elements of tuples
 
@@ -466,3 +472,83 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
   release_spans(&spans);
   return result;
 }
+
+// ---------------------------------------------------------------- instructions of two texts
+
+// The name of the next operand of a list, which is empty at its end. Lists with `%` may have shapes before the names.
+static Text next_operand(Text *list, bool has_percent) {
+  const uint8_t *at = list->at, *end = list->end;
+  if (has_percent) {
+    at = memchr(at, '%', (size_t)(end - at));
+    at = at ? at + 1 : end;
+  }
+  while (!has_percent && at < end && (is_blank(*at) || *at == ',' || *at == '/')) {
+    if (*at++ != '/') continue;
+    for (at++; at < end && !(at[-1] == '*' && at[0] == '/'); at++) {}
+    at += at < end;
+  }
+  Text name = {at, name_end(at, end)};
+  list->at = name.end > name.at ? name.end : end;
+  return name;
+}
+
+static bool has_byte(Text text, int wanted) { return memchr(text.at, wanted, (size_t)(text.end - text.at)) != NULL; }
+
+static bool same_operands(Text one, Text two) {
+  bool one_percent = has_byte(one, '%'), two_percent = has_byte(two, '%');
+  if ((!one_percent && has_byte(one, '[')) || (!two_percent && has_byte(two, '['))) return true;
+  for (;;) {
+    Text left = next_operand(&one, one_percent), right = next_operand(&two, two_percent);
+    if (left.at == left.end || right.at == right.end) return left.at == left.end && right.at == right.end;
+    // Recent modules name an element of a tuple, `%tuple#0`, where quotes name the `get-tuple-element`.
+    if (!has_byte(right, '#') && !is_same(left, right)) return false;
+  }
+}
+
+// What follows a list of operands, from the bracket on. Empty if the bracket is missing.
+static Text after_operands(const uint8_t *at, const uint8_t *end) {
+  int depth = 0;
+  for (; at < end; at++) {
+    if (*at == '(') depth++;
+    else if (*at == ')' && !depth--) break;
+  }
+  return (Text){at, end};
+}
+
+static bool is_end_of_attributes(Text text) {
+  return text.at == text.end || starts_with(text, ", metadata=") || starts_with(text, ", backend_config=");
+}
+
+// Whether two texts have the same attributes. Metadata does not count, nor the backend's own text, whose order is not defined.
+static bool same_attributes(Text one, Text two) {
+  for (;; one.at++, two.at++) {
+    while (one.at < one.end && *one.at == '%') one.at++;
+    while (two.at < two.end && *two.at == '%') two.at++;
+    if (one.at == one.end || two.at == two.end || *one.at == ',') {
+      bool is_end = is_end_of_attributes(one), is_other_end = is_end_of_attributes(two);
+      if (is_end || is_other_end) return is_end && is_other_end;
+    }
+    if (*one.at != *two.at) return false;
+  }
+}
+
+enum { SAME = 0, OTHER_SHAPE = 1, OTHER_OPCODE = 2, OTHER_OPERANDS = 3, OTHER_ATTRIBUTES = 4 };
+
+// Compares two texts of an instruction. Parts that are not of the usual form, and constants, count as the same.
+static int difference(Text one, Text two) {
+  Head left, right;
+  if (!read_head(one, definition(one), &left) || !read_head(two, definition(two), &right)) return SAME;
+  if (!is_same(left.shape, right.shape)) return OTHER_SHAPE;
+  // Quotes name what an asynchronous instruction does, `slice-start`.
+  if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return SAME;
+  if (!is_same(left.opcode, right.opcode)) return OTHER_OPCODE;
+  Text rest = after_operands(left.opcode.end + 1, one.end), other = after_operands(right.opcode.end + 1, two.end);
+  if (rest.at == rest.end || other.at == other.end) return SAME;
+  bool reads_same = is_text(left.opcode, "constant") ||
+                    same_operands((Text){left.opcode.end + 1, rest.at}, (Text){right.opcode.end + 1, other.at});
+  return !reads_same ? OTHER_OPERANDS : same_attributes(rest, other) ? SAME : OTHER_ATTRIBUTES;
+}
+
+// differences(data, start, end, other, other_start, other_end): for each row 0 if both texts of an instruction agree, else the first part
+// that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes.
+PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, difference); }

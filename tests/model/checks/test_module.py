@@ -123,14 +123,33 @@ def test_reports_shape_of_the_module() -> None:
         [],
         [("  %copy.9 = f32[8]{0}", "  %copy.9 = f32[8]{0:S(1)}")],
         """
-error[shape-mismatch] `copy.9` has the shape `f32[8]{0}` in its allocation, but `f32[8]{0:S(1)}` in the HLO module.
- value: <22 copy.9 @0> (size=32,offset=0): f32[8]{0}
-                                           ^^^^^^^^^
+error[module-mismatch] The dump quotes `copy.9` with the shape `f32[8]{0}`, but the HLO module has `f32[8]{0:S(1)}`.
+ from instruction: %copy.9 = f32[8]{0} copy(%x.1)
+                             ^^^^^^^^^
 -- Instruction in the HLO module
   %copy.9 = f32[8]{0:S(1)} copy(%x.1)
   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
+
+
+def test_reports_quotes_that_differ_from_the_module() -> None:
+    """The first part that differs, once, whether the dump or the module was edited."""
+    expected = {
+        ("%copy.9 = f32[8]{0} copy(", "%copy.9 = f32[8]{0} negate("): "opcode `negate`, but the HLO module",
+        (
+            "copy.9 = f32[8]{0} copy(%x.1)",
+            "copy.9 = f32[8]{0} copy(%y.2)",
+        ): "operand `y.2`, but the HLO module has `x.1`.",
+        ("f32[8]{0} copy(%x.1)", "f32[8]{0} copy()"): "without the operand `x.1`, which the HLO module has",
+        ("calls=%wrapped_add_computation", "calls=%wrapped_add"): (
+            "attribute `calls=%wrapped_add`, but the HLO module has `calls=%wrapped_add_computation`."
+        ),
+    }
+    for (before, after), message in expected.items():
+        found = findings_text(held(WHILE, [(before, after)], []))
+        assert message in " ".join(found.split())
+        assert found.count("error[") == 1
 
 
 def test_reports_schedule_in_another_order() -> None:

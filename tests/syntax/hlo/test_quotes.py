@@ -12,7 +12,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Texts
 from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes, tuple_elements
+from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, Quotes, differences, read_quotes, tuple_elements
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import number_texts, same_texts
 
@@ -192,3 +192,41 @@ def test_texts_are_numbered_by_their_first_occurrence() -> None:
     assert (number.tolist(), rows.tolist()) == ([0, 1, 1, 1, 2], [0, 1, 4])
     same = same_texts(b"ababcdab", (start, end), b"cdabab", (np.array([0, 2, 0, 4, 1]), np.array([2, 4, 2, 6, 2])))
     assert same.tolist() == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("quote", "in_module", "expected"),
+    [
+        ("%a = f32[2]{0} add(%b, %c)", 'a = f32[2]{0} add(b, c), metadata={op_name="x"}', Difference.NONE),
+        ("%a = f32[2] add(f32[2] %b, (s32[], f32[2]) %c)", "ROOT %a = f32[2] add(%b, %c)", Difference.NONE),
+        ("%a = f32[2] add(%b, /*index=5*/%c), calls=%f", "a = f32[2] add(b, /*index=5*/c), calls=f", Difference.NONE),
+        ("%a = f32[2] slice-start(%b), slice={[0:2]}", "%a = f32[2] async-start(%b), calls=%c", Difference.NONE),
+        ("%a = f32[2] add(%e.1, %c)", "%a = f32[2] add(%t#0, %c)", Difference.NONE),
+        ("%a = f32[] constant(1)", "%a = f32[] constant({...})", Difference.NONE),
+        (
+            "%a = f32[2] add(%b), k=1, backend_config={x}",
+            "%a = f32[2] add(%b), k=1, backend_config={y}",
+            Difference.NONE,
+        ),
+        ("%a = f32[2]{0} add(%b, %c)", "%a = f32[3]{0} add(%b, %c)", Difference.SHAPE),
+        ("%a = f32[2] add(%b, %c)", "%a = f32[2] multiply(%b, %c)", Difference.OPCODE),
+        ("%a = f32[2] add(%b, %c)", "%a = f32[2] add(%c, %b)", Difference.OPERANDS),
+        ("%a = f32[2] add(%b, %c)", "a = f32[2] add(b)", Difference.OPERANDS),
+        ("%a = f32[2] add()", "a = f32[2] add(b)", Difference.OPERANDS),
+        ("%a = f32[2] parameter(0)", "a = f32[2] parameter(1)", Difference.OPERANDS),
+        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b), calls=%g", Difference.ATTRIBUTES),
+        (
+            "%a = f32[2] fusion(%b), calls=%f",
+            "%a = f32[2] fusion(%b), calls=%f, k=1, metadata={}",
+            Difference.ATTRIBUTES,
+        ),
+        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b)", Difference.ATTRIBUTES),
+    ],
+)
+def test_differences_of_quotes_and_modules(quote: str, in_module: str, expected: Difference) -> None:
+    texts = quote.encode(), in_module.encode()
+    spans = [(np.array([0]), np.array([len(text)])) for text in texts]
+    assert differences(texts[0], spans[0], texts[1], spans[1]).tolist() == [expected]
+    # No byte behind the end counts.
+    longer = texts[0] + b"1, k=1", texts[1] + b")}"
+    assert differences(longer[0], spans[0], longer[1], spans[1]).tolist() == [expected]

@@ -94,11 +94,13 @@ def check(
     """
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump))
+    against = None
     if module:
-        from xla_lens.model.checks.module import check_module, module_shows_cuts
+        from xla_lens.model.checks.module import ModuleChecks, module_shows_cuts
 
         is_cut = any(finding.place.file is dump.assignment for finding in findings)
         findings += [] if is_cut else module_shows_cuts(dump, module)
+        against = ModuleChecks(dump, module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     foreign = list(files_are_of_one_dump(dump))
     if foreign:
@@ -109,11 +111,13 @@ def check(
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
     for number, one in enumerate(_CHECKS):
+        if against and one is shapes_match_instructions:
+            against.run_early(tainted)
         findings += _unless_cancelled(one(dump, tainted), is_cancelled)
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
-    if module:
-        findings += check_module(dump, module, tainted, is_cancelled)
+    if against:
+        findings += against.findings(tainted, is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)

@@ -104,6 +104,7 @@ def _holds_parameter(dump: DumpSet, tainted: Tainted, allocation: int) -> bool:
     number = int(dump.allocations.parameter[allocation])
     # A value that is in no allocation may belong to any.
     is_unsure = np.any(tainted.values[values]) or np.any(tainted.values & (dump.values.slice == NONE))
+    is_unsure |= np.any(tainted.names[dump.values.name[values]])
     if not len(values) or is_unsure:
         return True
     here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]

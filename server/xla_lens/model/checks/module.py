@@ -6,7 +6,8 @@ They run after the checks of the dump itself and skip what those have found.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from functools import cached_property
+from itertools import pairwise, zip_longest
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ from xla_lens.model.checks.problems import (
     EntryShapeMismatch,
     ForeignModule,
     LateEnd,
+    Malformation,
+    MalformedModule,
     MissingFromModule,
     MissingFromSchedule,
     MissingOperand,
@@ -33,18 +36,21 @@ from xla_lens.model.checks.problems import (
     OperandMismatch,
     PositionMismatch,
     Problem,
+    QuoteMismatch,
+    QuotePart,
     ScheduleOrder,
     WrongStart,
 )
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked, nothing_tainted
-from xla_lens.model.hlo.graph import ModuleGraph
+from xla_lens.model.hlo.graph import CALLED, ModuleGraph
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
-from xla_lens.syntax.hlo.quotes import tuple_elements
+from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.quotes import Difference, differences, tuple_elements
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import same_texts
@@ -60,33 +66,61 @@ compilations.
 
 def is_sound_against(dump: DumpSet, module: HloModule, is_cancelled: Callable[[], bool]) -> bool:
     """Whether a dump set without findings agrees with its module. Raises `Cancelled`."""
-    return not check_module(dump, module, nothing_tainted(dump), is_cancelled)
+    tainted, checks = nothing_tainted(dump), ModuleChecks(dump, module)
+    checks.run_early(tainted)
+    return not checks.findings(tainted, is_cancelled)
 
 
-def check_module(
-    dump: DumpSet, module: HloModule, tainted: Tainted, is_cancelled: Callable[[], bool] = lambda: False
-) -> list[Finding]:
-    """All findings of a dump set against its module, causes before consequences. Raises `Cancelled`."""
-    if module.is_cut_off or not len(module.columns.instructions):
-        return [truncated(module.file, Cut.MODULE)]
-    if dump.used is None:
-        return list(module_shows_cuts(dump, module)) if tainted.is_whole(dump.assignment) else []
-    if tainted.broken_files:
-        # What is cut off or unreadable would seem to differ.
-        return []
-    graph, before = ModuleGraph(dump, module), tainted.copy()
-    findings: list[Finding] = []
-    for one in _CHECKS:
-        findings += one(graph, tainted)
-        if is_cancelled():
-            raise Cancelled
-    release_memory()
-    if len(findings) <= _MAXIMUM:
-        return findings
-    tainted.assign(before)
-    first, *others = findings
-    related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-    return [error(first.place, ForeignModule(len(findings)), *related)]
+class ModuleChecks:
+    """The checks of a dump set against its module."""
+
+    def __init__(self, dump: DumpSet, module: HloModule) -> None:
+        self._dump, self._module = dump, module
+        self._malformed: list[Finding] = []
+        self._early: list[Finding] = []
+        self._before: Tainted | None = None
+
+    @cached_property
+    def _graph(self) -> ModuleGraph:
+        return ModuleGraph(self._dump, self._module)
+
+    def _is_comparable(self, tainted: Tainted) -> bool:
+        """Whether all of both is there. What is cut off or unreadable would seem to differ."""
+        is_whole = len(self._module.columns.instructions) > 0 and not self._module.is_cut_off
+        return is_whole and self._dump.used is not None and not tainted.broken_files
+
+    def run_early(self, tainted: Tainted) -> None:
+        """Run the checks of the module alone and of quotes. The checks of the dump skip what is wrong there."""
+        if self._is_comparable(tainted):
+            self._before = tainted.copy()
+            self._malformed += module_is_well_formed(self._graph)
+            for one in () if self._malformed else _EARLY_CHECKS:
+                self._early += one(self._graph, tainted)
+
+    def findings(self, tainted: Tainted, is_cancelled: Callable[[], bool] = lambda: False) -> list[Finding]:
+        """Return all findings, causes before consequences. Raises `Cancelled`."""
+        if self._module.is_cut_off or not len(self._module.columns.instructions):
+            return [truncated(self._module.file, Cut.MODULE)]
+        if self._dump.used is None:
+            is_whole = tainted.is_whole(self._dump.assignment)
+            return list(module_shows_cuts(self._dump, self._module)) if is_whole else []
+        if not self._is_comparable(tainted):
+            return []
+        if self._malformed:
+            return self._malformed
+        before = self._before if self._early and self._before else tainted.copy()
+        findings = list(self._early)
+        for one in _CHECKS:
+            findings += one(self._graph, tainted)
+            if is_cancelled():
+                raise Cancelled
+        release_memory()
+        if len(findings) <= _MAXIMUM:
+            return findings
+        tainted.assign(before)
+        first, *others = findings
+        related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+        return [error(first.place, ForeignModule(len(findings)), *related)]
 
 
 _PASSING_ENDS: Final = re.compile(
@@ -151,6 +185,129 @@ def _may_be_element(dump: DumpSet, tainted: Tainted) -> Marks:
     reads[dump.uses.name[(dump.uses.operand != 0) | (dump.uses.index > EMPTY_INDEX)]] = False
     reads[dump.values.name] = False
     return reads
+
+
+def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
+    """A module defines each name once and before it is used, and each computation that it calls. One finding."""
+    module, table = graph.module, graph.module.columns.instructions
+    names = graph.name[graph.name != NONE]
+    repeated = np.flatnonzero(np.bincount(names, minlength=len(graph.dump.names)) > 1)
+    for name in repeated[:1].tolist():
+        first, second, *_ = np.flatnonzero(graph.name == name).tolist()
+        problem = MalformedModule(Malformation.DUPLICATE, decoded(module.name(second)), "")
+        yield error(module.place(second), problem, Related(module.place(first), Relation.OTHER_OCCURRENCE))
+        return
+    count = len(module.columns.computations)
+    roots = np.bincount(graph.computation[np.flatnonzero(table.is_root)], minlength=count)
+    for computation in np.flatnonzero(roots != 1)[:1].tolist():
+        problem = MalformedModule(Malformation.ROOT, decoded(module.computation_name(computation)), "")
+        yield error(module.computation_place(computation), problem)
+        return
+    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
+    operand = taken(graph.row, np.where(graph.quotes.operands < len(graph.row), graph.quotes.operands, NONE))
+    is_wrong = (operand >= user) | (graph.computation[operand] != graph.computation[user])
+    for place in np.flatnonzero(is_wrong & (operand != NONE))[:1].tolist():
+        row, other = int(user[place]), int(operand[place])
+        problem = MalformedModule(Malformation.ORDER, *(decoded(module.name(one)) for one in (row, other)))
+        yield error(module.place(row), problem, *_in_module(graph, other))
+        return
+    yield from _missing_computations(graph)
+
+
+_CALLERS: Final = re.compile(
+    rb"fusion|call|while|conditional|map|sort|scatter|select-and-scatter|async-start|reduce.*|all-reduce.*"
+)
+"""Opcodes of instructions that call computations."""
+
+
+def _missing_computations(graph: ModuleGraph) -> Iterator[Finding]:
+    module, table = graph.module, graph.module.columns.computations
+    data, end = module.data, module.columns.instructions.end
+    spans = zip(table.name_start.tolist(), table.name_end.tolist(), strict=True)
+    names = {data[start:end] for start, end in spans}
+    for row in np.flatnonzero(graph.has_opcode_like(_CALLERS)).tolist():
+        for match in CALLED.finditer(data, int(graph.quotes.opcode_end[row]), int(end[row])):
+            called = {name.strip().removeprefix(b"%") for name in (match[2] or match[3] or b"").split(b",")}
+            for name in sorted(called - names)[:1]:
+                problem = MalformedModule(Malformation.COMPUTATION, decoded(module.name(row)), decoded(name))
+                yield error(Place(module.file, match.start(1), match.end()), problem)
+                return
+
+
+def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """The dump quotes the instructions of the module."""
+    dump, file = graph.dump, graph.dump.used
+    assert file is not None, "checked before"
+    used, table = dump.used_values, graph.module.columns.instructions
+    is_wrong = tainted.used_values | is_marked(tainted.values, dump.value_of_used_value)
+    is_quoted = (dump.first_quote != NONE) & (graph.row != NONE) & ~tainted.names
+    names = np.flatnonzero(is_quoted & ~is_marked(is_wrong, dump.first_quote))
+    quote, row = dump.first_quote[names], graph.row[names]
+    spans = (used.instruction_start[quote], used.instruction_end[quote]), (table.start[row], table.end[row])
+    data, module = file.document.data, graph.module.data
+    difference = differences(data, spans[0], module, spans[1])
+    rows = np.flatnonzero(difference)
+    if len(rows) > _MAXIMUM and np.all(difference[rows] == Difference.ATTRIBUTES):
+        # They are printed in another form, which we do not know. Modules of other compilations also differ elsewhere.
+        return
+    for place in rows.tolist():
+        quoted = read_instruction(data, int(spans[0][0][place]), int(spans[0][1][place]))
+        other = read_instruction(module, int(spans[1][0][place]), int(spans[1][1][place]))
+        if quoted and other:
+            name = int(names[place])
+            tainted.names[name] = True
+            _taint_called(graph, tainted, int(row[place]))
+            if difference[place] == Difference.OPERANDS and _reads_missing(graph, quoted):
+                continue
+            part, start, end, in_module = _differing_part(quoted, other, Difference(int(difference[place])))
+            text = decoded(data[start:end]).removeprefix("%")
+            problem = QuoteMismatch(dump.label(name, NONE), part, text, decoded(in_module))
+            yield error(Place(file, start, end), problem, *_in_module(graph, int(row[place])))
+
+
+def _taint_called(graph: ModuleGraph, tainted: Tainted, row: int) -> None:
+    """Mark what depends on the operands and computations of an instruction."""
+    called = [call.computation for call in graph.calls if call.caller == row]
+    tainted.is_liveness_sound &= not called
+    parameters = graph.name[(graph.quotes.parameter != NONE) & np.isin(graph.computation, called)]
+    tainted.names[parameters[parameters != NONE]] = True
+
+
+def _reads_missing(graph: ModuleGraph, quoted: Instruction) -> bool:
+    """Whether a quoted instruction reads one that the dump names and the module lacks, which has its own finding."""
+    numbers = [graph.dump.name_number(name) for name in quoted.operand_names()]
+    return any(number != NONE and graph.row[number] == NONE for number in numbers)
+
+
+def _differing_part(
+    quoted: Instruction, other: Instruction, difference: Difference
+) -> tuple[QuotePart, int, int, bytes]:
+    """What differs, its place in the quote, and the text in the module."""
+    if difference is Difference.SHAPE:
+        return QuotePart.SHAPE, quoted.shape_start, quoted.shape_end, other.shape
+    opcode_end = quoted.opcode_start + len(quoted.opcode)
+    if difference is Difference.OPCODE:
+        return QuotePart.OPCODE, quoted.opcode_start, opcode_end, other.opcode
+    if quoted.parameter_number is not None and quoted.parameter_number != other.parameter_number:
+        end = quoted.text.index(b")", quoted.operands_start)
+        return QuotePart.PARAMETER, quoted.operands_start, end, b"%d" % (other.parameter_number or 0)
+    if difference is Difference.OPERANDS:
+        names, others = [*quoted.operand_names()], [*other.operand_names()]
+        number = next((n for n, pair in enumerate(zip(names, others, strict=False)) if pair[0] != pair[1]), None)
+        number = min(len(names), len(others)) if number is None else number
+        operand = quoted.operand(number)
+        end = quoted.operands_end - 1
+        span = (operand.start, operand.end) if operand else (end, end)
+        return QuotePart.OPERAND, *span, others[number] if number < len(others) else b""
+    attributes = [[*_ATTRIBUTE.finditer(one.text, one.operands_end, one.end)] for one in (quoted, other)]
+    for one, another in zip_longest(*attributes):
+        if one is None or another is None or one[0].replace(b"%", b"") != another[0].replace(b"%", b""):
+            span = one.span(1) if one else (quoted.operands_end - 1, quoted.operands_end)
+            return QuotePart.ATTRIBUTE, *span, another[1] if another else b""
+    return QuotePart.ATTRIBUTE, quoted.start, quoted.end, other.text[other.start : other.end]
+
+
+_ATTRIBUTE: Final = re.compile(rb", ([\w-]+=.*?)(?=, [\w-]+=|$)")
 
 
 # ---------------------------------------------------------------- positions and uses
@@ -597,12 +754,15 @@ def _starts_on_another(dump: DumpSet, allocation: int, step: int) -> bool:
 
 def entry_parameters_are_numbered(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     """The parameters of the entry computation are numbered 0, 1, 2, …"""
-    if graph.entry == NONE or graph.has_entry_parameters or np.any(tainted.names):
+    # A parameter that is missing from the module has a finding of its own.
+    is_missing = np.any(graph.row[graph.dump.used_values.name] == NONE)
+    if graph.entry == NONE or graph.has_entry_parameters or is_missing or np.any(tainted.names):
         return
     rows = graph.entry_parameters
     numbers = graph.quotes.parameter[rows]
     # Either of two parameters with one number may be wrong.
     wrong = (numbers >= len(rows)) | (np.bincount(np.minimum(numbers, len(rows)))[np.minimum(numbers, len(rows))] > 1)
+    tainted.names[graph.name[rows[wrong]][graph.name[rows[wrong]] != NONE]] = True
     *others, row = rows[wrong].tolist()
     number, name = int(graph.quotes.parameter[row]), decoded(graph.module.name(row))
     related = (Related(graph.module.place(other), Relation.OTHER_OCCURRENCE) for other in others)
@@ -733,9 +893,13 @@ def _plain(shape: bytes) -> bytes:
     return _COMMENT.sub(b"", shape)
 
 
+_EARLY_CHECKS: Final[tuple[_ModuleCheck, ...]] = (
+    entry_parameters_are_numbered,
+    quotes_match_module,
+)
+
 _CHECKS: Final[tuple[_ModuleCheck, ...]] = (
     instructions_are_in_module,
-    entry_parameters_are_numbered,
     entry_layout_matches,
     shapes_match_module,
     positions_follow_data_flow,

@@ -1051,6 +1051,44 @@ class MissingUse:
     operand: str
 
 
+class Malformation(Enum):
+    """How an HLO module contradicts itself."""
+
+    DUPLICATE = auto()
+    ROOT = auto()
+    ORDER = auto()
+    COMPUTATION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedModule:
+    code: ClassVar[Code] = Code.MODULE_MISMATCH
+    malformation: Malformation
+    name: str
+    other: str
+    """The operand or the computation, empty for others."""
+
+
+class QuotePart(Enum):
+    """What differs between a quoted instruction and the one in the module."""
+
+    SHAPE = auto()
+    OPCODE = auto()
+    PARAMETER = auto()
+    OPERAND = auto()
+    ATTRIBUTE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteMismatch:
+    code: ClassVar[Code] = Code.MODULE_MISMATCH
+    name: str
+    part: QuotePart
+    quoted: str
+    """The text of the part, empty if the instruction lacks it."""
+    in_module: str
+
+
 @dataclass(frozen=True, slots=True)
 class ModuleShapeMismatch:
     code: ClassVar[Code] = Code.SHAPE_MISMATCH
@@ -1133,6 +1171,8 @@ ModuleProblem: TypeAlias = (
     | PositionMismatch
     | MissingPositionOf
     | MissingUse
+    | MalformedModule
+    | QuoteMismatch
     | ModuleShapeMismatch
     | EntryShapeMismatch
     | EntryParameterNumber

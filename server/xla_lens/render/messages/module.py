@@ -1,6 +1,6 @@
 """Messages about a dump and its HLO module that disagree."""
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from xla_lens.model.checks.problems import (
     AliasMismatch,
@@ -8,6 +8,8 @@ from xla_lens.model.checks.problems import (
     EntryShapeMismatch,
     ForeignModule,
     LateEnd,
+    Malformation,
+    MalformedModule,
     MissingFromModule,
     MissingFromSchedule,
     MissingPositionOf,
@@ -17,6 +19,8 @@ from xla_lens.model.checks.problems import (
     ModuleShapeMismatch,
     NotLiveOut,
     PositionMismatch,
+    QuoteMismatch,
+    QuotePart,
     ScheduleOrder,
 )
 from xla_lens.render.messages.words import quoted_shape
@@ -43,6 +47,14 @@ def module_message(problem: ModuleProblem) -> str:
             return f"No value of the dump lists {counted(missing, 'position')} of `{name}`."
         case MissingUse(value, user, operand):
             return f"`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
+        case QuoteMismatch(name, part, "", in_module):
+            return f"The dump quotes `{name}` without the {_PARTS[part]} `{in_module}`, which the HLO module has."
+        case QuoteMismatch(name, part, quoted, ""):
+            return f"The dump quotes `{name}` with the {_PARTS[part]} `{quoted}`, which the HLO module lacks."
+        case QuoteMismatch(name, part, quoted, in_module):
+            return f"The dump quotes `{name}` with the {_PARTS[part]} `{quoted}`, but the HLO module has `{in_module}`."
+        case MalformedModule(malformation, name, other):
+            return _MALFORMED[malformation].format(name=name, other=other)
         case ModuleShapeMismatch(value, shape, ""):
             return (
                 f"`{value}` has the shape {quoted_shape(shape)} in its allocation, but its instruction in the HLO "
@@ -91,3 +103,19 @@ def module_message(problem: ModuleProblem) -> str:
                 f"`{parameter_value}` are not at the same place."
             )
     assert_never(problem)
+
+
+_PARTS: Final = {
+    QuotePart.SHAPE: "shape",
+    QuotePart.OPCODE: "opcode",
+    QuotePart.PARAMETER: "parameter number",
+    QuotePart.OPERAND: "operand",
+    QuotePart.ATTRIBUTE: "attribute",
+}
+
+_MALFORMED: Final = {
+    Malformation.DUPLICATE: "The HLO module defines `{name}` twice.",
+    Malformation.ROOT: "The computation `{name}` of the HLO module does not have exactly one `ROOT` instruction.",
+    Malformation.ORDER: "`{name}` reads `{other}`, which the HLO module does not define before it in its computation.",
+    Malformation.COMPUTATION: "`{name}` calls the computation `{other}`, which is not in the HLO module.",
+}

@@ -54,3 +54,22 @@ def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> t
     """
     found = tree_sitter_xla_dump.tuple_elements(data, cells(start), cells(end), cells(number))
     return column(found[0]), column(found[1])
+
+
+class Difference(IntEnum):
+    """The first part in which two texts of an instruction differ."""
+
+    NONE = 0
+    SHAPE = 1
+    OPCODE = 2
+    OPERANDS = 3
+    ATTRIBUTES = 4
+
+
+def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_span: tuple[Column, Column]) -> Column:
+    """Return for each row the `Difference` between a quoted instruction and the one in the module. Constants, metadata,
+    backend configurations and whatever is not of the usual form do not count.
+    """
+    spans = (cells(part) for part in (*span, *module_span))
+    start, end, module_start, module_end = spans
+    return column(tree_sitter_xla_dump.differences(data, start, end, module, module_start, module_end))
