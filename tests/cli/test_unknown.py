@@ -1,6 +1,7 @@
 """`xla-lens check --unknown`: the text that XLA Lens does not know, with counts."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,27 @@ xla-lens {__version__}: 2 dumps checked, 1 form of unknown text
   text       pool 3 of x
 """,
     )
+
+
+def test_lists_what_is_unknown_in_the_module(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = _changed(tmp_path, {})
+    (module,) = (file for file in folder.glob("*after_optimizations.txt"))
+    text, count = re.subn(r"\bcopy-start\(", "hoist-start(", module.read_text())
+    entry = re.search(r"^ENTRY .*\n", text, re.MULTILINE)
+    assert count
+    assert entry
+    added = "  pragma inline 3\n  pragma inline 14\n  %zork.3 = f32[3]{0:Q{3}} add(%a, %b)\n"
+    module.write_text(f"FileNames 2\n{text[: entry.end()]}{added}{text[entry.end() :]}")
+    found = _forms(capsys, folder)
+    assert sorted(found) == sorted(
+        [
+            (1, "line", "hlo", None, "FileNames N"),
+            (2, "line", "hlo", None, "  pragma inline N"),
+            (count, "opcode", "hlo", None, "hoist-start"),
+            (1, "instruction", "hlo", None, next(form for *_, form in found if "Q" in form)),
+        ]
+    )
+    assert f"{count} × opcode of an HLO module\n  form   hoist-start\n  first  {module}:" in _run(capsys, folder)[1]
 
 
 def test_formats_of_findings_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

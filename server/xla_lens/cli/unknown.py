@@ -15,7 +15,7 @@ def run_unknown(options: argparse.Namespace) -> int:
     forms: dict[Form, UnknownText] = {}
     for loaded in load_sets(options.paths):
         sets += 1
-        for one in unknown_text(loaded.analysis):
+        for one in unknown_text(loaded.analysis, loaded.module(is_prepared=False)):
             before = forms.get(one.form)
             forms[one.form] = replace(before, count=before.count + one.count) if before else one
     found = sorted(forms.values(), key=lambda one: -one.count)

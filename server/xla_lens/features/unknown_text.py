@@ -1,19 +1,25 @@
-"""What XLA Lens does not know in a dump: lines, parts of lines, instructions and shapes, grouped by their form."""
+"""What XLA Lens does not know in a dump and its HLO module: lines, parts of lines, instructions, opcodes and shapes,
+grouped by their form.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.errors import first_error
+from xla_lens.syntax.hlo.instruction import read_instruction
+from xla_lens.syntax.hlo.module import HEADER
+from xla_lens.syntax.hlo.opcodes import OPCODES
 
 
 class TextKind(StrEnum):
@@ -22,6 +28,7 @@ class TextKind(StrEnum):
     LINE = "line"
     PART = "part of a line"
     INSTRUCTION = "instruction"
+    OPCODE = "opcode"
     SHAPE = "shape"
 
 
@@ -44,16 +51,18 @@ class UnknownText:
     first: Place
 
 
-def unknown_text(analysis: Analysis) -> list[UnknownText]:
+def unknown_text(analysis: Analysis, module: HloModule | None) -> list[UnknownText]:
     """Return all forms of text that are not known, the most frequent first."""
     counts: dict[Form, int] = {}
     places: dict[Form, Place] = {}
-    for file in analysis.dump.files:
-        for form, place in (*_unknown_lines(file), *_unknown_hlo(file)):
-            counts[form] = counts.get(form, 0) + 1
-            places.setdefault(form, place)
-    found = [UnknownText(form, count, places[form]) for form, count in counts.items()]
-    return sorted(found, key=lambda one: -one.count)
+    found = [pair for file in analysis.dump.files for pair in (*_unknown_lines(file), *_unknown_hlo(file))]
+    if module:
+        found += (*_unknown_lines_of_module(module), *_unknown_instructions(module))
+    for form, place in found:
+        counts[form] = counts.get(form, 0) + 1
+        places.setdefault(form, place)
+    forms = [UnknownText(form, count, places[form]) for form, count in counts.items()]
+    return sorted(forms, key=lambda one: -one.count)
 
 
 def _unknown_lines(file: DumpFile) -> Iterator[tuple[Form, Place]]:
@@ -68,7 +77,7 @@ def _unknown_lines(file: DumpFile) -> Iterator[tuple[Form, Place]]:
 
 def _unknown_hlo(file: DumpFile) -> Iterator[tuple[Form, Place]]:
     """Each instruction and shape that the grammar of HLO does not know, at its first error."""
-    columns, data = file.columns, file.document.data
+    columns = file.columns
     used, slices = columns.used_values, columns.slices
     quoted = np.flatnonzero(used.instruction_start != NONE)
     instructions = zip(used.instruction_start[quoted].tolist(), used.instruction_end[quoted].tolist(), strict=True)
@@ -77,18 +86,58 @@ def _unknown_hlo(file: DumpFile) -> Iterator[tuple[Form, Place]]:
         (TextKind.INSTRUCTION, Section.USED_VALUES, instructions),
         (TextKind.SHAPE, Section.BUFFER_ASSIGNMENT, shapes),
     ):
-        known: dict[bytes, int | None] = {}
-        for start, end in spans:
-            text = data[start:end]
-            # Numbers do not decide whether a text parses.
-            digest = _NUMBER.sub(b"0", text)
-            if digest not in known:
-                known[digest] = first_error(text)
-            error = first_error(text) if known[digest] is not None else None
-            if error is not None:
-                place = Place(file, start + error, end)
-                around = data[max(start, place.start - _BEFORE) : min(end, place.start + _AFTER)]
-                yield Form(kind, file.kind, section, _form(around)), place
+        yield from _errors(file, kind, section, spans)
+
+
+def _errors(
+    file: DumpFile, kind: TextKind, section: Section | None, spans: Iterable[tuple[int, int]]
+) -> Iterator[tuple[Form, Place]]:
+    """Each text that does not parse, at its first error."""
+    data, known = file.document.data, dict[bytes, int | None]()
+    for start, end in spans:
+        text = data[start:end]
+        # Numbers and strings do not decide whether a text parses.
+        digest = _NUMBER.sub(b"0", _STRING.sub(b'""', text))
+        if digest not in known:
+            known[digest] = first_error(text)
+        error = first_error(text) if known[digest] is not None else None
+        if error is not None:
+            place = Place(file, start + error, end)
+            around = data[max(start, place.start - _BEFORE) : min(end, place.start + _AFTER)]
+            yield Form(kind, file.kind, section, _form(around)), place
+
+
+def _unknown_lines_of_module(module: HloModule) -> Iterator[tuple[Form, Place]]:
+    """Each line of a module that belongs to none of its parts."""
+    document, columns, file = module.file.document, module.columns, module.file
+    is_known = np.zeros(document.line_count, np.bool_)
+    tables = columns.file_names, columns.function_names, columns.file_locations, columns.stack_frames
+    heads, ends = columns.computations.start, columns.computations.end
+    for starts in (heads, np.maximum(ends - 1, 0), columns.stack_tables.start, *(table.start for table in tables)):
+        is_known[document.line_starts.searchsorted(starts, "right") - 1] = True
+    instructions = columns.instructions
+    first = document.line_starts.searchsorted(instructions.start, "right") - 1
+    last = document.line_starts.searchsorted(np.maximum(instructions.end - 1, instructions.start), "right") - 1
+    # Where instructions begin, minus where they end: the sum is the number of instructions in a line.
+    changes = np.bincount(first, minlength=len(is_known) + 1) - np.bincount(last + 1, minlength=len(is_known) + 1)
+    is_known |= changes.cumsum()[: len(is_known)] > 0
+    for row in np.flatnonzero(~is_known).tolist():
+        start, end = document.line_span(row)
+        text = document.data[start:end]
+        if text.strip() and not HEADER.match(text):
+            yield Form(TextKind.LINE, file.kind, None, _form(text)), Place(file, start, end)
+
+
+def _unknown_instructions(module: HloModule) -> Iterator[tuple[Form, Place]]:
+    """Each instruction of a module that the grammar does not know, and each unknown opcode."""
+    table, file, data = module.columns.instructions, module.file, module.data
+    spans = list(zip(table.start.tolist(), table.end.tolist(), strict=True))
+    yield from _errors(file, TextKind.INSTRUCTION, None, spans)
+    for start, end in spans:
+        instruction = read_instruction(data[start:end])
+        if instruction and instruction.opcode not in OPCODES:
+            form = Form(TextKind.OPCODE, file.kind, None, instruction.opcode.decode("utf-8", "replace"))
+            yield form, Place(file, start + instruction.opcode_start, end)
 
 
 _BEFORE: Final = 16

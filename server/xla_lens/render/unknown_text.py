@@ -7,6 +7,7 @@ from xla_lens import __version__
 from xla_lens.features.unknown_text import UnknownText
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.columns import Section
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
 
@@ -22,7 +23,7 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
         section = f", below `{_HEADERS[form.section]}`" if form.section is not None else ""
         lines += [
             "",
-            f"{one.count:,} × {form.kind} of a {form.file} file{section}",
+            f"{one.count:,} × {form.kind} of {_FILES.get(form.file, f'a {form.file} file')}{section}",
             f"  form   {form.text}",
             f"  first  {place.file.label}:{_position(one)['row']}",
             f"  text   {_example(one)}",
@@ -30,6 +31,7 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
     return lines
 
 
+_FILES: Final = {FileKind.HLO: "an HLO module"}
 _HEADERS: Final = {
     Section.BUFFER_ASSIGNMENT: "BufferAssignment:",
     Section.USED_VALUES: "Used values:",
