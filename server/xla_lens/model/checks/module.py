@@ -23,6 +23,7 @@ from xla_lens.model.checks.problems import (
     EntryShapeMismatch,
     ForeignModule,
     LateEnd,
+    LiveOutParameter,
     Malformation,
     MalformedModule,
     MissingFromModule,
@@ -831,30 +832,48 @@ _ALIAS: Final = re.compile(rb"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
 
 def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Finding]:
     dump, module, values = graph.dump, graph.module, graph.dump.values
-    header = _ALIASES.search(module.data, 0, module.data.find(b"\n") + 1)
-    if header is None or not graph.has_entry_parameters or np.any(tainted.names):
+    if not graph.has_entry_parameters or np.any(tainted.names) or graph.lacks_positions:
         return
-    aliases = [*_ALIAS.finditer(module.data, *header.span(1))]
+    header = _ALIASES.search(module.data, 0, module.data.find(b"\n") + 1)
+    aliases = [*_ALIAS.finditer(module.data, *header.span(1))] if header else []
     parameters = [graph.parameter(graph.entry, integer(alias[2])) for alias in aliases]
-    paths = ((alias[1].replace(b" ", b""), alias[3].replace(b" ", b"")) for alias in aliases)
+    paths = [(alias[1].replace(b" ", b""), alias[3].replace(b" ", b"")) for alias in aliases]
     # One row for each alias: the result and the parameter.
     shape = len(aliases), 2
     names = np.array([(root, NONE if row == NONE else graph.name[row]) for row in parameters], np.int64).reshape(shape)
     numbers = [[dump.index_number(b"{%s}" % path) for path in pair] for pair in paths]
     indices = np.array(numbers, np.int64).reshape(shape)
-    found = dump.values_at(names.ravel(), indices.ravel()).reshape(shape)
-    found = np.where((names != NONE) & (indices != NONE), found, NONE)
-    allocation, offset = values.allocation[found], values.offset[found]
-    is_apart = (allocation[:, 0] != allocation[:, 1]) | (offset[:, 0] != offset[:, 1])
+    shown = dump.values_at(names.ravel(), indices.ravel()).reshape(shape)
+    shown = np.where((names != NONE) & (indices != NONE), shown, NONE)
+    is_missing = (shown == NONE) & ~np.any(tainted.values)
+    allocation, offset = values.allocation[shown], values.offset[shown]
+    is_wrong = (allocation[:, 0] != allocation[:, 1]) | (offset[:, 0] != offset[:, 1])
     # A missing position has a finding of its own.
-    for marks, rows in ((tainted.values, found), (tainted.names, names), (tainted.allocations, allocation)):
-        is_apart &= ~is_marked(marks, rows).any(axis=1)
-    is_missing = np.array(parameters, np.int64) == NONE
-    for row in np.flatnonzero(is_missing | is_apart).tolist():
+    for marks, rows in ((tainted.values, shown), (tainted.names, names), (tainted.allocations, allocation)):
+        is_wrong &= ~is_marked(marks, rows).any(axis=1)
+    is_wrong |= is_missing.any(axis=1)
+    for row in np.flatnonzero(is_wrong).tolist():
         alias = aliases[row]
-        labels = ("", "") if is_missing[row] else map(dump.value_label, found[row].tolist())
+        labels = ("" if value == NONE else dump.value_label(value) for value in shown[row].tolist())
         problem = AliasMismatch(decoded(alias[1]), integer(alias[2]), decoded(alias[3]), *labels)
         yield error(Place(module.file, alias.start(), alias.end()), problem)
+    if not np.any(is_wrong):
+        aliased = {(integer(alias[2]), path) for alias, (_, path) in zip(aliases, paths, strict=True)}
+        yield from _live_out_parameters(dump, tainted, aliased)
+
+
+def _live_out_parameters(dump: DumpSet, tainted: Tainted, aliased: set[tuple[int, bytes]]) -> Iterator[Finding]:
+    """Parameters are `maybe-live-out` if an output aliases them, as they are copied to all other outputs."""
+    allocations, file = dump.allocations, dump.assignment
+    is_parameter = (allocations.kind != NONE) & ((allocations.kind & int(Kind.PARAMETER)) != 0)
+    for row in np.flatnonzero(is_parameter & ~tainted.allocations).tolist():
+        path = dump.indices[max(int(allocations.parameter_index[row]), EMPTY_INDEX)][1:-1]
+        lives_out = bool(int(allocations.kind[row]) & int(Kind.MAYBE_LIVE_OUT))
+        parameter = int(allocations.parameter[row])
+        if file and lives_out != ((parameter, path) in aliased):
+            tainted.allocations[row] = True
+            problem = LiveOutParameter(int(allocations.index[row]), parameter, decoded(path), lives_out)
+            yield error(row_place(file, allocations, row), problem)
 
 
 def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:

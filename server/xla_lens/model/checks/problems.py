@@ -1162,7 +1162,19 @@ class AliasMismatch:
     parameter: int
     index: str
     output_value: str
+    """Empty if the result has no such output."""
     parameter_value: str
+    """Empty if the entry computation has no such parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOutParameter:
+    code: ClassVar[Code] = Code.MODULE_MISMATCH
+    allocation: int
+    parameter: int
+    index: str
+    lives_out: bool
+    """Whether the allocation is `maybe-live-out`."""
 
 
 ModuleProblem: TypeAlias = (
@@ -1182,6 +1194,7 @@ ModuleProblem: TypeAlias = (
     | ModuleParameterMismatch
     | NotLiveOut
     | AliasMismatch
+    | LiveOutParameter
 )
 
 

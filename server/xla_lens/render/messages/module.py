@@ -8,6 +8,7 @@ from xla_lens.model.checks.problems import (
     EntryShapeMismatch,
     ForeignModule,
     LateEnd,
+    LiveOutParameter,
     Malformation,
     MalformedModule,
     MissingFromModule,
@@ -95,12 +96,28 @@ def module_message(problem: ModuleProblem) -> str:
             )
         case NotLiveOut(allocation, value):
             return f"`{value}` is part of the result, but its allocation {allocation} is not marked `maybe-live-out`."
+        case AliasMismatch(output, parameter, index, _, ""):
+            return (
+                f"Output {{{output}}} aliases parameter {parameter} at {{{index}}}, which the entry computation lacks."
+            )
         case AliasMismatch(output, parameter, index, "", _):
-            return f"Output {{{output}}} aliases parameter {parameter}, which the entry computation lacks."
+            return (
+                f"Output {{{output}}} aliases parameter {parameter} at {{{index}}}, but the result has no such output."
+            )
         case AliasMismatch(output, parameter, index, output_value, parameter_value):
             return (
                 f"Output {{{output}}} aliases parameter {parameter} at {{{index}}}, but `{output_value}` and "
                 f"`{parameter_value}` are not at the same place."
+            )
+        case LiveOutParameter(allocation, parameter, index, True):
+            return (
+                f"Allocation {allocation} is marked `maybe-live-out`, but in the HLO module no output aliases its "
+                f"parameter {parameter} at {{{index}}}."
+            )
+        case LiveOutParameter(allocation, parameter, index, False):
+            return (
+                f"In the HLO module an output aliases parameter {parameter} at {{{index}}}, but its allocation "
+                f"{allocation} is not marked `maybe-live-out`."
             )
     assert_never(problem)
 
