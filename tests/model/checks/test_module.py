@@ -152,6 +152,30 @@ def test_reports_quotes_that_differ_from_the_module() -> None:
         assert found.count("error[") == 1
 
 
+def test_reports_modules_that_are_not_well_formed() -> None:
+    """One finding, whatever follows from it."""
+    expected = {
+        ("  %copy.9 = ", "  %copy.4 = "): "The HLO module defines `copy.4` twice.",
+        ("calls=%wrapped_add_computation", "calls=%other"): "calls the computation `other`, which is not in the HLO",
+        ("  ROOT %tuple.4", "  %tuple.4"): "does not have exactly one `ROOT` instruction.",
+        ("copy(%x.1)", "copy(%while.0)"): "`copy.9` reads `while.0`, which the HLO module does not define before it",
+    }
+    for edit, message in expected.items():
+        found = findings_text(held(WHILE, [], [edit]))
+        assert message in " ".join(found.split())
+        assert found.count("error[") == 1
+
+
+def test_reports_aliases_that_the_allocations_lack() -> None:
+    for path in (SAME, SWAP_2025):
+        header = find_set(path).paths[FileKind.HLO].read_text().split("\n", 1)[0]
+        aliases = re.search(r"input_output_alias=\{ .*? \}, ", header)
+        assert aliases
+        found = findings_text(held(path, [], [(aliases[0], "")]))
+        count = aliases[0].count("-alias)")
+        assert found.count("is marked `maybe-live-out`, but in the HLO module") == found.count("error[") == count
+
+
 def test_reports_schedule_in_another_order() -> None:
     _check(
         WHILE,

@@ -1,7 +1,12 @@
 """Findings about edited memory usage reports."""
 
+from pathlib import Path
+
 from goldens import SAME, SWAP_2025, check
-from samples import SPLIT, TPU
+from samples import SPLIT, TPU, analysis_of
+from xla_lens.files import find_set
+from xla_lens.model.checks.problems import ForeignReport
+from xla_lens.syntax.file_names import FileKind
 
 
 def test_reports_wrong_total() -> None:
@@ -276,3 +281,14 @@ error[report-mismatch] The values at offset 4 of allocation 4 have the shapes `2
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
+
+
+def test_report_of_another_compilation_is_one_finding(tmp_path: Path) -> None:
+    paths = dict(find_set(SAME).paths)
+    other = find_set(SWAP_2025).paths[FileKind.MEMORY_USAGE_REPORT]
+    for kind, path in paths.items():
+        copied = other if kind is FileKind.MEMORY_USAGE_REPORT else path
+        (tmp_path / path.name).write_bytes(copied.read_bytes())
+    found = analysis_of(tmp_path / SAME.name).findings
+    assert [finding.problem for finding in found] == [ForeignReport(differences=3)]
+    assert len(found[0].related) == 2

@@ -8,6 +8,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import (
     EmptyFile,
     ForeignLiveRanges,
+    ForeignReport,
     ForeignSlices,
     ForeignUsedValues,
     MissingAllocations,
@@ -132,6 +133,8 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             quantities = _MEMORY
         case ReportTotal(printed_bytes, reserved_bytes):
             bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
+            quantities = (Quantity.RESERVED,)
+        case ForeignReport():
             quantities = (Quantity.RESERVED,)
         case ReportSpaceTotal(_, printed_bytes, reserved_bytes):
             bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN

@@ -891,6 +891,12 @@ PeakProblem: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignReport:
+    code: ClassVar[Code] = Code.REPORT_MISMATCH
+    differences: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportTotal:
     code: ClassVar[Code] = Code.REPORT_MISMATCH
     printed_bytes: int
@@ -995,7 +1001,8 @@ class ReportRowMismatch:
 
 
 ReportProblem: TypeAlias = (
-    ReportTotal
+    ForeignReport
+    | ReportTotal
     | ReportSpaceTotal
     | ReportSpaceOrder
     | ReportSpaceUnused

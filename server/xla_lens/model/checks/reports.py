@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.allocations import decoded, rounded_size_agrees, without_layout
-from xla_lens.model.checks.findings import Finding, Related, Relation, error
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.problems import (
     Cut,
+    ForeignReport,
     ReportAllocationOrder,
     ReportAllocationUnknown,
     ReportColumn,
@@ -55,11 +56,22 @@ def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Find
             found: list[Finding] = []
             if tainted.is_whole(dump.assignment) and tainted.are_sizes_sound and not np.any(tainted.allocations):
                 found += _against_allocations(dump, tainted, file)
+            if len(found) > _MAXIMUM_EDITED and any(isinstance(finding.problem, _TOTALS) for finding in found):
+                first, *others = sorted(found, key=lambda finding: finding.place.start)
+                related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+                yield error(first.place, ForeignReport(len(found)), *related)
+                continue
             yield from found
             # A wrong total differs from its rounded form, too.
             row = file.document.row
             wrong = {row(finding.place.start) for finding in found}
             yield from (finding for finding in _rounded_sizes(file) if row(finding.place.start) not in wrong)
+
+
+_MAXIMUM_EDITED: Final = 2
+"""The most differences that one edit of a report causes."""
+
+_TOTALS: Final = (ReportTotal, ReportSpaceTotal)
 
 
 def _against_allocations(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:

@@ -114,7 +114,7 @@ def module_message(problem: ModuleProblem) -> str:
                 f"Allocation {allocation} is marked `maybe-live-out`, but in the HLO module no output aliases its "
                 f"parameter {parameter} at {{{index}}}."
             )
-        case LiveOutParameter(allocation, parameter, index, False):
+        case LiveOutParameter(allocation, parameter, index, _):
             return (
                 f"In the HLO module an output aliases parameter {parameter} at {{{index}}}, but its allocation "
                 f"{allocation} is not marked `maybe-live-out`."

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from xla_lens.model.checks.problems import (
+    ForeignReport,
     ReportAllocationOrder,
     ReportAllocationUnknown,
     ReportColumn,
@@ -27,6 +28,11 @@ from xla_lens.render.numbers import counted
 def report_message(problem: ReportProblem) -> str:
     """The message of a problem in a memory usage report."""
     match problem:
+        case ForeignReport(differences):
+            return (
+                f"The memory usage report and the allocations differ in {differences:,} places. They are of different "
+                "compilations: copy all files of one compilation."
+            )
         case ReportTotal(printed_bytes, reserved_bytes):
             return (
                 f"The report prints a total of {byte_count(printed_bytes)}, but the allocations add up to "
