@@ -66,6 +66,16 @@ error[operand-mismatch] `arg_tuple.1{1}` is listed as operand 0 of `copy.4`, but
     )
 
 
+def test_reads_elements_of_elements() -> None:
+    """Recent releases print no `get-tuple-element`, also where an element is a tuple itself."""
+    path = next(DUMPS.glob("gpu-b200-*/reductions/*-buffer-assignment.txt"))
+    element = "%input_maximum_reduce_reduce_window_fusion#7#"
+    assert not findings_text(held(path, [], []))
+    found = findings_text(held(path, [], [(f"{element}1, ", f"{element}0, ")]))
+    assert found.startswith("error[position-mismatch] `tuple.7.0{5}` is listed as a position of")
+    assert "`input_maximum_reduce_reduce_window_fusion{7,0}`" in found
+
+
 def test_reports_missing_use() -> None:
     _check(
         SWAP_2025,

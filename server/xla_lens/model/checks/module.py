@@ -658,6 +658,8 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             outlives[parameter] = True
     lives_on = np.flatnonzero((row != NONE) & (of != NONE) & outlives[row])
     np.maximum.at(end, of[lives_on], last_step[graph.computation[row[lives_on]]])
+    shown = np.flatnonzero((of != NONE) & (step[positions.name] != NONE))
+    np.maximum.at(end, of[shown], step[positions.name[shown]])
     own = graph.row[values.name]
     asynchronous = np.flatnonzero(known & (own != NONE))
     np.maximum.at(end, asynchronous, _async_ends(graph, step)[graph.computation[own[asynchronous]]])

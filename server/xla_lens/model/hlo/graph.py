@@ -45,8 +45,10 @@ _ELEMENT_OF: Final = {b"copy-done": 0, b"all-gather-done": 1, b"collective-permu
 _NUMBER_BITS: Final = 32
 _MOST_NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _INDEX: Final = re.compile(rb"\), index=(\d{1,9})")
-_VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+#\d{1,9})(?=[,)])")
-"""An operand that is an element of a tuple, for which recent releases print no `get-tuple-element`."""
+_VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
+"""An operand that is an element of a tuple, or of a tuple in it, for which recent releases print no
+`get-tuple-element`.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,14 +104,20 @@ class ModuleGraph:
         dump, data = self.dump, self.module.data
         if b"#" not in data:
             return dump.names, np.zeros((0, 2), np.int64)
-        texts = sorted(set(_VIRTUAL.findall(data)))
-        parts = [text.rsplit(b"#", 1) for text in texts]
-        found = [(dump.name_number(name), integer(element)) for name, element in parts]
-        both = Texts(
-            dump.names.block + b"".join(texts),
-            np.append(dump.names.offsets, int(dump.names.offsets[-1]) + np.cumsum([*map(len, texts)], dtype=np.int64)),
-        )
-        return (both if texts else dump.names), np.array(found, np.int64).reshape(-1, 2)
+        numbers: dict[bytes, int] = {}
+        elements: list[tuple[int, int]] = []
+        for text in sorted(set(_VIRTUAL.findall(data))):
+            name, *path = text.split(b"#")
+            number = dump.name_number(name)
+            for element in path:
+                name += b"#" + element
+                if name not in numbers:
+                    numbers[name] = len(dump.names) + len(elements)
+                    elements.append((number, integer(element)))
+                number = numbers[name]
+        ends = int(dump.names.offsets[-1]) + np.cumsum([*map(len, numbers)], dtype=np.int64)
+        both = Texts(dump.names.block + b"".join(numbers), np.append(dump.names.offsets, ends))
+        return (both if numbers else dump.names), np.array(elements, np.int64).reshape(-1, 2)
 
     @property
     def has_elements(self) -> bool:
@@ -140,7 +148,7 @@ class ModuleGraph:
         base = self._virtual[operand[virtual] - count]
         name[virtual] = base[:, 0]
         index[virtual] = self.child(base[:, 1], index[virtual])
-        return name, index
+        return self.source(name, index)
 
     def operand(self, rows: Column, number: Column | int) -> Column:
         """Return one operand of some instructions, NONE if there are fewer."""
