@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 # What builds a release, above all a C compiler for every platform.
 RELEASE := .venv-release
-# jax and xprof, which are too big to install for every test.
+# jax, libtpu and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
 # jax, which compiles the programs of tests/planted and tests/capturing, and what executes a notebook.
 JAX := .venv-jax
@@ -76,7 +76,7 @@ every-request: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
-# RECORD=--record saves the peers' numbers for the tests.
+# Takes about 10 minutes and 6 GB. RECORD=--record saves the peers' numbers for the tests.
 crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 

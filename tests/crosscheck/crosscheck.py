@@ -1,7 +1,8 @@
 """Compare XLA Lens with XLA's own protos and with xprof: `python crosscheck.py --python PYTHON`, or `make crosscheck`.
 
-PYTHON has jax and xprof. Prints tables, and exits with status 1 if the rules do not explain a difference. `--record`
-saves the peers' numbers for the tests: dumps/, facts.json and the tables in README.md.
+PYTHON has jax, libtpu and xprof. Prints tables and a summary, and exits with status 1 if the rules do not explain a
+difference, or if there is nothing to compare. `--record` saves the peers' numbers for the tests: dumps/, facts.json and
+the tables in README.md.
 """
 
 import argparse
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crosscheck.rules import Result, compare
 from crosscheck.stacks import wrong_stacks
-from crosscheck.tables import size_table, tables, unexplained
+from crosscheck.tables import nothing_compared, size_table, summary, tables, unexplained
 from crosscheck.traced import compare_traced
 from xla_lens.cli.sets import load_sets
 from xla_lens.files import find_sets, load_module
@@ -32,18 +33,20 @@ DUMPS = HERE / "dumps"
 FACTS = HERE / "facts.json"
 README = HERE / "README.md"
 
+AT_SIZE = (("train_step.py",), ("llama_step.py", "32", "scanned"), ("llama_step.py", "32"))
+
 KEPT = (
     *(SUFFIXES[kind] for kind in (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)),
     "after_optimizations.txt",
 )
 
 
-def run(python: Path, script: str, *arguments: Path) -> str:
+def run(python: Path, script: str, *arguments: str) -> str:
     """Run a script in the other Python and return its output. Its log is printed only if it fails."""
-    command = [python, HERE / script, *arguments]
+    command = [str(python), str(HERE / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
     return done.stdout
 
 
@@ -58,6 +61,7 @@ def compare_all(
         if module is not None
     ]
     assert [result.module for result in results] == list(facts["modules"])
+    assert results, f"No program in {folder}."
     return results
 
 
@@ -72,25 +76,24 @@ def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
     return wrong
 
 
-def compare_at_size(python: Path) -> tuple[str, str]:
-    """Compare programs of real size, one for the CPU and, if the other Python has libtpu, one for a TPU. Return the
-    table of their peaks and all differences.
+def compare_at_size(python: Path) -> tuple[list[Result], dict[str, str], list[str]]:
+    """Compare programs of real size. Return the results, the versions of the peers
+    and the stack frames that differ.
     """
     results: list[Result] = []
-    differences, versions = "", dict[str, str]()
-    has_libtpu = not subprocess.run([python, "-c", "import libtpu"], capture_output=True, check=False).returncode
-    scripts = (("train_step.py", compare), *([("llama_step.py", compare_traced)] if has_libtpu else ()))
-    for script, compare_one in scripts:
+    wrong: list[str] = []
+    versions: dict[str, str] = {}
+    for script, *arguments in AT_SIZE:
+        print(f"Compiling {' '.join((script, *arguments))}", file=sys.stderr)
+        compare_one = compare_traced if script == "llama_step.py" else compare
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            run(python, script, folder)
-            facts = json.loads(run(python, "peers.py", folder))
+            run(python, script, str(folder), *arguments)
+            facts = json.loads(run(python, "peers.py", str(folder)))
             versions |= facts["versions"]
-            found = compare_all(folder, facts, compare_one)
-            differences += unexplained(found) + "".join(f"{line}\n" for line in compare_stacks(folder, facts))
-            results += found
-    missing = "" if has_libtpu else "The Python has no libtpu, so no program is compiled for a TPU.\n\n"
-    return missing + size_table(results, versions), differences
+            results += compare_all(folder, facts, compare_one)
+            wrong += compare_stacks(folder, facts)
+    return results, versions, wrong
 
 
 def readme_with(text: str, shown: str, name: str = "tables") -> str:
@@ -124,22 +127,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", type=Path, required=True, help="a Python with jax and xprof")
     parser.add_argument("--record", action="store_true", help="save the peers' numbers for the tests")
+    parser.add_argument(
+        "--large", action="store_true", help="also compare a program of 32 layers that are not in a loop"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run(options.python, "programs.py", folder)
-        facts = json.loads(run(options.python, "peers.py", folder))
+        run(options.python, "programs.py", str(folder))
+        facts = json.loads(run(options.python, "peers.py", str(folder)))
         results = compare_all(folder, facts)
         shown = tables(results, facts["versions"])
         print(shown)
-        differences = unexplained(results) + "".join(f"{line}\n" for line in compare_stacks(folder, facts))
-        at_size, more = compare_at_size(options.python)
+        wrong = compare_stacks(folder, facts)
+        of_size, versions, more = compare_at_size(options.python)
+        at_size = size_table(of_size, versions)
         print(at_size)
-        differences += more
-        print(differences, end="")
-        if options.record and not differences:
+        problems = [*unexplained(results + of_size), *wrong, *more, *nothing_compared(results + of_size)]
+        print(*problems, summary(results + of_size, problems), sep="\n")
+        if options.record and not problems:
             record(folder, facts, shown, at_size)
-    return 1 if differences else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={sys.argv[1]} --xla_dump_hlo_as_text --xla_dump_hlo_as_proto"
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5p-8"}
-    os.environ["TPU_WORKER_HOSTNAMES"] = "localhost"
+    os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 
 import jax
 import jax.numpy as jnp

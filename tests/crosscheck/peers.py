@@ -16,7 +16,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-NAME = re.compile(r"module_\d+\.(?P<module>.+?)(?:\.cl_\d+)?\.(?:cpu_)?after_optimizations\.hlo\.pb")
+NAME = re.compile(r"module_\d+\.(?P<module>.+?)(?:\.cl_\d+)?\.(?:cpu_|sm_[\w.]+_gpu_)?after_optimizations\.hlo\.pb")
 MIB = 1 << 20
 
 # ---------------------------------------------------------------- XLA's own proto

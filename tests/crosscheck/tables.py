@@ -62,14 +62,31 @@ def _twice(space: Space) -> int:
     return space.traced_peak.twice if isinstance(space, TracedSpace) else 0
 
 
-def unexplained(results: list[Result]) -> str:
+def unexplained(results: list[Result]) -> list[str]:
     """Every difference in full."""
-    lines = [
+    return [
         f"{result.module}: {one.what} differs:\n  ours, by the rules: {one.by_rules}\n  theirs: {one.theirs}"
         for result in results
         for one in result.differences
     ]
-    return "\n".join(lines)
+
+
+def nothing_compared(results: list[Result]) -> list[str]:
+    """Everything that agrees only because it is empty on both sides."""
+    found = [] if results else ["There is no program to compare."]
+    for result in results:
+        empty = [one.what for one in result.comparisons if one.what in _PROTO and not one.by_rules and not one.theirs]
+        found += [f"{result.module}: nothing to compare for {what}." for what in empty]
+        if not any(space.trace or space.whole_life for space in result.spaces):
+            found.append(f"{result.module}: xprof shows no memory space to compare.")
+    return found
+
+
+def summary(results: list[Result], problems: list[str]) -> str:
+    """What was compared, and whether everything agrees."""
+    comparisons = sum(len(result.comparisons) for result in results)
+    outcome = f"{len(problems)} problems" if problems else "all agree, or a rule explains the difference"
+    return f"{comparisons:,} comparisons of {len(results)} programs: {outcome}."
 
 
 def _counts(result: Result, names: tuple[str, ...]) -> list[str]:

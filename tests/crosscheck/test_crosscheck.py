@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from crosscheck.ours import WHOLE_LIFE, Ours
-from crosscheck.rules import Result, compare
+from crosscheck.rules import Comparison, Result, compare
 from crosscheck.stacks import wrong_stacks
-from crosscheck.tables import tables
+from crosscheck.tables import nothing_compared, summary, tables
 from samples import analysis_of, big_dumps, module_of, needs_shared_dumps
 from xla_lens.syntax.columns import Kind
 
@@ -53,6 +53,19 @@ def test_programs_exercise_all_rules() -> None:
 def test_readme_shows_the_recorded_tables() -> None:
     shown = tables([_result(module) for module in _MODULES], _FACTS["versions"])
     assert f"<!-- tables -->\n\n{shown}\n<!-- end of tables -->" in (_HERE / "README.md").read_text()
+
+
+def test_comparing_nothing_is_a_problem() -> None:
+    result = _result("jit_scan")
+    assert not nothing_compared([result])
+    assert summary([result], []).endswith(" of 1 programs: all agree, or a rule explains the difference.")
+    assert nothing_compared([]) == ["There is no program to compare."]
+    without_spaces = Result(result.module, result.ours, [], result.comparisons)
+    assert nothing_compared([without_spaces]) == ["jit_scan: xprof shows no memory space to compare."]
+    comparisons = [Comparison("schedule", [], []) if one.what == "schedule" else one for one in result.comparisons]
+    found = nothing_compared([Result(result.module, result.ours, result.spaces, comparisons)])
+    assert found == ["jit_scan: nothing to compare for schedule."]
+    assert summary([result], found).endswith(": 1 problems.")
 
 
 # ---------------------------------------------------------------- sensitivity to wrong numbers
