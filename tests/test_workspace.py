@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, facts, never
+from samples import DUMPS, SEED, SPLIT, TPU, WHILE, facts, never
 from xla_lens import files, workspace
 from xla_lens.files import SetFiles, find_sets, walk_sets
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
@@ -65,11 +66,23 @@ def _compress(folder: Path) -> None:
 # ------------------------------------------------------------ discovery
 
 
+def test_findings_beside_the_module_are_indexed(tmp_path: Path) -> None:
+    folder = _copied(tmp_path, WHILE)
+    (module,) = folder.glob("*after_optimizations.txt")
+    (before,) = _index(folder)
+    module.write_text(module.read_text().replace("copy(%arg_tuple.1#1)", "copy(%arg_tuple.1#2)"))
+    (after,) = _index(folder, known={before.files.stem: before})
+    codes = [[code for found in one.findings.values() for code in found.shown] for one in (before, after)]
+    assert [code for code in codes[1] if code not in codes[0]] == ["operand-mismatch"]
+    assert not after.summary.warrants.of(Quantity.USES).is_exact
+
+
 def test_compressed_sets_are_indexed_like_others(tmp_path: Path) -> None:
     plain, compressed = (_copied(tmp_path / name, SPLIT, TPU) for name in ("plain", "compressed"))
     _compress(compressed)
     (compressed / f"{SEED.name}.gz").write_bytes(gzip.compress(SEED.read_bytes())[:-20])
     (compressed / "module_0001.jit_g.cpu_after_optimizations-buffer-assignment.txt.gz").write_bytes(b"not gzip")
+    (compressed / "train.txt").write_text(f"*** Begin {SPLIT.name} ***\n{SPLIT.read_text()}")
     (compressed / "notes.txt.gz").write_bytes(gzip.compress(b"hello"))
     sizes = [
         sorted(
@@ -233,7 +246,8 @@ def test_findings_are_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monkey
     text = assignment.read_bytes()
     assignment.write_bytes(text + b"?!\n" + text[-200:] + b"?!\n")
     (indexed,) = _index(folder)
-    assert {str(path) for path in indexed.stamps} == set(indexed.findings)
+    dump = {str(path) for path in indexed.stamps if path != indexed.files.paths[FileKind.HLO]}
+    assert dump == set(indexed.findings)
     counts = {Path(label).name: findings.count for label, findings in indexed.findings.items()}
     assert counts.pop(SPLIT.name) > 2
     assert "syntax" in indexed.findings[str(assignment)].shown
@@ -281,7 +295,11 @@ def test_unchanged_sets_are_reused(tmp_path: Path) -> None:
     assert all(after[stem] is before[stem] for stem in before)
     (hlo,) = (path for path in folder.glob(f"{SPLIT.name[:12]}*_optimizations.txt") if "jit_train" in path.name)
     os.utime(hlo, ns=(1, 1))
-    assert all(before[stem] is after for stem, after in _known(_index(tmp_path, known=before)).items())
+    again = _known(_index(tmp_path, known=before))
+    # The findings are also those beside the HLO module.
+    assert [stem for stem in before if again[stem] is not before[stem]] == [
+        folder / SPLIT.name.removesuffix("-buffer-assignment.txt")
+    ]
 
 
 def test_changed_sets_are_reloaded(tmp_path: Path) -> None:
@@ -309,7 +327,7 @@ def test_set_deleted_during_indexing_is_skipped(tmp_path: Path) -> None:
     found = _known(_index(tmp_path, report_progress=vanish))
     assert len(found) == 2
     assert folder / SEED.name not in found
-    assert all(len(indexed.summary.files) == len(indexed.stamps) - 1 for indexed in found.values())
+    assert all(len(indexed.summary.files) == len(indexed.stamps) - 2 for indexed in found.values())
     again = _known(_index(tmp_path, known=found))
     assert [again[stem] is indexed for stem, indexed in found.items()] == [False, False]
 

@@ -33,7 +33,7 @@ from xla_lens.syntax.file_names import (
     uncompressed_name,
 )
 from xla_lens.syntax.rows import read_whole_lines
-from xla_lens.syntax.standard_output import PrintedFile, files_in_output
+from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, document_of_file
@@ -153,10 +153,15 @@ def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]
         yield folder / file.name, file
 
 
+def is_output(files: SetFiles) -> bool:
+    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `OSError`."""
+    return list(files.paths.values()) == [files.stem] and has_files(_head(files.stem, {}))
+
+
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
     """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders,
-    unreadable files and damaged files are skipped. Compressed files count for sets that have no others. Links to
-    folders are not followed; links to files are, if they stay in one of the folders.
+    unreadable files, damaged files and the output of XLA are skipped. Compressed files count for sets that have no
+    others. Links to folders are not followed; links to files are, if they stay in one of the folders.
 
     Raises `Cancelled`.
     """
@@ -177,7 +182,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
         if not is_walked:
             found = [*_sets_in(folder, names, lambda path: not _is_compressed(path) and is_there(path), is_cancelled)]
-            yield from found
+            yield from (files for files in found if not is_output(files))
             stems = {files.stem for files in found}
             rest = [
                 name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems

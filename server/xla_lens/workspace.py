@@ -6,11 +6,12 @@ Runs in a worker thread. Sets are loaded one after another, and at most one is i
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from xla_lens.files import SetFiles, Stamp, load_set, stamps, walk_sets
+from xla_lens.files import DamagedFile, SetFiles, Stamp, load_module, load_set, stamps, walk_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
@@ -81,7 +82,9 @@ def index(
     walked = (files for files in walk_sets(folders, is_cancelled) if files.stem not in left_out)
     found = list(islice(walked, SET_LIMIT + 1))
     is_truncated = len(found) > SET_LIMIT
-    stamped = sorted(((files, stamps(files)) for files in found[:SET_LIMIT]), key=lambda pair: _size(pair[1]))
+    stamped = sorted(
+        ((files, stamps(files, files.paths.values())) for files in found[:SET_LIMIT]), key=lambda pair: _size(pair[1])
+    )
     size_bytes, all_bytes = 0, sum(_size(stamp) for _, stamp in stamped)
     for number, (files, stamp) in enumerate(stamped):
         report_progress(Progress(number, len(stamped), size_bytes, all_bytes, is_truncated))
@@ -127,7 +130,12 @@ def _load(
         raise Cancelled
     try:
         loaded, analysis = load_set(files, {}, {}, is_cancelled)
-        return index_set(files, stamp, analysis, encoding, convert) if loaded else None
+        if not loaded:
+            return None
+        with suppress(DamagedFile):
+            if module := load_module(files, {}, None, is_cancelled, is_prepared=False):
+                analysis = analysis.with_module(module.module, is_cancelled)
+        return index_set(files, stamp, analysis, encoding, convert)
     except Cancelled:
         raise
     except Exception:

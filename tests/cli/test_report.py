@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, assignments
+from samples import DUMPS, SEED, SPLIT, TPU, WHILE, assignments
 from xla_lens.cli.main import main
 from xla_lens.features.report.options import Part
+from xla_lens.files import find_set
+from xla_lens.syntax.file_names import FileKind
 
 
 def _text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -284,3 +286,23 @@ def test_small_memory_spaces_have_few_parts(capsys: pytest.CaptureFixture[str]) 
     assert "Live at the SMEM peak" in text
     assert "Preallocated temps in SMEM" not in text
     assert "Preallocated temps in VMEM" in text
+
+
+@pytest.mark.parametrize("others", [[], [SEED]], ids=["one", "ranking"])
+def test_report_of_a_dump_that_contradicts_its_module_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, others: list[Path]
+) -> None:
+    files = find_set(WHILE).paths
+    for kind, path in files.items():
+        text = path.read_text()
+        old, new = "copy(%arg_tuple.1#1)", "copy(%arg_tuple.1#2)"
+        assert (old in text) is (kind is FileKind.HLO)
+        (tmp_path / path.name).write_text(text.replace(old, new))
+    edited, options = tmp_path / WHILE.name, ("--all", "--output-format", "json")
+    assert main(["report", str(edited), *map(str, others), *options]) == 1
+    found = next(one for one in json.loads(capsys.readouterr().out) if one["module"] == "jit_tuple_while")
+    assert not found["complete"]
+    assert [one["code"] for one in found["findings"]] == ["operand-mismatch"]
+    assert [one["finding"] for one in found["incomplete"]] == ["operand-mismatch"]
+    # Without the module's source lines, the report does not read the module.
+    assert main(["report", str(edited), "--part", "totals", "--output-format", "json"]) == 0

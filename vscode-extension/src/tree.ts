@@ -219,7 +219,11 @@ function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, s
   for (const twins of byName.values()) {
     if (twins.length < 2) continue;
     const folders = tellingFolders(
-      twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true)),
+      twins.map(({ uri }) => {
+        const path = vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true);
+        // A log has several modules, as a folder does.
+        return vscode.Uri.parse(uri).fragment ? `${path}/` : path;
+      }),
     );
     twins.forEach((one, index) => {
       found.set(one, folders[index] ?? "");

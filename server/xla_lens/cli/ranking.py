@@ -49,6 +49,8 @@ def print_ranking(
         reports = iter([report_with_step(worst[1], options)])
     else:
         reports = _reports(DumpSets(tuple(rows[row] for row in ranked.modules), found.opened), options)
+    errors: list[bool] = []
+    reports = _noted(reports, errors)
     if is_json:
         full = {tuple(one.files.values()): report_data(one) for one in reports}
         ranks = enumerate(ranked.modules, 1)
@@ -59,7 +61,14 @@ def print_ranking(
         outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes, show_all)
         outlines = chain([(outline, None)], ((report_outline(one), one.dump) for one in reports))
         print_outlines(outlines, arguments.output_format, terminal)
-    return int(any(row.error_count for row in rows))
+    return int(any(errors) or any(row.error_count for row in rows))
+
+
+def _noted(reports: Iterator[Report], errors: list[bool]) -> Iterator[Report]:
+    """The reports. Notes whether each has errors, which the ranking lacks if only the HLO module shows them."""
+    for one in reports:
+        errors.append(not one.is_sound)
+        yield one
 
 
 def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
@@ -77,8 +86,10 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     """Print one page with the maps of all modules that the ranking shows."""
     rows: dict[RankedModule, MapContent] = {}
     for loaded in found.load():
-        row = ranked_module(loaded.analysis, [path.as_posix() for path in loaded.files.paths.values()])
-        rows[row] = map_content(loaded.analysis, loaded.module())
+        module = loaded.module()
+        analysis = loaded.analysis.with_module(module) if module else loaded.analysis
+        row = ranked_module(analysis, [path.as_posix() for path in loaded.files.paths.values()])
+        rows[row] = map_content(analysis, module)
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[ranked.modules[number]] for number in ranked.shown]
     is_one = len(rows) == 1

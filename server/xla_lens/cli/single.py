@@ -31,7 +31,8 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
 
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
-    """Return the report of a loaded set."""
+    """Return the report of a loaded set. If it needs the HLO module, the dump is also checked against that."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
     module = loaded.module() if needs_module(options) else None
-    return report(loaded.analysis, files, options, module)
+    analysis = loaded.analysis.with_module(module) if module else loaded.analysis
+    return report(analysis, files, options, module)

@@ -223,6 +223,11 @@ class DumpSetState:
         return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
 
     @property
+    def module_stamps(self) -> dict[Path, Stamp]:
+        """The stamp of the HLO module, if it was read from disk."""
+        return self._module.stamps
+
+    @property
     def percentage(self) -> int:
         """The percentage of the load in progress that is done, 0 if there is none."""
         return int(100 * self._load.done) if self._load else 0
@@ -276,8 +281,8 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        found = await in_thread(lambda: stamps(set_files(self.path, texts), self._module.stamps))
-        known = self.stamps | self._module.stamps
+        found = await in_thread(lambda: stamps(set_files(self.path, texts), self.module_stamps))
+        known = self.stamps | self.module_stamps
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
         if self._is_loading_files:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import DamagedFile, NotADump, find_set
+from xla_lens.files import DamagedFile, NotADump, find_set, is_output
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
@@ -169,11 +169,14 @@ class State:
         if state := self.sets.find_set(path):
             return state
         try:
-            key = (await in_thread(find_set, path)).stem
+            files = await in_thread(find_set, path)
+            # Of a log that is not open, the first module is not all.
+            if await in_thread(is_output, files):
+                return None
         except (NotADump, DamagedFile, OSError):
             return None
-        self._named.add(key)
-        return self.sets.load(key, path)
+        self._named.add(files.stem)
+        return self.sets.load(files.stem, path)
 
     def set_for_page(self, uri: str) -> DumpSetState | None:
         """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
