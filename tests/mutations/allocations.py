@@ -74,6 +74,17 @@ def offset_past_allocation(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
+def offset_misaligned(rng: random.Random, view: View) -> Mutation | None:
+    """Move a value in an arena by a few bytes. XLA aligns values to 4 bytes or more."""
+    rows = [row for row in view.all("slice") if row.parent and row.parent["temp"] and row.number("offset")]
+    row = pick(rng, rows)
+    if not row:
+        return None
+    offset = row.number("offset") - rng.randint(1, 3)
+    return made(view, [put(row, "offset", offset)], [row], "slice-out-of-bounds")
+
+
+@edit
 def slice_color(rng: random.Random, view: View) -> Mutation | None:
     row = pick(rng, (row for row in view.all("slice") if row["color"] and row["id"] in view.header))
     if not row:

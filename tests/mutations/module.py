@@ -8,7 +8,7 @@ from mutations.lines import HLO, Line
 from mutations.values import UNKNOWN
 from mutations.view import View
 
-SHOWN_BY_MODULE = ("use-deleted", "position-deleted", "unquoted-operand-number", "late-end")
+SHOWN_BY_MODULE = ("use-deleted", "position-deleted", "position-index", "unquoted-operand-number", "late-end")
 """The edits of dumps that only the module shows."""
 
 _SHAPE = "shape-mismatch module-mismatch"
@@ -251,7 +251,25 @@ def position_deleted(rng: random.Random, view: View) -> Mutation | None:
     places = [*own, *value, *_mentions(view, line.text("name"))]
     is_only = sum(other["name"] == line["name"] for other in view.all("position")) == 1
     unscheduled = " unknown-instruction" if is_only and line["name"] not in view.step else ""
-    return made(view, [removed(line)], places, f"position-mismatch operand-mismatch{unscheduled}", "live-range-end")
+    # Without its position in the output, a value cannot have the shape of the output.
+    output = [header for header in view.all("allocation") if header["output"]]
+    codes = f"position-mismatch operand-mismatch shape-mismatch{unscheduled}"
+    return made(view, [removed(line)], [*places, *output], codes, "live-range-end")
+
+
+@edit
+def position_index(rng: random.Random, view: View) -> Mutation | None:
+    """Change an element of a tuple to one that the tuple does not have."""
+    names = {line.text("name") for line in _module(view)}
+    lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
+    line = pick(
+        rng, [line for line in lines if line["name"] in names and re.fullmatch(rb"{\d+}", line["index"] or b"")]
+    )
+    if not line:
+        return None
+    elements = sum(other["name"] == line["name"] for other in view.all("position"))
+    index = b"{%d}" % (elements + rng.randint(0, 3))
+    return made(view, [put(line, "index", index)], [line], "position-mismatch", "operand-mismatch")
 
 
 @edit

@@ -42,6 +42,17 @@ def report_cumulative(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
+def report_share(rng: random.Random, view: View) -> Mutation | None:
+    """Change the share of all bytes, in percent."""
+    lines = view.all("report-row") + view.all("report-allocation")
+    line = pick(rng, (line for line in lines if line.text("percent").isdigit()))
+    if not line:
+        return None
+    percent = other_number(rng, line.number("percent"), 0, 100)
+    return made(view, [put(line, "percent", b"%d" % percent)], [line], "report-mismatch")
+
+
+@edit
 def report_remaining(rng: random.Random, view: View) -> Mutation | None:
     return _human(rng, view, ["report-allocation"], "rest")
 

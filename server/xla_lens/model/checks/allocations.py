@@ -14,6 +14,7 @@ from xla_lens.model.checks.problems import (
     DuplicateAllocation,
     ExclusiveKinds,
     HumanSizeMismatch,
+    MisalignedSlice,
     NegativeSlice,
     NoOutput,
     OutputNotLiveOut,
@@ -172,6 +173,10 @@ def without_layout(shape: bytes) -> bytes:
 # ---------------------------------------------------------------- sizes
 
 
+_ALIGNMENT: Final = 4
+"""The least alignment of an offset, that of the sync flags of TPUs. Other memory spaces align to 16 bytes or more."""
+
+
 def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment)."""
     slices, allocations = dump.slices, dump.allocations
@@ -187,7 +192,8 @@ def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]
     has_kind = allocations.kind[allocation] != 0
     is_outside = is_past_end | is_negative
     is_moved = (slices.offset[known] != 0) & ~is_temp & has_kind & ~is_outside
-    for place in np.flatnonzero(is_outside | is_moved).tolist():
+    is_misaligned = (slices.offset[known] % _ALIGNMENT != 0) & ~is_outside & ~is_moved
+    for place in np.flatnonzero(is_outside | is_moved | is_misaligned).tolist():
         row, allocation_row = int(known[place]), int(allocation[place])
         value = dump.value_label(int(dump.value_of_slice[row]))
         offset, size_bytes = int(slices.offset[row]), int(slices.size_bytes[row])
@@ -197,6 +203,8 @@ def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]
             problem = NegativeSlice(value, offset, size_bytes)
         elif is_moved[place]:
             problem = UnexpectedOffset(value, offset, number)
+        elif is_misaligned[place]:
+            problem = MisalignedSlice(value, offset, _ALIGNMENT)
         else:
             problem = SliceOutOfBounds(value, offset, size_bytes, number, allocation_bytes)
         tainted.values[dump.value_of_slice[row]] = True

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -25,14 +26,17 @@ _STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collecti
 """Names of instructions that start an asynchronous computation. The excluded ones may be operations of their own."""
 
 
-def is_asynchronous(dump: DumpSet, step: int, start: int) -> bool:
+def is_asynchronous(dump: DumpSet, tainted: Tainted, step: int, start: int) -> bool:
     """Whether an instruction may be part of an asynchronous computation: another one starts the computation soon after.
 
-    The instruction runs at `step`, and its value becomes live at `start`.
+    The instruction runs at `step`, and its value becomes live at `start`. An instruction with a finding, or one that is
+    missing from the schedule, may start a computation, too.
     """
     steps = _LATE_START_STEPS if start > step else _EARLY_START_STEPS
-    rows = (dump.schedule_row(later) for later in range(step + 1, step + 1 + steps))
-    return any(row != NONE and _starts_computation(dump, int(dump.schedule.name[row])) for row in rows)
+    last = int(dump.schedule.step.max(initial=NONE))
+    rows = [dump.schedule_row(later) for later in range(step + 1, min(step + steps, last) + 1)]
+    names = dump.schedule.name[rows].tolist()
+    return NONE in rows or any(tainted.names[name] or _starts_computation(dump, name) for name in names)
 
 
 def _starts_computation(dump: DumpSet, name: int) -> bool:

@@ -14,6 +14,7 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.headers import allocations_hold_their_parameters, header_shapes_match_values
 from xla_lens.model.checks.instructions import (
+    operands_have_no_gaps,
     quotes_of_an_instruction_agree,
     shapes_match_instructions,
     sizes_hold_shapes,
@@ -118,6 +119,7 @@ def check(
         report_progress((number + 1) / len(_CHECKS))
     if against:
         findings += against.findings(tainted, is_cancelled)
+    findings += _unless_cancelled(operands_have_no_gaps(dump, tainted), is_cancelled)
     findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)

@@ -11,6 +11,7 @@ from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import (
     MissingElement,
     MissingOperand,
+    OperandGap,
     OperandMismatch,
     Problem,
     QuotedOperandsMismatch,
@@ -91,6 +92,28 @@ def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, val
             SharedOperand(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
             Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
         )
+
+
+def operands_have_no_gaps(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """An instruction whose uses are listed has one for each of its operands."""
+    uses, file = dump.uses, dump.used
+    if file is None or not tainted.is_whole(file) or np.any(tainted.values) or np.any(tainted.names):
+        return
+    value = taken(dump.value_of_used_value, uses.value)
+    last = np.full(len(dump.names), NONE)
+    np.maximum.at(last, uses.name, uses.operand)
+    row = np.lexsort((uses.operand, uses.name))
+    is_new = np.append(True, (np.diff(uses.name[row]) != 0) | (np.diff(uses.operand[row]) != 0))[: len(row)]
+    count = np.bincount(uses.name[row[is_new]], minlength=len(last))
+    for name in np.flatnonzero(count != last + 1).tolist():
+        own = np.flatnonzero(uses.name == name)
+        use = int(own[uses.operand[own].argmax()])
+        if value[use] == NONE or uses.operand[own].min() < 0:
+            continue
+        tainted.names[name] = tainted.values[value[use]] = True
+        missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
+        labels = dump.value_label(int(value[use])), dump.label(name, NONE), _operand(dump, use)
+        yield error(row_place(file, uses, use), OperandGap(*labels, missing), *_quoted_instruction(dump, name))
 
 
 def _operand(dump: DumpSet, use: int) -> str:
@@ -205,7 +228,7 @@ def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[
         return
     data, first = file.document.data, dump.first_quote
     rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~tainted.used_values)
-    rows = rows[first[used.name[rows]] != rows]
+    rows = rows[(first[used.name[rows]] != rows) & ~tainted.names[used.name[rows]]]
     rows = rows[np.argsort(used.name[rows], kind="stable")]
     name, text = NONE, b""
     columns = (rows, used.name[rows], used.instruction_start[rows], used.instruction_end[rows])

@@ -77,13 +77,13 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     if file is None or Section.BUFFER_LIVE_RANGES not in file.columns.sections.section:
         return
     value = dump.value_of_live_range
-    index = taken(np.maximum(dump.values.index, 0), value)
-    own = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
-    ids = np.where(own, taken(dump.values.id, value), NONE)
+    ids = np.where(defines_own_value(dump), taken(dump.values.id, value), NONE)
     wrong = is_marked(tainted.names, ranges.name)
     either = np.zeros(len(ids), bool)
     yield from _duplicates(dump, tainted, ids, wrong, either)
-    yield from _order(dump, tainted, file, np.flatnonzero((ids != NONE) & ~wrong), ids)
+    # A value with a finding may have the id of another one.
+    has_id = (ids != NONE) & ~wrong & ~is_marked(tainted.values, value)
+    yield from _order(dump, tainted, file, np.flatnonzero(has_id), ids)
     known = dump.used if dump.used is not None else dump.assignment
     nameless = np.flatnonzero((ids == NONE) & ~wrong)
     if tainted.is_whole(known) and tainted.is_whole(dump.assignment if dump.used is None else dump.used):
@@ -96,6 +96,14 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
     wrong[nameless] = True
     if tainted.is_whole(file):
         yield from _missing(dump, tainted, _excused(dump, np.where(wrong | either, NONE, ids)))
+
+
+def defines_own_value(dump: DumpSet) -> Marks:
+    """For each live range whether a value has its name and index. Other positions of a value have no live range."""
+    ranges, value = dump.live_ranges, dump.value_of_live_range
+    index = taken(np.maximum(dump.values.index, 0), value)
+    is_own: Marks = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
+    return is_own
 
 
 def _duplicates(dump: DumpSet, tainted: Tainted, ids: Column, wrong: Marks, either: Marks) -> Iterator[Finding]:
@@ -182,7 +190,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
     known = (values.live_range != NONE) & ~tainted.values & ~is_marked(tainted.names, values.name)
     known &= step[values.name] != NONE
     early_ends = _early_ends(dump, tainted, known, step)
-    wrong_starts = _wrong_starts(dump, known, step)
+    wrong_starts = _wrong_starts(dump, tainted, known, step)
     swapped = _swapped(dump, tainted, known, step, wrong_starts)
     tainted.is_liveness_sound &= not wrong_starts and not early_ends
     if swapped:
@@ -200,8 +208,14 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
             *(Related(row_place(file, dump.schedule, row), Relation.SWAPPED) for row in others),
         )
         return
+    seen: set[tuple[int, int]] = set()
     for value in wrong_starts:
         tainted.taint_values(np.array([value]))
+        # The values of one instruction start together.
+        key = int(values.name[value]), int(values.start_step[value])
+        if key in seen:
+            continue
+        seen.add(key)
         own_step = int(step[values.name[value]])
         problem: Problem = WrongStart(dump.value_label(value), int(values.start_step[value]), own_step)
         yield _finding(dump, file, value, problem, own_step)
@@ -247,12 +261,12 @@ def _read_only_parameters(dump: DumpSet, tainted: Tainted, file: DumpFile) -> It
         )
 
 
-def _wrong_starts(dump: DumpSet, known: Marks, step: Column) -> list[int]:
+def _wrong_starts(dump: DumpSet, tainted: Tainted, known: Marks, step: Column) -> list[int]:
     moved = np.flatnonzero(known & (dump.values.start_step != step[dump.values.name]))
-    return [value for value in moved.tolist() if _is_wrong_start(dump, value, step)]
+    return [value for value in moved.tolist() if _is_wrong_start(dump, tainted, value, step)]
 
 
-def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
+def _is_wrong_start(dump: DumpSet, tainted: Tainted, value: int, step: Column) -> bool:
     """Whether the live range of a value starts at a step where it cannot.
 
     A parameter may start earlier than its instruction, with its computation. What runs in an asynchronous computation
@@ -268,7 +282,7 @@ def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
     if start > scheduled and is_parameter:
         return True
     is_start = opcode is not None and opcode.endswith(b"-start")
-    return is_start or start > scheduled + 1 or not is_asynchronous(dump, scheduled, start)
+    return is_start or start > scheduled + 1 or not is_asynchronous(dump, tainted, scheduled, start)
 
 
 def _early_ends(dump: DumpSet, tainted: Tainted, known: Marks, step: Column) -> list[tuple[int, int]]:
@@ -310,7 +324,7 @@ def _swapped(dump: DumpSet, tainted: Tainted, known: Marks, step: Column, wrong_
             continue
         corrected = step.copy()
         corrected[[first, other]] = step[[other, first]]
-        left = np.array(_wrong_starts(dump, known, corrected), np.int64)
+        left = np.array(_wrong_starts(dump, tainted, known, corrected), np.int64)
         # Asynchronous values start one step after their instruction, which may be the swapped one.
         left = left[dump.values.start_step[left] != corrected[dump.values.name[left]] + 1]
         if len(left) or _early_ends(dump, tainted, known, corrected):

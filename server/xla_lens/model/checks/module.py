@@ -49,7 +49,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Positions, Uses
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.quotes import Difference, differences, tuple_elements
 from xla_lens.syntax.hlo.shapes import subshape_spans
@@ -159,13 +159,17 @@ def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator
     is_excused = tainted.names.copy()
     if graph.has_elements:
         is_excused |= _may_be_element(dump, tainted)
-    for file, table in (
-        (dump.used, dump.used_values),
-        (dump.used, dump.positions),
-        (dump.used, dump.uses),
-        (dump.live, dump.schedule),
-    ):
-        unknown = np.flatnonzero((graph.row[table.name] == NONE) & ~is_excused[table.name])
+    tables = (dump.used_values, dump.positions, dump.uses, dump.schedule)
+    for table in tables:
+        file = dump.live if table is dump.schedule else dump.used
+        is_unknown = (graph.row[table.name] == NONE) & ~is_excused[table.name]
+        if isinstance(table, Positions | Uses):
+            # A value that has a line with a wrong name lacks the line with the right one.
+            value = taken(dump.value_of_used_value, table.value)
+            is_unknown &= ~is_marked(tainted.values, value)
+            lacking = value[is_unknown]
+            tainted.values[lacking] = True
+        unknown = np.flatnonzero(is_unknown)
         # Without counts, `np.unique` imports `numpy.ma`, as in `distinct_pairs`.
         names = distinct(table.name[unknown])
         first = first_rows(names, table.name[unknown], unknown)
@@ -326,7 +330,7 @@ def positions_follow_data_flow(graph: ModuleGraph, tainted: Tainted) -> Iterator
     is_wrong = (source != value[edges.position]) & ~is_first[edges.position]
     is_wrong &= ~is_marked(tainted.names, edges.name)
     wrong = distinct(edges.position[is_wrong & ((source == NONE) | ~is_marked(tainted.values, source))])
-    strange = np.flatnonzero(is_first & ~graph.may_define())
+    strange = np.flatnonzero((is_first & ~graph.may_define()) | ~graph.is_in_shape())
     shown = dict(zip(edges.position[is_wrong][::-1].tolist(), source[is_wrong][::-1].tolist(), strict=True))
     for row in np.union1d(wrong, strange).tolist():
         name = int(positions.name[row])
@@ -365,6 +369,7 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
     uncertain = tainted.values.copy()
     renamed = taken(dump.value_of_used_value, positions.value[tainted.names[positions.name]])
     uncertain[renamed[renamed != NONE]] = True
+    uncertain |= (dump.values.allocation != NONE) & is_marked(tainted.allocations, dump.values.allocation)
     for instruction in few.tolist():
         name = graph.module.name(instruction).decode("utf-8", "replace")
         missing = int(graph.subshape_count[instruction] - count[instruction])
@@ -553,6 +558,11 @@ def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterato
     """The schedule has all instructions of its computations in the order of the module, if that is scheduled."""
     dump, file = graph.dump, graph.dump.live
     if file is None or not len(dump.schedule) or not _is_scheduled(graph.module):
+        return
+    # Of a live range that starts elsewhere and the schedule, either may be wrong.
+    uncertain = np.flatnonzero(tainted.values & (dump.values.live_range != NONE))
+    own_step = taken(dump.schedule.step, dump.schedule_row_of_name[dump.values.name[uncertain]])
+    if np.any((own_step != NONE) & (own_step != dump.values.start_step[uncertain])):
         return
     row_of_step = graph.row[dump.schedule.name]
     table = graph.computation

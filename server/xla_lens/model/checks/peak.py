@@ -8,6 +8,7 @@ import numpy as np
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
+from xla_lens.model.checks.live_ranges import defines_own_value
 from xla_lens.model.checks.problems import (
     CumulativeMismatch,
     FrameRemaining,
@@ -22,6 +23,7 @@ from xla_lens.model.checks.problems import (
     StackTraceTotal,
 )
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
+from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, xla_peak_step
@@ -44,8 +46,11 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
         scheduled = schedule_place(dump, dump.schedule_row(expected))
         related = [Related(scheduled, Relation.STEP)] if scheduled else []
         yield error(row_place(file, dump.peaks, 0), PeakStepMismatch(step, expected), *related)
-        step = expected
-    found = list(_list(dump, tainted, file, step)) or list(_order(dump, tainted, file))
+    found = list(_list(dump, tainted, file, step))
+    if found and expected is not None and expected != step:
+        # Either the step of the list is wrong, or a live range that makes XLA's rule choose another one.
+        found = list(_list(dump, tainted, file, expected))
+    found = found or list(_order(dump, tainted, file))
     yield from found
     if all(isinstance(finding.problem, PeakValueSize) for finding in found):
         yield from _cumulative(dump, file, {finding.place.start for finding in found})
@@ -109,7 +114,8 @@ def _differences(
     assert file is not None, "the list is in it"
     is_indexed = bool(np.any(buffers.index != NONE))
     value = dump.value_of_live_range
-    sure = ~is_marked(tainted.names, ranges.name) & (~is_marked(tainted.values, value) | (value == NONE))
+    is_known = (defines_own_value(dump) & ~is_marked(tainted.values, value)) | views_in_live_ranges(dump)
+    sure = ~is_marked(tainted.names, ranges.name) & is_known
     # Tainted values may be listed or not.
     unsure = {*ranges.name[~sure].tolist(), *dump.values.name[tainted.values].tolist()}
     expected = _pairs(ranges.name[live], ranges.index[live], is_indexed=is_indexed)
@@ -130,9 +136,10 @@ def _differences(
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not tainted.names[key[0]]]
     # A live range with a finding that is not listed may be that of a listed value without a live range.
     renamed = sum(left.values()) - sum(left[key] for key in missing)
-    known = Counter(_pairs(ranges.name, ranges.index, is_indexed=is_indexed)) if renamed and extra else Counter()
-    count = Counter(listed)
-    nameless = [row for row in extra if known and count[listed[row]] > known[listed[row]]][:renamed]
+    known = {*_pairs(ranges.name, ranges.index, is_indexed=is_indexed)} if renamed and extra else set()
+    without = dump.values.live_range == NONE
+    lacking = {*_pairs(dump.values.name[without], dump.values.index[without], is_indexed=is_indexed)}
+    nameless = [row for row in extra if known and (listed[row] not in known or listed[row] in lacking)][:renamed]
     extra = [row for row in extra if row not in nameless]
     replaced += len(nameless)
     rows_of: dict[tuple[int, int], list[int]] = {}

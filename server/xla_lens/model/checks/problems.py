@@ -221,6 +221,14 @@ class SliceOutOfBounds:
 
 
 @dataclass(frozen=True, slots=True)
+class MisalignedSlice:
+    code: ClassVar[Code] = Code.SLICE_OUT_OF_BOUNDS
+    value: str
+    offset: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnexpectedOffset:
     code: ClassVar[Code] = Code.SLICE_OUT_OF_BOUNDS
     value: str
@@ -333,6 +341,7 @@ AllocationProblem: TypeAlias = (
     | NoOutput
     | NegativeSlice
     | SliceOutOfBounds
+    | MisalignedSlice
     | UnexpectedOffset
     | OverlappingSlices
     | AllocationSpaceMismatch
@@ -540,6 +549,16 @@ class UnknownOperand:
 
 
 @dataclass(frozen=True, slots=True)
+class OperandGap:
+    code: ClassVar[Code] = Code.OPERAND_MISMATCH
+    value: str
+    user: str
+    operand: str
+    missing: int
+    """A lower operand of the user that no value lists."""
+
+
+@dataclass(frozen=True, slots=True)
 class MissingOperand:
     code: ClassVar[Code] = Code.OPERAND_MISMATCH
     value: str
@@ -624,6 +643,7 @@ InstructionProblem: TypeAlias = (
     | SharedOperand
     | UnknownOperand
     | MissingOperand
+    | OperandGap
     | OperandMismatch
     | QuotedShapesMismatch
     | ShapeMismatch

@@ -42,7 +42,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, found
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, ReportAllocations, ReportRows
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
@@ -205,6 +205,8 @@ def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, sums: 
     )
     for sum_problem, first, last, size in printed_sums if table.cumulative_start[row] != NONE else ():
         printed, wanted = data[first[row] : last[row]], human_size(size)
+        if sum_problem is ReportCumulative and printed == wanted:
+            printed, wanted = _with_share(file, table, row), wanted + _share(size, sum(sums))
         if printed != wanted:
             place = Place(file, int(first[row]), int(last[row]))
             yield error(place, sum_problem(decoded(printed), decoded(wanted)), related)
@@ -222,7 +224,8 @@ def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding
         if np.any(is_marked(tainted.values, values)):
             continue
         first, count = int(tables.first_row[table]), int(tables.row_count[table])
-        found = list(_table(dump, file, np.arange(first, first + count), allocation))
+        rows = np.arange(first, first + count)
+        found = list(_table(dump, file, rows, allocation)) or list(_shares(dump, file, rows, allocation))
         yield from found
         shown, rest = len(distinct(dump.values.offset[values])), max(int(tables.rest[table]), 0)
         if not found and tainted.is_whole(file) and count + rest != shown:
@@ -254,6 +257,9 @@ def _is_right(dump: DumpSet, file: DumpFile, allocations: Column) -> Marks:
     cumulative = sums[1:] - sums[start[table]]
     is_wrong |= ~_are_printed(file, rows.size_start[row], rows.size_end[row], sizes)
     is_wrong |= ~_are_printed(file, rows.cumulative_start[row], rows.cumulative_end[row], cumulative)
+    totals = np.zeros(len(dump.allocations), np.int64)
+    np.add.at(totals, groups.allocation, groups.size_bytes)
+    is_wrong |= ~_are_shares_right(file, row, cumulative, totals[allocations[table]])
     is_wrong |= ~_are_shapes_right(dump, file, row, group, groups)
     # Two rows with the same offset belong to the same group.
     order = np.lexsort((group, table))
@@ -307,6 +313,18 @@ def _are_printed(file: DumpFile, start: Column, end: Column, sizes: Column) -> M
     return np.array([data[one:other] == human_size(size) for one, other, size in zip(*columns, strict=True)], bool)
 
 
+def _are_shares_right(file: DumpFile, rows: Column, cumulative: Column, totals: Column) -> Marks:
+    """For each row of the tables whether its share is that of a sum in the total of its table."""
+    columns = (rows.tolist(), cumulative.tolist(), totals.tolist())
+    return np.array(
+        [
+            _with_share(file, file.columns.report_rows, row).endswith(_share(part, total))
+            for row, part, total in zip(*columns, strict=True)
+        ],
+        bool,
+    )
+
+
 def _are_shapes_right(dump: DumpSet, file: DumpFile, rows: Column, group: Column, groups: _Groups) -> Marks:
     """For each row of the tables whether it lists the shapes of a group. Compares each text with each list once."""
     data, table, texts = file.document.data, file.columns.report_rows, dump.slice_shapes[0]
@@ -351,7 +369,7 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
             )
             yield error(row_place(file, rows, row), ReportOffsetTwice(number, int(rows.offset[row])), *others)
             return
-    cumulative, previous = 0, NONE
+    cumulative, previous, is_sum_known = 0, NONE, True
     for row in group.tolist():
         offset, place = int(rows.offset[row]), row_place(file, rows, row)
         here = slice(*offsets.searchsorted((offset, offset + 1)))
@@ -379,7 +397,11 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
             ),
         )
         for column, printed, expected in columns:
+            if column is ReportColumn.CUMULATIVE_SIZE and not is_sum_known:
+                continue
             if printed != expected:
+                # What is added up has another size than the values.
+                is_sum_known &= column is not ReportColumn.SIZE
                 problem = ReportRowMismatch(number, offset, column, decoded(printed), decoded(expected))
                 yield error(place, problem, Related(related, Relation.SLICE))
                 break
@@ -387,6 +409,36 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
             if previous != NONE and size > previous:
                 yield error(place, ReportRowOrder(number), Related(related, Relation.SLICE))
         previous = size
+
+
+def _shares(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Iterator[Finding]:
+    """Each sum up to a row of a table is printed with its share of the sum of all rows. `group` are the rows."""
+    rows, values = file.columns.report_rows, dump.values_of_allocation(allocation)
+    largest: dict[int, int] = {}
+    for value in values.tolist():
+        offset = int(dump.values.offset[value])
+        largest[offset] = max(largest.get(offset, 0), int(dump.values.size_bytes[value]))
+    cumulative, total = 0, sum(largest.values())
+    for row in group.tolist():
+        offset = int(rows.offset[row])
+        cumulative += largest.get(offset, 0)
+        printed, expected = _with_share(file, rows, row), human_size(cumulative) + _share(cumulative, total)
+        if printed != expected:
+            column, number = ReportColumn.CUMULATIVE_SIZE, int(dump.allocations.index[allocation])
+            problem = ReportRowMismatch(number, offset, column, decoded(printed), decoded(expected))
+            yield error(row_place(file, rows, row), problem)
+
+
+def _share(part: int, total: int) -> bytes:
+    """A share of a sum as XLA prints it behind the part."""
+    return b"(%3.0f%%)" % (100.0 * part / total) if total else b"(nan%)"
+
+
+def _with_share(file: DumpFile, table: ReportRows | ReportAllocations, row: int) -> bytes:
+    """A cumulative size and its share of the sum, as the report prints them."""
+    data, start, end = file.document.data, int(table.cumulative_start[row]), int(table.cumulative_end[row])
+    # Some platforms print the sign of what is not a number.
+    return data[start : data.find(b")", end) + 1].replace(b"-nan", b"nan")
 
 
 def _rows_at_one_offset(offsets: Column) -> Column:

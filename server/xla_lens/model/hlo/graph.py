@@ -342,15 +342,31 @@ class ModuleGraph:
         defines: NDArray[np.bool_] = (row == NONE) | ~forwards
         return defines
 
+    def is_in_shape(self) -> NDArray[np.bool_]:
+        """For each position whether the shape of its instruction has its index; true if the shape is unknown."""
+        number, indices = self._subshapes
+        positions, count = self.dump.positions, len(self.dump.indices)
+        row, index = self.row[positions.name], np.maximum(positions.index, EMPTY_INDEX)
+        known = {shape * count + at for shape, own in enumerate(indices) for at in map(self.dump.index_number, own)}
+        known |= {shape * count + at for shape, own in enumerate(indices) if not own for at in range(count)}
+        is_there: NDArray[np.bool_] = np.isin(number[row] * count + index, [*known]) | (row == NONE)
+        return is_there
+
     @cached_property
     def subshape_count(self) -> Column:
         """The number of indices of the shape of each instruction, 0 if the shape is unknown."""
+        number, indices = self._subshapes
+        return np.array([*map(len, indices)], np.int64)[number]
+
+    @cached_property
+    def _subshapes(self) -> tuple[Column, list[tuple[bytes, ...]]]:
+        """The number of the shape of each instruction, and the indices of each shape; none if it is unknown."""
         data, quotes = self.module.data, self.quotes
         start, end = np.maximum(quotes.shape_start, 0), np.maximum(quotes.shape_end, 0)
         number, first = number_texts(data, start, end)
         spans = zip(start[first].tolist(), end[first].tolist(), strict=True)
-        counts = [
-            (len(subshape_spans(data[one:other])) if data[one] == ord("(") else 1) if other else 0
+        indices = [
+            (tuple(subshape_spans(data[one:other])) if data[one] == ord("(") else (b"{}",)) if other else ()
             for one, other in spans
         ]
-        return np.array(counts, np.int64)[number]
+        return number, indices

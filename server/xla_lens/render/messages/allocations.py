@@ -11,6 +11,7 @@ from xla_lens.model.checks.problems import (
     ExclusiveKinds,
     HumanSizeMismatch,
     LayoutSpaceMismatch,
+    MisalignedSlice,
     NegativeSlice,
     NoOutput,
     OutputNotLiveOut,
@@ -78,6 +79,8 @@ def allocation_message(problem: AllocationProblem) -> str:
                 f"`{value}` ends at byte {offset + size_bytes:,}, but allocation {allocation} has "
                 f"{byte_count(allocation_bytes)}. A value outside of its allocation overwrites other memory."
             )
+        case MisalignedSlice(value, offset, alignment):
+            return f"`{value}` starts at offset {offset:,}. XLA aligns values to {alignment} bytes or more."
         case UnexpectedOffset(value, offset, allocation):
             return (
                 f"`{value}` starts at offset {offset:,} of allocation {allocation}, which is not a preallocated-temp. "

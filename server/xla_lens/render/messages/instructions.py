@@ -8,6 +8,7 @@ from xla_lens.model.checks.problems import (
     MissingElement,
     MissingOperand,
     MissingParameter,
+    OperandGap,
     OperandMismatch,
     OutputShapeMismatch,
     ParameterMismatch,
@@ -47,6 +48,8 @@ def instruction_message(problem: InstructionProblem) -> str:
             )
         case MissingOperand(value, user, operand, operands):
             return f"`{value}` is listed as operand {operand} of `{user}`, which has {counted(operands, 'operand')}."
+        case OperandGap(value, user, operand, missing):
+            return f"`{value}` is listed as operand {operand} of `{user}`, but no value as its operand {missing}."
         case OperandMismatch(value, user, operand, quoted_name):
             return f"`{value}` is listed as operand {operand} of `{user}`, but the instruction reads `{quoted_name}`."
         case ShapeMismatch(value, shape, quoted_other):
