@@ -259,17 +259,17 @@ def position_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def position_index(rng: random.Random, view: View) -> Mutation | None:
-    """Change an element of a tuple to one that the tuple does not have."""
+    """Change an element of a tuple to one that it does not have. What reads the tuple then reads another value."""
     names = {line.text("name") for line in _module(view)}
     lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
-    line = pick(
-        rng, [line for line in lines if line["name"] in names and re.fullmatch(rb"{\d+}", line["index"] or b"")]
-    )
-    if not line:
+    lines = [line for line in lines if line["name"] in names and re.fullmatch(rb"{\d+}", line["index"] or b"")]
+    line = pick(rng, lines)
+    if not line or not line.parent:
         return None
     elements = sum(other["name"] == line["name"] for other in view.all("position"))
     index = b"{%d}" % (elements + rng.randint(0, 3))
-    return made(view, [put(line, "index", index)], [line], "position-mismatch", "operand-mismatch")
+    places = [line, *view.below(line.parent, "use")]
+    return made(view, [put(line, "index", index)], places, "position-mismatch operand-mismatch")
 
 
 @edit

@@ -122,4 +122,5 @@ def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
     header, quote = picked
     change = Change(header.file, quote.shape_start, quote.shape_start + len(quote.shape), new)
     places = [view.slice[header.key], header, quote.line]
-    return made(view, [change], places, "shape-mismatch", f"{_AFTER} size-below-shape")
+    codes = "shape-mismatch module-mismatch" if view.all("module") else "shape-mismatch"
+    return made(view, [change], places, codes, f"{_AFTER} size-below-shape")

@@ -144,4 +144,5 @@ def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
     change = Change(header.file, *span, UNKNOWN)
     row = Place(header.file, span[0])
     places: list[Line | Place] = [header, quote.line, row, *uses[quote.name, number]]
-    return made(view, [change], places, "operand-mismatch", "unknown-instruction")
+    codes = "operand-mismatch module-mismatch" if view.all("module") else "operand-mismatch"
+    return made(view, [change], places, codes, "unknown-instruction")

@@ -22,6 +22,7 @@ from xla_lens.model.checks.problems import (
     UnknownOperand,
 )
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
+from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -95,9 +96,11 @@ def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, val
 
 
 def operands_have_no_gaps(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
-    """An instruction whose uses are listed has one for each of its operands."""
+    """An instruction whose uses are listed has one for each of its operands. A view may have no list of uses."""
     uses, file = dump.uses, dump.used
     if file is None or not tainted.is_whole(file) or np.any(tainted.values) or np.any(tainted.names):
+        return
+    if np.any(views_in_live_ranges(dump)):
         return
     value = taken(dump.value_of_used_value, uses.value)
     last = np.full(len(dump.names), NONE)

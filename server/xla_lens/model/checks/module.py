@@ -262,7 +262,7 @@ def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
             name = int(names[place])
             tainted.names[name] = True
             _taint_called(graph, tainted, int(row[place]))
-            if difference[place] == Difference.OPERANDS and _reads_missing(graph, quoted):
+            if difference[place] == Difference.OPERANDS and _reads_missing(graph, tainted, quoted):
                 continue
             part, start, end, in_module = _differing_part(quoted, other, Difference(int(difference[place])))
             text = decoded(data[start:end]).removeprefix("%")
@@ -278,10 +278,13 @@ def _taint_called(graph: ModuleGraph, tainted: Tainted, row: int) -> None:
     tainted.names[parameters[parameters != NONE]] = True
 
 
-def _reads_missing(graph: ModuleGraph, quoted: Instruction) -> bool:
+def _reads_missing(graph: ModuleGraph, tainted: Tainted, quoted: Instruction) -> bool:
     """Whether a quoted instruction reads one that the dump names and the module lacks, which has its own finding."""
+    is_missing = graph.row == NONE
+    if graph.has_elements:
+        is_missing &= ~_may_be_element(graph.dump, tainted)
     numbers = [graph.dump.name_number(name) for name in quoted.operand_names()]
-    return any(number != NONE and graph.row[number] == NONE for number in numbers)
+    return any(number != NONE and is_missing[number] for number in numbers)
 
 
 def _differing_part(
@@ -298,7 +301,9 @@ def _differing_part(
         return QuotePart.PARAMETER, quoted.operands_start, end, b"%d" % (other.parameter_number or 0)
     if difference is Difference.OPERANDS:
         names, others = [*quoted.operand_names()], [*other.operand_names()]
-        number = next((n for n, pair in enumerate(zip(names, others, strict=False)) if pair[0] != pair[1]), None)
+        pairs = enumerate(zip(names, others, strict=False))
+        # The module prints the element of a tuple where the dump prints the name of a `get-tuple-element`.
+        number = next((n for n, (one, another) in pairs if one != another and b"#" not in another), None)
         number = min(len(names), len(others)) if number is None else number
         operand = quoted.operand(number)
         end = quoted.operands_end - 1
