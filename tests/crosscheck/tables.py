@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from crosscheck.rules import Comparison, Result, Space
 from crosscheck.traced import TracedSpace
+from xla_lens.render.numbers import counted
 from xla_lens.syntax.columns import Kind
 
 _PROTO = ("allocations", "buffers", "schedule", "starts", "reserved bytes")
@@ -85,8 +86,8 @@ def nothing_compared(results: list[Result]) -> list[str]:
 def summary(results: list[Result], problems: list[str]) -> str:
     """What was compared, and whether everything agrees."""
     comparisons = sum(len(result.comparisons) for result in results)
-    outcome = f"{len(problems)} problems" if problems else "all agree, or a rule explains the difference"
-    return f"{comparisons:,} comparisons of {len(results)} programs: {outcome}."
+    outcome = counted(len(problems), "problem") if problems else "all agree, or a rule explains the difference"
+    return f"{comparisons:,} comparisons of {counted(len(results), 'program')}: {outcome}."
 
 
 def _counts(result: Result, names: tuple[str, ...]) -> list[str]:

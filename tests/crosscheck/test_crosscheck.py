@@ -58,14 +58,14 @@ def test_readme_shows_the_recorded_tables() -> None:
 def test_comparing_nothing_is_a_problem() -> None:
     result = _result("jit_scan")
     assert not nothing_compared([result])
-    assert summary([result], []).endswith(" of 1 programs: all agree, or a rule explains the difference.")
+    assert summary([result], []).endswith(" of 1 program: all agree, or a rule explains the difference.")
     assert nothing_compared([]) == ["There is no program to compare."]
     without_spaces = Result(result.module, result.ours, [], result.comparisons)
     assert nothing_compared([without_spaces]) == ["jit_scan: xprof shows no memory space to compare."]
     comparisons = [Comparison("schedule", [], []) if one.what == "schedule" else one for one in result.comparisons]
     found = nothing_compared([Result(result.module, result.ours, result.spaces, comparisons)])
     assert found == ["jit_scan: nothing to compare for schedule."]
-    assert summary([result], found).endswith(": 1 problems.")
+    assert summary([result], found).endswith(": 1 problem.")
 
 
 # ---------------------------------------------------------------- sensitivity to wrong numbers

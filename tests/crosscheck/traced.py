@@ -100,9 +100,9 @@ class TracedSpace(Space):
             Comparison("live-out", ours.size(ours.rows(self.color, Kind.MAYBE_LIVE_OUT)), xprof["live_out"]),
             Comparison("whole life", ours.size(self.whole_life), xprof["indefinite"]),
             Comparison("heap by event", self.heap_by_event(), xprof["heap_sizes"]),
-            Comparison("peak", max(self.heap_by_event(), default=0), peak.theirs),
+            Comparison("peak", max(self.heap_by_event(), default=ours.size(self.whole_life)), peak.theirs),
             # Without bytes that count twice, our live ranges give the peak, else less.
-            Comparison("peak by step", peak.traced if not peak.twice and self.trace else peak.theirs, peak.theirs),
+            Comparison("peak by step", peak.theirs if peak.twice else peak.traced, peak.theirs),
             Comparison("fits", peak.theirs - peak.twice <= peak.reserved, True),
             Comparison("spans", self.spans(), xprof["spans"]),
             Comparison("blocks", self.blocks(), xprof["blocks"]),
