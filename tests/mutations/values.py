@@ -83,7 +83,9 @@ def use_renamed(rng: random.Random, view: View) -> Mutation | None:
     if not use or not names:
         return None
     name = rng.choice(names)
-    places = [use, *_same(view, use, name, use.number("operand"))]
+    # Another instruction may read the value, too. Then only the use is missing that the line was before.
+    header = [use.parent] if use.parent else []
+    places = [use, *header, *_same(view, use, name, use.number("operand"))]
     return made(view, [put(use, "name", name)], places, "operand-mismatch duplicate-use", "live-range-end")
 
 

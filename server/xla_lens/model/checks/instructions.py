@@ -64,6 +64,7 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             continue
         if operand[row] != NONE and read[row] == NONE:
             lost.add(position)
+            tainted.names[operand[row]] = True
         use, name = row_place(file, uses, row), int(uses.name[row])
         label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), _operand(dump, row)
         unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None

@@ -337,7 +337,7 @@ def positions_follow_data_flow(graph: ModuleGraph, tainted: Tainted) -> Iterator
     wrong = distinct(edges.position[is_wrong & ((source == NONE) | ~is_marked(tainted.values, source))])
     strange = np.flatnonzero((is_first & ~graph.may_define()) | ~graph.is_in_shape())
     shown = dict(zip(edges.position[is_wrong][::-1].tolist(), source[is_wrong][::-1].tolist(), strict=True))
-    for row in np.union1d(wrong, strange).tolist():
+    for row in (*strange.tolist(), *wrong.tolist()):
         name = int(positions.name[row])
         if tainted.names[name] or value[row] == NONE or tainted.values[value[row]]:
             continue
@@ -452,8 +452,8 @@ def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
         return reads * len(dump.indices) + np.maximum(index, EMPTY_INDEX)
 
     present = np.unique(keys(uses.value, uses.name, uses.operand, uses.index))
-    for user, number, at in _reads(graph):
-        value, index, name = positions.value[at], positions.index[at], graph.name[user]
+    for user, number, at, index in _reads(graph):
+        value, name = positions.value[at], graph.name[user]
         of = taken(dump.value_of_used_value, value)
         missing = found(present, keys(value, name, number, index)) == NONE
         missing &= ~is_marked(tainted.values, of) & ~tainted.names[name]
@@ -475,9 +475,9 @@ _CHUNK: Final = 1 << 15
 """Operands joined with their positions at once, for less memory."""
 
 
-def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column]]:
-    """Yield what instructions read, in the order of the module: instructions, the numbers of their operands, and rows
-    of `DumpSet.positions`.
+def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column, Column]]:
+    """Yield what instructions read, in the order of the module: instructions, the numbers of their operands, rows of
+    `DumpSet.positions`, and their indices in the operands.
     """
     positions, operands, names = graph.dump.positions, graph.quotes.operands, len(graph.dump.names)
     is_root, is_element = graph.module.columns.instructions.is_root, graph.has_opcode(b"get-tuple-element")
@@ -508,7 +508,25 @@ def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column]]:
         passed = np.flatnonzero(~is_read)
         shown = positions.value[at[passed]].astype(np.int64) * names + graph.name[user[passed]]
         is_read[passed] = found(shows, shown) != NONE
-        yield user[is_read], number[is_read], at[is_read]
+        yield user[is_read], number[is_read], at[is_read], positions.index[at[is_read]]
+    if graph.has_elements:
+        yield _element_reads(graph, reads)
+
+
+def _element_reads(graph: ModuleGraph, reads: Marks) -> tuple[Column, Column, Column, Column]:
+    """What instructions read that have elements of tuples as operands. Elements of those elements are left out."""
+    positions, operands = graph.dump.positions, graph.quotes.operands
+    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
+    number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
+    known = (operands >= len(graph.dump.names)) & reads[user]
+    name, index = graph.source(operands[known], np.full(int(known.sum()), EMPTY_INDEX))
+    width = len(graph.dump.indices)
+    shown = positions.name.astype(np.int64) * width + np.maximum(positions.index, EMPTY_INDEX)
+    keys, first = np.unique(shown, return_index=True)
+    at = found(keys, np.where(index != NONE, name * np.int64(width) + index, NONE))
+    is_there = at != NONE
+    at = first[at[is_there]]
+    return user[known][is_there], number[known][is_there], at, np.full(len(at), EMPTY_INDEX)
 
 
 # ---------------------------------------------------------------- shapes
