@@ -26,7 +26,7 @@ from xla_lens.model.checks.live_ranges import (
     values_have_one_live_range,
 )
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
-from xla_lens.model.checks.peak import printed_peak_matches_live_ranges
+from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_matches_live_ranges
 from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart
 from xla_lens.model.checks.reports import report_matches_allocations
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
@@ -120,8 +120,13 @@ def check(
     if against:
         findings += against.findings(tainted, is_cancelled)
     findings += _unless_cancelled(operands_have_no_gaps(dump, tainted), is_cancelled)
-    findings += _unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)
+    before = tainted.copy()
+    overlaps = [*_unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)]
+    findings += overlaps
     findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
+    if overlaps:
+        # An overlap does not hide that the printed peak is too low.
+        findings += printed_peak_is_highest(dump, memory, before)
     findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
     return _sorted(findings, order)
 

@@ -61,6 +61,13 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
         yield from _understated(dump, memory, file)
 
 
+def printed_peak_is_highest(dump: DumpSet, memory: Memory, tainted: Tainted) -> Iterator[Finding]:
+    """No step has more live bytes than the printed peak, if that is the step that XLA's rule gives."""
+    is_sound = tainted.is_liveness_sound and not np.any(tainted.values)
+    if dump.live and len(dump.peaks) == 1 and is_sound and xla_peak_step(dump) in (None, int(dump.peaks.step[0])):
+        yield from _understated(dump, memory, dump.live)
+
+
 def _understated(dump: DumpSet, memory: Memory, file: DumpFile) -> Iterator[Finding]:
     """More bytes of memory space 0 are live at another step than at the printed one."""
     space, step = memory.space(DEFAULT_COLOR), int(dump.peaks.step[0])
