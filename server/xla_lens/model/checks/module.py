@@ -738,12 +738,18 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
 
 
 def _async_ends(graph: ModuleGraph, step: Column) -> Column:
-    """For each computation the step of its `async-done`, until which all of its values are live. NONE for others."""
+    """For each computation the step of its `async-done`, until which all of its values are live, also those of
+    computations that it calls. NONE for others.
+    """
     ends = np.full(len(graph.module.columns.computations), NONE, np.int64)
     rows = graph.rows_of(b"async-update", b"async-done")
     next_row = dict(zip(graph.operand(rows, 0).tolist(), rows.tolist(), strict=True))
-    for call in graph.calls:
-        row = call.caller if call.attribute == b"calls" else NONE
+    # XLA prints a computation behind those that it calls.
+    for call in reversed(graph.calls):
+        if call.attribute != b"calls":
+            ends[call.computation] = max(ends[call.computation], ends[graph.computation[call.caller]])
+            continue
+        row = call.caller
         while row != NONE and graph.name[row] != NONE:
             ends[call.computation] = step[graph.name[row]]
             row = next_row.pop(int(graph.name[row]), NONE)
