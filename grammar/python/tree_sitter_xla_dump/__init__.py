@@ -13,6 +13,7 @@ from tree_sitter_xla_dump._binding import (
     release_memory,
     same_texts,
     tuple_elements,
+    unknown_computation,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "release_memory",
     "same_texts",
     "tuple_elements",
+    "unknown_computation",
 ]

@@ -552,3 +552,71 @@ static int difference(Text one, Text two) {
 // differences(data, start, end, other, other_start, other_end): for each row 0 if both texts of an instruction agree, else the first part
 // that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes.
 PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, difference); }
+
+// ---------------------------------------------------------------- called computations
+
+static const char *const CALLING[] = {
+  "calls", "to_apply", "body", "condition", "branch_computations", "true_computation", "false_computation",
+};
+
+static bool is_calling(Text key) {
+  for (size_t i = 0; i < sizeof CALLING / sizeof *CALLING; i++) {
+    if (is_text(key, CALLING[i])) return true;
+  }
+  return false;
+}
+
+// The first computation that attributes call and that is not known; empty without one.
+static Text first_unknown(Text text, const Numbers *known) {
+  const uint8_t *equals;
+  while (text.at < text.end && (equals = memchr(text.at, '=', (size_t)(text.end - text.at)))) {
+    const uint8_t *start = equals;
+    while (start > text.at && (start[-1] == '_' || isalpha(start[-1]))) start--;
+    Text key = {start, equals};
+    if (is_text(key, "metadata")) break;
+    text.at = equals + 1;
+    if (!is_calling(key)) continue;
+    bool is_list = text.at < text.end && *text.at == '{';
+    do {
+      while (text.at < text.end && !is_name_character(*text.at)) text.at++;
+      Text name = {text.at, name_end(text.at, text.end)};
+      if (name.at < name.end && known_number(known, name) == NONE) return name;
+      text.at = name.end;
+    } while (is_list && text.at < text.end && *text.at == ',');
+  }
+  return (Text){text.end, text.end};
+}
+
+// unknown_computation(data, start, end, names, offsets): the row of the first attributes that call a computation which is not in `names`,
+// and the start and the end of its name. None if there are none.
+PyObject *unknown_computation(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  Block names;
+  Numbers known = {0};
+  PyObject *result = NULL;
+  if (!PyArg_ParseTuple(args, "y*O&O&y*O&:unknown_computation", &spans.data, cells_of, &spans.start, cells_of, &spans.end,
+                        &names.block, cells_of, &names.offsets)) {
+    return NULL;
+  }
+  if (check_spans(&spans)) {
+    bool fits;
+    Py_ssize_t row = 0;
+    Text name = {NULL, NULL};
+    Py_BEGIN_ALLOW_THREADS
+    fits = number_block(&names, &known);
+    for (; fits && !known.is_out_of_memory && row < spans.count; row++) {
+      name = first_unknown(span_of(&spans, row), &known);
+      if (name.at < name.end) break;
+    }
+    Py_END_ALLOW_THREADS
+    if (!fits) PyErr_SetString(PyExc_ValueError, "names outside of their block");
+    else if (known.is_out_of_memory) PyErr_NoMemory();
+    else if (row < spans.count) result = Py_BuildValue("(nnn)", row, name.at - spans.text, name.end - spans.text);
+    else result = Py_NewRef(Py_None);
+  }
+  free_numbers(&known);
+  PyBuffer_Release(&names.block);
+  release_cells(&names.offsets);
+  release_spans(&spans);
+  return result;
+}

@@ -280,3 +280,50 @@ error[undefined-value] `copy.1` is marked `(phi)` in its allocation, but is not 
 ^^^^^^^^^^^^^
 """,
     )
+
+
+def test_reports_missing_and_repeated_quotes() -> None:
+    quote = " from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)\n"
+    check(
+        SWAP,
+        [(quote, "")],
+        """
+error[syntax] `copy.1` quotes no instruction, unlike the other values of the dump.
+<3 copy.1 @0>
+^^^^^^^^^^^^^
+""",
+    )
+    check(
+        SWAP,
+        [(quote, quote + quote)],
+        """
+error[syntax] `copy.1` quotes its instruction twice.
+ from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_missing_total() -> None:
+    check(
+        SWAP,
+        [("Total bytes used: 1616 (1.6KiB)\n", "")],
+        """
+error[syntax] The header `Total bytes used: N` is missing before this line.
+Used values:
+^^^^^^^^^^^^
+""",
+    )
+
+
+def test_reports_table_of_a_tuple_that_is_too_small() -> None:
+    check(
+        SWAP,
+        [("tuple{} @0> (size=16,offset=0)", "tuple{} @0> (size=15,offset=0)")],
+        """
+error[size-below-shape] `tuple{}` has 15 bytes, but its shape `(f32[100]{0}, f32[100]{0})` needs 16 bytes. Padding
+can only add bytes.
+ value: <6 tuple{} @0> (size=15,offset=0): (f32[100]{0}, f32[100]{0})
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )

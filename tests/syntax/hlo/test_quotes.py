@@ -12,7 +12,15 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Texts
 from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, Quotes, differences, read_quotes, tuple_elements
+from xla_lens.syntax.hlo.quotes import (
+    Difference,
+    QuoteParts,
+    Quotes,
+    differences,
+    read_quotes,
+    tuple_elements,
+    unknown_computation,
+)
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import number_texts, same_texts
 
@@ -230,3 +238,24 @@ def test_differences_of_quotes_and_modules(quote: str, in_module: str, expected:
     # No byte behind the end counts.
     longer = texts[0] + b"1, k=1", texts[1] + b")}"
     assert differences(longer[0], spans[0], longer[1], spans[1]).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "unknown"),
+    [
+        ("(%a), calls=%one", None),
+        ('(a), condition=one, body=two, metadata={op_name="calls=%three"}', None),
+        ("(%a), branch_computations={%one, %two}, k=1", None),
+        ("(%a), calls=%one.2, k=1", "one.2"),
+        ("(%a), condition=%one, body=%three", "three"),
+        ("(%a), branch_computations={%one, %three, %two}", "three"),
+        ("(a), to_apply=three", "three"),
+        ("(a), recalls=three, uncondition=", None),
+    ],
+)
+def test_computations_that_are_called_and_unknown(attributes: str, unknown: str | None) -> None:
+    data = attributes.encode()
+    names = Texts(b"onetwo", np.array([0, 3, 6]))
+    found = unknown_computation(data, np.array([0]), np.array([len(data)]), names)
+    assert (found and data[found[1] : found[2]].decode()) == unknown
+    assert unknown_computation(data, np.array([0]), np.array([2]), names) is None

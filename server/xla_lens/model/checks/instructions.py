@@ -286,19 +286,35 @@ def _byte_size(shape: bytes) -> int | None:
 
 
 def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
-    """An array has at least the bytes that its shape needs.
+    """An array has at least the bytes that its shape needs, and a tuple those of its table of pointers.
 
-    Skips tuples, which are tables of pointers of varying width, and layouts that are split between cores, where a
-    value holds only a part of the array.
+    Skips layouts that are split between cores, where a value holds only a part of the array.
     """
     values, logical = dump.values, dump.logical_bytes
     if dump.assignment is None:
         return
     for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE) & ~tainted.values).tolist():
         text = dump.shape(value) or b""
-        shape = None if text.startswith(b"(") else parse_shape(text)
-        if isinstance(shape, ArrayShape) and not shape.is_split:
+        is_table = text.startswith(b"(")
+        shape = None if is_table else parse_shape(text)
+        is_small = is_table and not _holds_table(int(values.size_bytes[value]), int(logical[value]))
+        if is_small or (isinstance(shape, ArrayShape) and not shape.is_split):
             tainted.taint_values(np.array([value]))
             place = row_place(dump.assignment, dump.slices, int(values.slice[value]))
             sizes = (int(values.size_bytes[value]), int(logical[value]))
             yield error(place, SizeBelowShape(dump.value_label(value), decoded(text), *sizes))
+
+
+def _holds_table(size_bytes: int, table_bytes: int) -> bool:
+    """Whether a tuple fits into some bytes less than its pointers of 8 bytes. On TPU they have 4 bytes, and tables are
+    padded; a tuple that is not in memory has none.
+    """
+    return (
+        2 * size_bytes == table_bytes
+        or (size_bytes % _TABLE_PADDING == 0 and 2 * size_bytes >= table_bytes)
+        or not size_bytes
+    )
+
+
+_TABLE_PADDING: Final = 32
+"""The alignment of tables of pointers on TPU."""

@@ -44,14 +44,14 @@ from xla_lens.model.checks.problems import (
 )
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked, nothing_tainted
-from xla_lens.model.hlo.graph import CALLED, ModuleGraph
+from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, first_rows, found, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, Positions, Uses
+from xla_lens.syntax.columns import NONE, Column, Kind, Positions, Texts, Uses
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.quotes import Difference, differences, tuple_elements
+from xla_lens.syntax.hlo.quotes import Difference, differences, tuple_elements, unknown_computation
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import same_texts
@@ -227,16 +227,17 @@ _CALLERS: Final = re.compile(
 
 def _missing_computations(graph: ModuleGraph) -> Iterator[Finding]:
     module, table = graph.module, graph.module.columns.computations
-    data, end = module.data, module.columns.instructions.end
     spans = zip(table.name_start.tolist(), table.name_end.tolist(), strict=True)
-    names = {data[start:end] for start, end in spans}
-    for row in np.flatnonzero(graph.has_opcode_like(_CALLERS)).tolist():
-        for match in CALLED.finditer(data, int(graph.quotes.opcode_end[row]), int(end[row])):
-            called = {name.strip().removeprefix(b"%") for name in (match[2] or match[3] or b"").split(b",")}
-            for name in sorted(called - names)[:1]:
-                problem = MalformedModule(Malformation.COMPUTATION, decoded(module.name(row)), decoded(name))
-                yield error(Place(module.file, match.start(1), match.end()), problem)
-                return
+    names = [*{module.data[start:end] for start, end in spans}]
+    texts = Texts(b"".join(names), np.cumsum([0, *map(len, names)], dtype=np.int64))
+    rows = np.flatnonzero(graph.has_opcode_like(_CALLERS) & (graph.quotes.opcode_end != NONE))
+    ends = module.columns.instructions.end[rows]
+    missing = unknown_computation(module.data, graph.quotes.opcode_end[rows], ends, texts)
+    if missing:
+        row, start, end = missing
+        label = decoded(module.name(int(rows[row])))
+        problem = MalformedModule(Malformation.COMPUTATION, label, decoded(module.data[start:end]))
+        yield error(Place(module.file, start, end), problem)
 
 
 def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:

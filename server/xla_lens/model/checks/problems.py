@@ -423,6 +423,18 @@ class UndefinedLiveRange:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingQuote:
+    code: ClassVar[Code] = Code.SYNTAX
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedQuote:
+    code: ClassVar[Code] = Code.SYNTAX
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class ForeignUsedValues:
     code: ClassVar[Code] = Code.UNDEFINED_VALUE
     missing: int
@@ -504,6 +516,8 @@ ValueProblem: TypeAlias = (
     | SliceIdMismatch
     | PhiMismatch
     | ForeignQuote
+    | MissingQuote
+    | RepeatedQuote
     | DefinitionMismatch
     | MissingPosition
     | View

@@ -113,6 +113,10 @@ def _missing_headers(file: DumpFile) -> Iterator[Finding]:
         (columns.uses, np.flatnonzero(columns.uses.value == NONE), _VALUE_HEADER),
         (columns.positions, _second_positions(file), _VALUE_HEADER),
     ]
+    used_values = np.flatnonzero(columns.sections.section == Section.USED_VALUES)
+    places.append(
+        (columns.sections, used_values if not len(columns.totals) else used_values[:0], "Total bytes used: N")
+    )
     for table, rows, header in places:
         if len(rows):
             start = int(table.start[rows[0]])

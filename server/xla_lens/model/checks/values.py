@@ -16,9 +16,11 @@ from xla_lens.model.checks.problems import (
     ForeignSlices,
     ForeignUsedValues,
     MissingPosition,
+    MissingQuote,
     PhiMismatch,
     Problem,
     RepeatedPosition,
+    RepeatedQuote,
     SharedPosition,
     SliceIdMismatch,
     SliceNameMismatch,
@@ -33,7 +35,7 @@ from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
@@ -244,6 +246,36 @@ def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[
                 ForeignQuote(dump.label(name, NONE), quoted_name),
                 Related(row_place(file, used, row), Relation.QUOTING_VALUE),
             )
+    yield from _each_quotes_once(dump, tainted, file)
+
+
+_LONGEST_BEFORE_QUOTE: Final = len(b"\n uses:\n  (none)\n from instruction: ")
+_QUOTE: Final = b"\n from instruction:"
+
+
+def _each_quotes_once(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
+    """If any value quotes its instruction, each does, once."""
+    used, data = dump.used_values, file.document.data
+    is_quoted = used.instruction_start != NONE
+    if not tainted.is_whole(file) or not np.any(is_quoted):
+        return
+    for row in np.flatnonzero(~is_quoted & ~tainted.used_values & (used.id != NONE)).tolist():
+        if not is_marked(tainted.values, dump.value_of_used_value[row : row + 1])[0]:
+            yield error(row_place(file, used, row), MissingQuote(dump.label(int(used.name[row]), int(used.index[row]))))
+    last_position = used.first_position + used.position_count - 1
+    end = np.maximum(
+        _ends(dump.positions.end, last_position), _ends(dump.uses.end, used.first_use + used.use_count - 1)
+    )
+    for row in np.flatnonzero(is_quoted & (used.instruction_start - end > _LONGEST_BEFORE_QUOTE)).tolist():
+        first = data.find(_QUOTE, int(end[row]), int(used.instruction_start[row]))
+        second = data.find(_QUOTE, first + 1, int(used.instruction_start[row])) if first >= 0 else NONE
+        if second >= 0:
+            place = Place(file, second + len(b"\n "), int(used.instruction_end[row]))
+            yield error(place, RepeatedQuote(dump.label(int(used.name[row]), NONE)))
+
+
+def _ends(ends: Column, rows: Column) -> Column:
+    return np.append(ends, 0)[np.minimum(rows, len(ends))]
 
 
 # ---------------------------------------------------------------- positions and uses
@@ -278,7 +310,7 @@ def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         return
     value = taken(dump.value_of_used_value, positions.value)
     known = np.flatnonzero(~is_marked(tainted.used_values, positions.value) & ~is_marked(tainted.values, value))
-    key = positions.name.astype(np.int64) * (len(dump.indices) + 1) + positions.index + 1
+    key = positions.name.astype(np.int64) * len(dump.indices) + np.maximum(positions.index, EMPTY_INDEX)
     order = known[np.argsort(key[known], kind="stable")]
     again = np.flatnonzero(np.diff(key[order]) == 0)
     is_definition = np.arange(len(positions)) == taken(dump.used_values.first_position, positions.value)

@@ -23,11 +23,10 @@ from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
 
-CALLED: Final = re.compile(
+_CALLED: Final = re.compile(
     rb", (condition|body|to_apply|branch_computations|true_computation|false_computation|calls)="
     rb"(?:\{([^}]*)\}|([^,\s]+))"
 )
-"""An attribute of an instruction that names computations."""
 _CALLS: Final = {
     b"while": (b"condition", b"body"),
     b"call": (b"to_apply",),
@@ -194,7 +193,7 @@ class ModuleGraph:
         data, end = self.module.data, self._table.end
         for opcode, attributes in _CALLS.items():
             for row in self.rows_of(opcode).tolist():
-                for match in CALLED.finditer(data, int(self.quotes.opcode_end[row]), int(end[row])):
+                for match in _CALLED.finditer(data, int(self.quotes.opcode_end[row]), int(end[row])):
                     if match[1] in attributes:
                         names = (match[2] if match[2] is not None else match[3]).split(b",")
                         rows = (

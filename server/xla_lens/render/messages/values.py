@@ -11,8 +11,10 @@ from xla_lens.model.checks.problems import (
     ForeignSlices,
     ForeignUsedValues,
     MissingPosition,
+    MissingQuote,
     PhiMismatch,
     RepeatedPosition,
+    RepeatedQuote,
     SharedPosition,
     SliceIdMismatch,
     SliceNameMismatch,
@@ -44,6 +46,10 @@ def value_message(problem: ValueProblem) -> str:
         case PhiMismatch(name, is_phi_in_allocation):
             here, there = ("", " not") if is_phi_in_allocation else (" not", "")
             return f"`{name}` is{here} marked `(phi)` in its allocation, but is{there} in the used values."
+        case MissingQuote(value):
+            return f"`{value}` quotes no instruction, unlike the other values of the dump."
+        case RepeatedQuote(value):
+            return f"`{value}` quotes its instruction twice."
         case ForeignQuote(name, quoted_name):
             return f"`{name}` quotes the instruction `{quoted_name}`. A value quotes the instruction that defines it."
         case DefinitionMismatch(name, position):

@@ -73,3 +73,11 @@ def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_
     spans = (cells(part) for part in (*span, *module_span))
     start, end, module_start, module_end = spans
     return column(tree_sitter_xla_dump.differences(data, start, end, module, module_start, module_end))
+
+
+def unknown_computation(data: bytes, start: Column, end: Column, names: Texts) -> tuple[int, int, int] | None:
+    """Return the row of the first attributes that call a computation which is not in `names`, and the span of its name,
+    None if there are none.
+    """
+    offsets = cells(names.offsets)
+    return tree_sitter_xla_dump.unknown_computation(data, cells(start), cells(end), names.block, offsets)
