@@ -8,6 +8,7 @@ import codecs
 import itertools
 import os
 import stat
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
+from xla_lens.model.checks.problems import (
+    EmptyFile,
+    ForeignLiveRanges,
+    ForeignModule,
+    ForeignUsedValues,
+    NoDumpLines,
+    PeakValuesMissing,
+    TruncatedFile,
+    UnassignedValue,
+)
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
@@ -252,6 +263,46 @@ def load_set(
         lambda done: report_progress(_READING + (1 - _READING) * done),
     )
     return loaded, replace(analysis, capacity=capacity)
+
+
+# ---------------------------------------------------------------- dumps that are being written
+
+
+def is_being_written(analysis: Analysis) -> bool:
+    """Return whether a file that is cut off or does not fit the others has changed just now: more may follow."""
+    labels = {finding.place.file.label for finding in analysis.findings if isinstance(finding.problem, _UNFINISHED)}
+    return any(_is_recent(Path(label)) for label in labels)
+
+
+def is_module_being_written(files: SetFiles) -> bool:
+    """Return whether the HLO module of a set ends before its last line, an empty one, and has changed just now."""
+    path = files.paths.get(FileKind.HLO)
+    if path is None or _is_compressed(path) or not _is_recent(path):
+        return False
+    with suppress(OSError), path.open("rb") as file:
+        file.seek(-min(_END_OF_MODULE, file_size(path)), os.SEEK_END)
+        return not file.read().endswith((b"\n\n", b"\n\r\n"))
+    return True
+
+
+_END_OF_MODULE: Final = 3
+_UNFINISHED: Final = (
+    TruncatedFile,
+    EmptyFile,
+    NoDumpLines,
+    ForeignUsedValues,
+    ForeignLiveRanges,
+    ForeignModule,
+    # What a file lacks that ends right before its last row.
+    UnassignedValue,
+    PeakValuesMissing,
+)
+_RECENT_SECONDS: Final = 2.0
+"""XLA writes a file at once, and all files of a set within a second."""
+
+
+def _is_recent(path: Path) -> bool:
+    return 0 <= time.time() - file_time(path) < _RECENT_SECONDS
 
 
 # ---------------------------------------------------------------- the device
@@ -618,9 +669,17 @@ def _is_readable(path: Path) -> bool:
 def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document]) -> bool:
     """Whether a file is what its name says. Any text file can have the suffix of an HLO module."""
     try:
-        return kind is not FileKind.HLO or kind_of_content(_head(path, opened)) is FileKind.HLO
-    except (DamagedFile, OSError):
+        head = _head(path, opened) if kind is FileKind.HLO else b""
+        # A module may be cut off in its first word.
+        return kind_of_content(head) is FileKind.HLO or _FIRST_WORD.startswith(head)
+    except DamagedFile:
+        # Loading it tells what is wrong.
+        return True
+    except OSError:
         return False
+
+
+_FIRST_WORD: Final = b"HloModule "
 
 
 def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import accumulate, pairwise
@@ -20,6 +21,8 @@ from xla_lens.files import (
     file_size,
     find_set,
     find_sets,
+    is_being_written,
+    is_module_being_written,
     load_module,
     load_set,
     printed_files,
@@ -45,7 +48,18 @@ class LoadedSet:
     opened: Mapping[Path, Document]
 
     def checked(self) -> Analysis:
-        """Return the analysis with the findings of the dump against its HLO module, if there is one."""
+        """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
+        while XLA seems to be writing them.
+        """
+        one, found = self, self._against_module()
+        given_up = time.monotonic() + _LONGEST_WAIT
+        while is_being_written(found) and time.monotonic() < given_up:
+            time.sleep(_BETWEEN_LOADS)
+            one = _load_written(one.files, one.opened)
+            found = one._against_module()
+        return found
+
+    def _against_module(self) -> Analysis:
         module = self.module(is_prepared=False)
         return self.analysis.with_module(module) if module else self.analysis
 
@@ -74,12 +88,32 @@ class DumpSets:
         for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
             draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
             try:
-                _, analysis = load_set(files, self.opened, {}, report_progress=draw)
+                loaded = _load_written(files, self.opened, draw)
             except DamagedFile as error:
                 raise CannotRun(str(error)) from error
             finally:
                 bar.erase()
-            yield LoadedSet(files, analysis, self.opened)
+            yield loaded
+
+
+def _load_written(
+    files: SetFiles, opened: Mapping[Path, Document], draw: Callable[[float], None] = lambda _: None
+) -> LoadedSet:
+    """Load a set, and again while XLA seems to be writing it."""
+    loaded, analysis = load_set(files, opened, {}, report_progress=draw)
+    given_up = time.monotonic() + _LONGEST_WAIT
+    while (is_being_written(analysis) or is_module_being_written(files)) and time.monotonic() < given_up:
+        time.sleep(_BETWEEN_LOADS)
+        # XLA may have added a file.
+        with suppress(NotADump, OSError):
+            files = find_sets(next(iter(files.paths.values())))[0]
+        loaded, analysis = load_set(files, opened, loaded, report_progress=draw, before=analysis)
+    return LoadedSet(files, analysis, opened)
+
+
+_LONGEST_WAIT: Final = 30.0
+_BETWEEN_LOADS: Final = 0.1
+"""Seconds to wait for a dump that is being written, in all and between two loads."""
 
 
 def load_sets(paths: Sequence[Path]) -> Iterator[LoadedSet]:

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from xla_lens.files import LoadedFile, Stamp, is_cached_module, stamps
+from xla_lens.files import LoadedFile, Stamp, is_being_written, is_cached_module, stamps
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.loading import is_being_written, load_set_of, set_files
+from xla_lens.lsp.loading import load_set_of, set_files
 from xla_lens.lsp.module_state import ModuleLoad, ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis

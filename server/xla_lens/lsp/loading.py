@@ -3,21 +3,11 @@
 All functions but `set_key` read the disk: call them in a worker thread.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
 from xla_lens.files import DamagedFile, LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.problems import (
-    EmptyFile,
-    ForeignLiveRanges,
-    ForeignModule,
-    ForeignUsedValues,
-    NoDumpLines,
-    TruncatedFile,
-)
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.text.document import Document
@@ -67,24 +57,6 @@ def load_set_of(
     if analysis is not before:
         analysis.prepare()
     return loaded, analysis
-
-
-def is_being_written(analysis: Analysis) -> bool:
-    """Whether a file that is cut off or does not fit the others has changed just now, so that more may follow."""
-    labels = {finding.place.file.label for finding in analysis.findings if isinstance(finding.problem, _UNFINISHED)}
-    return any(_is_recent(Path(label)) for label in labels)
-
-
-_UNFINISHED: Final = TruncatedFile, EmptyFile, NoDumpLines, ForeignUsedValues, ForeignLiveRanges, ForeignModule
-_RECENT_SECONDS: Final = 2.0
-"""XLA writes a file at once, and all files of a set within a second."""
-
-
-def _is_recent(path: Path) -> bool:
-    try:
-        return 0 <= time.time() - path.stat().st_mtime < _RECENT_SECONDS
-    except OSError:
-        return False
 
 
 def load_module_of(

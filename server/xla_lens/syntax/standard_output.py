@@ -30,11 +30,11 @@ def files_in_output(data: bytes) -> Iterator[PrintedFile]:
             following = markers[number + 1] if number + 1 < len(markers) else None
             start, end = min(marker.end() + 1, len(data)), following.start() if following else len(data)
             next_line = end
-            # XLA prints a line end before each end.
             if following and following["kind"] == b"End":
                 next_line = following.end() + 1
-                end -= data.endswith(b"\n", start, end)
-                end -= data.endswith(b"\r", start, end)
+            # XLA prints a line end before each end. A file without its end is cut off, so that it lacks one of its own.
+            end -= data.endswith(b"\n", start, end)
+            end -= data.endswith(b"\r", start, end)
             yield PrintedFile(marker["name"].decode("utf-8", "replace"), start, max(start, end), next_line)
 
 

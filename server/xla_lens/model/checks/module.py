@@ -139,7 +139,7 @@ def module_shows_cuts(dump: DumpSet, module: HloModule) -> Iterator[Finding]:
     is_placed = np.isin(graph.name, dump.values.name) & (graph.name != NONE)
     is_missing = defines & (graph.computation == graph.entry) & ~is_placed
     if np.any(is_placed) and np.any(is_missing):
-        yield truncated(dump.assignment, Cut.SLICES)
+        yield truncated(dump.assignment, Cut.ALLOCATIONS)
 
 
 def _in_module(graph: ModuleGraph, row: int) -> list[Related]:
