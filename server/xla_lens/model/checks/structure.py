@@ -1,5 +1,6 @@
 """Checks of the structure of files: unknown lines, missing headers, and files that are cut off."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +26,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.rows import end_of_lines
 
 
 def files_are_well_formed(dump: DumpSet) -> Iterator[Finding]:
@@ -192,7 +194,10 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
         return Cut.ALLOCATIONS if _reports_more(dump) else None
     is_missing = ~np.isin(dump.used_values.id, slices.id) & (dump.used_values.id != NONE)
     missing = dump.used_values.id[is_missing]
+    # Where all allocations of a memory space are cut off, its values look like views.
+    reported = [color for other in dump.files for color in other.columns.report_spaces.color.tolist()]
     is_view = np.isin(missing, dump.values.id[views_in_used_values(dump)])
+    is_view &= ~np.isin(dump.used_values.color[is_missing], reported)
     total = sum(dump.totals.size_bytes.tolist())
     # A single missing value may have been deleted, but not together with bytes of the total.
     if not np.all(is_view) and not len(_gaps(dump)) and sum(allocations.size_bytes.tolist()) < total:
@@ -304,10 +309,15 @@ def _is_peak_cut(dump: DumpSet) -> bool:
 
 
 def ends_in(file: DumpFile, section: Section) -> bool:
-    """Return whether a section of the given kind is the last of the file."""
-    sections = file.columns.sections
+    """Return whether a section of the given kind is the last of the file. A last line without a line end is ignored."""
+    sections, data = file.columns.sections, file.document.data
     ends = sections.end[sections.section == section]
-    return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
+    end = end_of_lines(data)
+    blank = _BLANK.match(data, int(ends[-1]), end) if len(ends) else None
+    return blank is not None and blank.end() == end
+
+
+_BLANK: Final = re.compile(rb"\s*+")
 
 
 # ---------------------------------------------------------------- allocations
