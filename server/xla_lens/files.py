@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.problems import (
     EmptyFile,
     ForeignLiveRanges,
     ForeignModule,
     ForeignUsedValues,
     NoDumpLines,
-    PeakValuesMissing,
     TruncatedFile,
-    UnassignedValue,
 )
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.records import dataclass
@@ -268,9 +267,16 @@ def load_set(
 # ---------------------------------------------------------------- dumps that are being written
 
 
-def is_being_written(analysis: Analysis) -> bool:
-    """Return whether a file that is cut off or does not fit the others has changed just now: more may follow."""
-    labels = {finding.place.file.label for finding in analysis.findings if isinstance(finding.problem, _UNFINISHED)}
+def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
+    """Return whether a file that is cut off or does not fit the others has changed just now: more may follow. Any error
+    may be due to what will follow, but one that a user has just made in an editor has to be told.
+    """
+    labels = {
+        finding.place.file.label
+        for finding in analysis.findings
+        if isinstance(finding.problem, _UNFINISHED)
+        or (not may_be_edited and finding.severity in (Severity.ERROR, Severity.WARNING))
+    }
     return any(_is_recent(Path(label)) for label in labels)
 
 
@@ -293,9 +299,6 @@ _UNFINISHED: Final = (
     ForeignUsedValues,
     ForeignLiveRanges,
     ForeignModule,
-    # What a file lacks that ends right before its last row.
-    UnassignedValue,
-    PeakValuesMissing,
 )
 _RECENT_SECONDS: Final = 2.0
 """XLA writes a file at once, and all files of a set within a second."""

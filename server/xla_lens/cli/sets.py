@@ -53,7 +53,7 @@ class LoadedSet:
         """
         one, found = self, self._against_module()
         given_up = time.monotonic() + _LONGEST_WAIT
-        while is_being_written(found) and time.monotonic() < given_up:
+        while is_being_written(found, may_be_edited=False) and time.monotonic() < given_up:
             time.sleep(_BETWEEN_LOADS)
             one = _load_written(one.files, one.opened)
             found = one._against_module()
@@ -102,7 +102,9 @@ def _load_written(
     """Load a set, and again while XLA seems to be writing it."""
     loaded, analysis = load_set(files, opened, {}, report_progress=draw)
     given_up = time.monotonic() + _LONGEST_WAIT
-    while (is_being_written(analysis) or is_module_being_written(files)) and time.monotonic() < given_up:
+    while time.monotonic() < given_up:
+        if not (is_being_written(analysis, may_be_edited=False) or is_module_being_written(files)):
+            break
         time.sleep(_BETWEEN_LOADS)
         # XLA may have added a file.
         with suppress(NotADump, OSError):

@@ -288,7 +288,7 @@ class DumpSetState:
         if self._is_loading_files:
             return
         if self.is_being_written and self.analysis:
-            self.is_being_written = await in_thread(is_being_written, self.analysis)
+            self.is_being_written = await in_thread(is_being_written, self.analysis, may_be_edited=True)
             if not self.is_being_written:
                 self._changed()
         if self.analysis and is_still and on_disk != known:
@@ -331,7 +331,7 @@ class DumpSetState:
                 report_file=report_file,
             )
         self._files = files
-        self.is_being_written = await in_thread(is_being_written, analysis)
+        self.is_being_written = await in_thread(is_being_written, analysis, may_be_edited=True)
         self.is_from_cache = not files and await in_thread(is_cached_module, self.path)
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
@@ -380,7 +380,7 @@ class DumpSetState:
             logger.exception("cannot check %s against its HLO module", self.key)
             return
         if not is_outdated() and analysis is not self.analysis:
-            self.is_being_written |= await in_thread(is_being_written, analysis)
+            self.is_being_written |= await in_thread(is_being_written, analysis, may_be_edited=True)
             self.analysis, self.generation = analysis, next(_GENERATIONS)
             self._changed()
 
