@@ -165,7 +165,52 @@ def module_element(rng: random.Random, view: View) -> Mutation | None:
     change = Change(HLO, start + match.start(1), start + match.end(1), number)
     operand = _operands(line)[0][2]
     places = [line, *_mentions(view, line.text("name"), operand), *_headers(view, line.text("name"))]
-    return made(view, [change], places, "position-mismatch operand-mismatch")
+    return made(view, [change], places, "position-mismatch operand-mismatch shape-mismatch")
+
+
+@edit
+def module_element_shape(rng: random.Random, view: View) -> Mutation | None:
+    """Change a dimension of a `get-tuple-element`."""
+    lines = [line for line in _module(view) if line["opcode"] == b"get-tuple-element"]
+    line = pick(rng, [line for line in lines if re.match(rb"\w+\[\d", line.text("shape"))])
+    if not line:
+        return None
+    shape = re.sub(rb"\[(\d+)", lambda match: b"[%d" % (int(match[1]) + 1), line.text("shape"), count=1)
+    return made(view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], _SHAPE)
+
+
+@edit
+def module_opcode(rng: random.Random, view: View) -> Mutation | None:
+    """Change the opcode of an instruction that the dump quotes."""
+    lines = [line for line in _module(view) if line.text("name") in view.instruction]
+    line = pick(rng, [line for line in lines if line["opcode"] in (b"fusion", b"copy", b"add", b"multiply", b"dot")])
+    if not line:
+        return None
+    places = [line, *_mentions(view, line.text("name"))]
+    return made(view, [put(line, "opcode", b"negate")], places, "module-mismatch")
+
+
+@edit
+def module_called(rng: random.Random, view: View) -> Mutation | None:
+    """Make a fusion call a computation that the module lacks."""
+    lines = [line for line in _module(view) if line["opcode"] == b"fusion"]
+    line = pick(rng, [line for line in lines if b", calls=" in line.text("attributes")])
+    if not line:
+        return None
+    attributes = re.sub(rb"calls=%?[\w.-]+", b"calls=" + UNKNOWN, line.text("attributes"))
+    return made(view, [put(line, "attributes", attributes)], [line], "module-mismatch")
+
+
+@edit
+def module_alias_removed(rng: random.Random, view: View) -> Mutation | None:
+    """Remove all aliases, so that parameters live out without a reason."""
+    header = next(iter(view.all("module")), None)
+    attributes = header.text("attributes") if header else b""
+    removed_aliases = re.sub(rb",? ?input_output_alias=\{ [^=]*? \}(?=,|$)", b"", attributes)
+    if not header or removed_aliases == attributes or attributes.count(b"-alias)") > 3:
+        return None
+    places = [header, *(line for line in view.all("allocation") if line["parameter"])]
+    return made(view, [put(header, "attributes", removed_aliases)], places, "module-mismatch")
 
 
 @edit

@@ -176,6 +176,17 @@ def test_reports_modules_that_are_not_well_formed() -> None:
         assert found.count("error[") == 1
 
 
+def test_reports_element_with_another_shape_than_in_its_tuple() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/module_0007*-buffer-assignment.txt"))
+    module = find_set(path).paths[FileKind.HLO].read_text()
+    element = re.search(r"( = f32\[\d+)(\]\{0\} get-tuple-element)", module)
+    assert element
+    found = findings_text(held(path, [], [(element[0], f"{element[1]}0{element[2]}")]))
+    assert found.startswith("error[shape-mismatch] `")
+    assert "that it reads has" in " ".join(found.split())
+    assert found.count("error[") == 1
+
+
 def test_reports_aliases_that_the_allocations_lack() -> None:
     for path in (SAME, SWAP_2025):
         header = find_set(path).paths[FileKind.HLO].read_text().split("\n", 1)[0]

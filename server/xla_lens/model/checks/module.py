@@ -6,6 +6,7 @@ They run after the checks of the dump itself and skip what those have found.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from typing import Final, TypeAlias
@@ -19,6 +20,7 @@ from xla_lens.model.checks.problems import (
     AliasMismatch,
     Cut,
     EarlyEnd,
+    ElementShapeMismatch,
     EntryParameterNumber,
     EntryShapeMismatch,
     ForeignModule,
@@ -256,7 +258,8 @@ def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
     if len(rows) > _MAXIMUM and np.all(difference[rows] == Difference.ATTRIBUTES):
         # They are printed in another form, which we do not know. Modules of other compilations also differ elsewhere.
         return
-    for place in rows.tolist():
+    # So many prove that the module is of another compilation.
+    for place in rows[:MAXIMUM_RELATED].tolist():
         quoted = read_instruction(data, int(spans[0][0][place]), int(spans[0][1][place]))
         other = read_instruction(module, int(spans[1][0][place]), int(spans[1][1][place]))
         if quoted and other:
@@ -573,6 +576,33 @@ def shapes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
         problem = ModuleShapeMismatch(dump.value_label(value), decoded(shape), decoded(expected))
         place_of = Place(file, int(slices.shape_start[own[place]]), int(slices.end[own[place]]))
         yield error(place_of, problem, *_in_module(graph, int(row[place])))
+
+
+def elements_have_shapes_of_tuples(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
+    """A `get-tuple-element` has the shape of the element in its operand."""
+    quotes, module, text = graph.quotes, graph.module, graph.module.data
+    rows = graph.rows_of(b"get-tuple-element")
+    operand = graph.operand(rows, 0)
+    source = taken(graph.row, np.where(operand < len(graph.row), operand, NONE))
+    known = (source != NONE) & (quotes.shape_start[source] != NONE) & (quotes.shape_start[rows] != NONE)
+    known &= (graph.name[rows] != NONE) & ~is_marked(tainted.names, graph.name[rows])
+    known &= ~is_marked(tainted.names, graph.name[source])
+    rows, source = rows[known], source[known]
+    # Elements of one tuple side by side.
+    order = np.argsort(source, kind="stable")
+    rows, source = rows[order], source[order]
+    start, end = tuple_elements(text, quotes.shape_start[source], quotes.shape_end[source], graph.elements[rows])
+    own, span = (quotes.shape_start[rows], quotes.shape_end[rows]), (np.maximum(start, 0), np.maximum(end, 0))
+    differs = (start != NONE) & ~same_texts(text, own, text, span)
+    for place in np.flatnonzero(differs).tolist():
+        row = int(rows[place])
+        tainted.names[graph.name[row]] = True
+        shapes = text[own[0][place] : own[1][place]], text[start[place] : end[place]]
+        names = decoded(module.name(row)), decoded(module.name(int(source[place])))
+        problem = ElementShapeMismatch(*names, *map(decoded, shapes))
+        yield error(
+            Place(module.file, int(own[0][place]), int(own[1][place])), problem, *_in_module(graph, int(source[place]))
+        )
 
 
 # ---------------------------------------------------------------- schedule and live ranges
@@ -935,6 +965,7 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
         begin = arrow + 2
         result = subshape_spans(data[start + begin : line]).get(b"{}", (0, 0))
         shapes.append((int(graph.module.roots[graph.entry]), (begin + result[0], begin + result[1])))
+    wrong: list[Finding] = []
     for row, (one, other) in shapes:
         expected = data[start + one : start + other]
         shape = data[quotes.shape_start[row] : quotes.shape_end[row]] if row != NONE else b""
@@ -944,7 +975,12 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
             continue
         name = decoded(module.name(row)) if row != NONE else ""
         place = Place(module.file, start + one, start + other)
-        yield error(place, EntryShapeMismatch(name, decoded(expected), decoded(shape)), *_in_module(graph, row))
+        problem = EntryShapeMismatch(name, decoded(expected), decoded(shape))
+        wrong.append(error(place, problem, *_in_module(graph, row)))
+    # They are in one line: a parameter that is missing there shifts all others.
+    for first in wrong[:1]:
+        related = tuple(Related(finding.place, Relation.DIFFERENCE) for finding in wrong[1:MAXIMUM_RELATED])
+        yield replace(first, related=(*first.related, *related))
 
 
 _COMMENT: Final = re.compile(rb"/\*[^*]*\*/")
@@ -963,6 +999,7 @@ _CHECKS: Final[tuple[_ModuleCheck, ...]] = (
     instructions_are_in_module,
     entry_layout_matches,
     shapes_match_module,
+    elements_have_shapes_of_tuples,
     positions_follow_data_flow,
     uses_match_module,
     schedule_is_order_of_module,

@@ -1140,6 +1140,15 @@ class ModuleShapeMismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class ElementShapeMismatch:
+    code: ClassVar[Code] = Code.SHAPE_MISMATCH
+    name: str
+    operand: str
+    shape: str
+    element_shape: str
+
+
+@dataclass(frozen=True, slots=True)
 class EntryShapeMismatch:
     code: ClassVar[Code] = Code.SHAPE_MISMATCH
     name: str
@@ -1227,6 +1236,7 @@ ModuleProblem: TypeAlias = (
     | MalformedModule
     | QuoteMismatch
     | ModuleShapeMismatch
+    | ElementShapeMismatch
     | EntryShapeMismatch
     | EntryParameterNumber
     | ScheduleOrder

@@ -301,7 +301,7 @@ class ModuleGraph:
         rows = where(*_SAME)
         add(rows, self.operand(row[rows], 0), index[rows])
         rows = where(b"get-tuple-element")
-        add(rows, self.operand(row[rows], 0), self.child(self._elements[row[rows]], index[rows]))
+        add(rows, self.operand(row[rows], 0), self.child(self.elements[row[rows]], index[rows]))
         for opcode, element in _ELEMENT_OF.items():
             rows = where(opcode)
             add(rows, self.operand(row[rows], 0), self.child(np.full(len(rows), element), index[rows]))
@@ -321,7 +321,7 @@ class ModuleGraph:
         return Edges(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @cached_property
-    def _elements(self) -> Column:
+    def elements(self) -> Column:
         """The element that each `get-tuple-element` reads, NONE for other instructions."""
         found = np.full(len(self.name), NONE)
         data = self.module.data

@@ -4,6 +4,7 @@ from typing import Final, assert_never
 
 from xla_lens.model.checks.problems import (
     AliasMismatch,
+    ElementShapeMismatch,
     EntryParameterNumber,
     EntryShapeMismatch,
     ForeignModule,
@@ -65,6 +66,11 @@ def module_message(problem: ModuleProblem) -> str:
             return (
                 f"`{value}` has the shape {quoted_shape(shape)} in its allocation, but "
                 f"{quoted_shape(module_shape)} in the HLO module."
+            )
+        case ElementShapeMismatch(name, operand, shape, element_shape):
+            return (
+                f"`{name}` has the shape {quoted_shape(shape)} in the HLO module, but the element of `{operand}` that "
+                f"it reads has {quoted_shape(element_shape)}."
             )
         case EntryShapeMismatch("", shape, _):
             return f"`entry_computation_layout` has {quoted_shape(shape)}, which the entry computation lacks."
