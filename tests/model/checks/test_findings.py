@@ -123,8 +123,9 @@ def test_only_first_module_of_standard_output_is_read() -> None:
     assert (
         findings_text(analysis)
         == """\
-information[syntax] `module_2.f.cpu_after_optimizations-buffer-assignment.txt` belongs to a second module. Editors
-show the first module of a file, `xla-lens report` shows all. With `--xla_dump_to=DIR`, each has files of its own.
+information[syntax] `module_2.f.cpu_after_optimizations-buffer-assignment.txt` belongs to a second module. Of a file
+with the name of a dump file, editors show the first module; `xla-lens report` shows all. With `--xla_dump_to=DIR`,
+each has files of its own.
 *** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
     )

@@ -57,7 +57,8 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
     if not found:
         yield from _stack_trace_total(dump, tainted, file)
     yield from _stack_traces(dump, tainted, file)
-    if tainted.is_liveness_sound and not np.any(tainted.values):
+    is_whole = tainted.is_whole(dump.live) and tainted.is_whole(dump.assignment)
+    if is_whole and tainted.is_liveness_sound and not np.any(tainted.values):
         yield from _understated(dump, memory, file)
 
 
@@ -143,7 +144,12 @@ def _differences(
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not tainted.names[key[0]]]
     # A live range with a finding that is not listed may be that of a listed value without a live range.
     renamed = sum(left.values()) - sum(left[key] for key in missing)
-    known = {*_pairs(ranges.name, ranges.index, is_indexed=is_indexed)} if renamed and extra else set()
+    is_whole = tainted.is_whole(file)
+    is_needed = extra and (renamed or not is_whole)
+    known = {*_pairs(ranges.name, ranges.index, is_indexed=is_indexed)} if is_needed else set()
+    if not is_whole:
+        # The live range may be in an unknown line.
+        extra = [row for row in extra if listed[row] in known]
     without = dump.values.live_range == NONE
     lacking = {*_pairs(dump.values.name[without], dump.values.index[without], is_indexed=is_indexed)}
     nameless = [row for row in extra if known and (listed[row] not in known or listed[row] in lacking)][:renamed]
@@ -161,7 +167,7 @@ def _differences(
             *(Related(row_place(file, buffers, other), Relation.OTHER_OCCURRENCE) for other in others[:1]),
         )
     # An extra row in the place of a missing one has the same cause.
-    if len(missing) > len(extra) + replaced and tainted.is_whole(file):
+    if len(missing) > len(extra) + replaced and is_whole:
         rows = [int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED]]
         yield error(
             row_place(file, dump.peaks, 0),
@@ -262,6 +268,10 @@ def _cumulative(dump: DumpSet, file: DumpFile, found: set[int]) -> Iterator[Find
     buffers = dump.peak_buffers
     sums, sizes = buffers.cumulative_bytes, buffers.size_bytes
     if not len(buffers) or np.any(sums == NONE):
+        return
+    unknown = file.columns.unknown_lines.start
+    if np.any((buffers.start[0] < unknown) & (unknown < buffers.start[-1])):
+        # An unknown line may be a row.
         return
     expected = sizes.cumsum()
     if found:

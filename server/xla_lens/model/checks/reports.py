@@ -183,6 +183,13 @@ def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
             yield from _allocation(dump, file, row, allocation, (cumulative, reserved - cumulative))
 
 
+def _has_unknown(file: DumpFile, start: int) -> bool:
+    """Whether a part of the line at a byte is unknown."""
+    end = file.document.line_span(file.document.row(start))[1]
+    first, last = file.columns.unknown_lines.start.searchsorted((start, end))
+    return bool(last > first)
+
+
 def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, sums: tuple[int, int]) -> Iterator[Finding]:
     """The header is that of the allocation, with a rounded size. Before it are two sums: of the allocations up to this
     one, and of those after it.
@@ -195,7 +202,8 @@ def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, sums: 
     start, end = int(dump.allocations.start[allocation]), int(dump.allocations.end[allocation])
     header = _ADDRESS.sub(rb"\1", dump.assignment.document.data[start:end])
     expected = _SIZE.sub(b"size " + human_size(int(sizes[allocation])), header, count=1)
-    if data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
+    is_known = not (_has_unknown(dump.assignment, start) or _has_unknown(file, int(table.start[row])))
+    if is_known and data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
         problem = ReportHeader(int(dump.allocations.index[allocation]), decoded(expected))
         yield error(row_place(file, table, row), problem, related)
         return

@@ -55,7 +55,8 @@ def nothing_tainted(dump: DumpSet) -> Tainted:
     """The state before the first check."""
     return Tainted(
         values=np.zeros(len(dump.values), bool),
-        allocations=np.zeros(len(dump.allocations), bool),
+        # A header that cannot be read has one finding.
+        allocations=dump.allocations.index == NONE,
         used_values=np.zeros(len(dump.used_values), bool),
         names=np.zeros(len(dump.names), bool),
     )

@@ -40,8 +40,8 @@ def structure_message(problem: StructureProblem) -> str:
             return "XLA Lens does not know this part of the line. It was edited, or printed by a newer release of XLA."
         case SecondModule(name):
             return (
-                f"`{name}` belongs to a second module. Editors show the first module of a file, `xla-lens report` "
-                "shows all. With `--xla_dump_to=DIR`, each has files of its own."
+                f"`{name}` belongs to a second module. Of a file with the name of a dump file, editors show the first "
+                "module; `xla-lens report` shows all. With `--xla_dump_to=DIR`, each has files of its own."
             )
         case MissingHeader(header, lines):
             rows = "this line" if lines == 1 else f"this line and {lines - 1:,} more of its kind"
