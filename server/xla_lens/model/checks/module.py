@@ -850,30 +850,22 @@ def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iter
     rows = np.flatnonzero(
         ((allocations.kind & int(Kind.PARAMETER)) != 0) & (allocations.kind != NONE) & ~tainted.allocations
     )
-    for row in rows.tolist():
-        number = int(allocations.parameter[row])
-        index = max(int(allocations.parameter_index[row]), EMPTY_INDEX)
-        instruction = graph.parameter(graph.entry, number)
-        name = int(graph.name[instruction]) if instruction != NONE else NONE
-        value = dump.value_at(name, index) if name != NONE else NONE
-        if name != NONE and (tainted.names[name] or (value != NONE and tainted.values[value])):
+    number, index = allocations.parameter[rows], np.maximum(allocations.parameter_index[rows], EMPTY_INDEX)
+    is_known = (number >= 0) & (number < len(graph.entry_parameters))
+    instruction = taken(graph.entry_parameters, np.where(is_known, number, NONE))
+    name = taken(graph.name, instruction)
+    value = np.where(name != NONE, dump.values_at(name, index), NONE)
+    is_elsewhere = (value == NONE) | (taken(dump.values.allocation, value) != rows)
+    is_excused = is_marked(tainted.names, name) | is_marked(tainted.values, value)
+    for place in np.flatnonzero(is_elsewhere & ~is_excused).tolist():
+        row = int(rows[place])
+        if np.any(tainted.values[dump.values_of_allocation(row)]):
             continue
-        if value == NONE or values_row(dump, value) != row:
-            if np.any(tainted.values[dump.values_of_allocation(row)]):
-                continue
-            tainted.allocations[row] = True
-            path = dump.indices[index].decode() if index != EMPTY_INDEX else ""
-            label = dump.label(name, NONE) if name != NONE else ""
-            yield error(
-                row_place(file, allocations, row),
-                ModuleParameterMismatch(int(allocations.index[row]), number, path, label),
-                *_in_module(graph, instruction),
-            )
-
-
-def values_row(dump: DumpSet, value: int) -> int:
-    """The row of the allocation of a value."""
-    return int(dump.values.allocation[value])
+        tainted.allocations[row] = True
+        path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else ""
+        label = dump.label(int(name[place]), NONE) if name[place] != NONE else ""
+        problem = ModuleParameterMismatch(int(allocations.index[row]), int(number[place]), path, label)
+        yield error(row_place(file, allocations, row), problem, *_in_module(graph, int(instruction[place])))
 
 
 def results_live_out(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
