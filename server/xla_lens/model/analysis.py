@@ -48,7 +48,7 @@ class Analysis:
         """Return this analysis with the findings of the dump against its HLO module, itself if there are none. Raises
         `Cancelled`.
         """
-        from xla_lens.model.checks.module import is_sound_against
+        from xla_lens.model.checks.module.checks import is_sound_against
 
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)

@@ -97,7 +97,7 @@ def check(
     findings = list(files_are_well_formed(dump))
     against = None
     if module:
-        from xla_lens.model.checks.module import ModuleChecks, module_shows_cuts
+        from xla_lens.model.checks.module.checks import ModuleChecks, module_shows_cuts
 
         is_cut = any(finding.place.file is dump.assignment for finding in findings)
         findings += [] if is_cut else module_shows_cuts(dump, module)

@@ -1,0 +1,1 @@
+"""Checks of a dump set against its HLO module."""
