@@ -29,7 +29,7 @@ const PLAIN_LIST = '\\([^()\\n]*\\)|\\[[^\\[\\]\\n]*\\]';
 // A trailing comma is left where a line is cut off.
 const LINE_END = seq(optional(','), '\n');
 
-module.exports = grammar({
+export default grammar({
   name: 'hlo',
 
   extras: $ => [/\s/, $.comment],
@@ -97,10 +97,10 @@ module.exports = grammar({
       repeat(seq(',', $._module_attribute)), optional(','),
     ),
     _module_operands: $ => seq('(', commas(alias($._module_operand, $.operand)), ')'),
-    // Since jaxlib 0.11 an operand may be an element of a tuple: `%while.5#1`.
+    // Since jaxlib 0.11 an operand may be an element of a tuple, or of a tuple within it: `%while.5#1`, `%fusion#7#1`.
     _module_operand: $ => seq(
       field('shape', optional($._module_shape)), field('name', alias($._operand_name, $.name)),
-      optional(seq(token.immediate('#'), field('element', $.integer))),
+      repeat(seq(token.immediate('#'), field('element', $.integer))),
     ),
     _module_literal: _ => token(new RegExp(LITERAL)),
 

@@ -21,7 +21,7 @@
 const section = (/** @type {RuleOrLiteral[]} */ header, /** @type {RuleOrLiteral[]} */ ...rows) =>
   prec.right(seq(...header, repeat(choice(...rows))));
 
-module.exports = grammar({
+export default grammar({
   name: 'xla_dump',
 
   // The scanner has already checked line ends and indentation.

@@ -159,7 +159,7 @@ def test_summary_counts_findings() -> None:
     analysis = analysis_of_text(text)
     facts = lens_facts(analysis, lenses(analysis, analysis.dump.files[0])[0])
     assert facts
-    assert lens_title(facts).endswith(" · 2 findings")
+    assert lens_title(facts).endswith(" · 1 finding")
 
 
 def test_incomplete_sets_have_lenses() -> None:

@@ -224,7 +224,8 @@ def _leaves(node: Node) -> Iterator[Node]:
 def test_generated_parsers_are_up_to_date(folder: str, tmp_path: Path) -> None:
     copy = tmp_path / folder
     shutil.copytree(ROOT / "grammar" / folder, copy)
-    shutil.copy(ROOT / "grammar" / "tree-sitter.json", tmp_path)
+    for name in ("tree-sitter.json", "package.json"):
+        shutil.copy(ROOT / "grammar" / name, tmp_path)
     subprocess.run(["tree-sitter", "generate"], cwd=copy, check=True)
     for name in ("parser.c", "grammar.json", "node-types.json"):
         assert (copy / "src" / name).read_text() == (ROOT / "grammar" / folder / "src" / name).read_text()

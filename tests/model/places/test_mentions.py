@@ -12,7 +12,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import Table
+from xla_lens.syntax.columns import NONE, Table
 
 _NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*"
 _INDEX = rb"\{[0-9,]*\}"
@@ -52,7 +52,8 @@ def _words(dump: DumpSet, most: int) -> Iterator[tuple[DumpFile, int, int]]:
             for start, end in _rows(getattr(file.columns, table), most):
                 match = re.fullmatch(pattern, file.document.data[start:end], re.DOTALL)
                 assert match or table == "stack_traces", file.document.data[start:end]
-                if match:
+                # A stack trace ends with an op_name instead of a value if that has no calls.
+                if match and (table != "stack_traces" or dump.name_number(match[1].split(b"{")[0]) != NONE):
                     yield from ((file, start + first, start + last) for first, last in match.regs[1:])
     for name in random.Random(0).sample(range(len(dump.names)), min(most, len(dump.names))):
         instruction = parsed_instruction(dump, name)

@@ -131,7 +131,8 @@ class Writers:
         row, element = self.module.operand(names[number]) if 0 <= number < len(names) else (NONE, b"")
         if row == NONE or self.module.computation_of(row) != self.module.computation_of(position.row):
             return None
-        return _Position(row, (integer(element[1:-1]), *index) if element else index, position.callers)
+        path = tuple(map(integer, element[1:-1].split(b","))) if element else ()
+        return _Position(row, (*path, *index), position.callers)
 
     def _operand_names(self, row: int) -> tuple[bytes, ...]:
         # Some tuples have thousands.

@@ -57,7 +57,7 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
     if not found:
         yield from _stack_trace_total(dump, tainted, file)
     yield from _stack_traces(dump, tainted, file)
-    is_whole = tainted.is_whole(dump.live) and tainted.is_whole(dump.assignment)
+    is_whole = (tainted.is_whole(dump.live) and tainted.is_whole(dump.assignment)) or _is_list_known(dump)
     if is_whole and tainted.is_liveness_sound and not np.any(tainted.values):
         yield from _understated(dump, memory, file)
 
@@ -67,6 +67,13 @@ def printed_peak_is_highest(dump: DumpSet, memory: Memory, tainted: Tainted) -> 
     is_sound = tainted.is_liveness_sound and not np.any(tainted.values)
     if dump.live and len(dump.peaks) == 1 and is_sound and xla_peak_step(dump) in (None, int(dump.peaks.step[0])):
         yield from _understated(dump, memory, dump.live)
+
+
+def _is_list_known(dump: DumpSet) -> bool:
+    """Whether no unknown line has the live range or the slice of a value that is printed as live at the peak."""
+    names, values = dump.peak_buffers.name, dump.values
+    placed = values.name[(values.slice != NONE) & (values.live_range != NONE)]
+    return bool(np.isin(names, placed).all())
 
 
 def _understated(dump: DumpSet, memory: Memory, file: DumpFile) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """The HLO module of a dump set: its instructions and computations by name and by byte offset.
 
 Names are the same in the dump and in the module. In the module they may have a ``%`` sign, and an operand that is an
-element of a tuple ends with its number: ``%while.5#1``.
+element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 """
 
 import re
@@ -205,7 +205,7 @@ _HEAD: Final = 4096
 _LOOP: Final = b" while("
 _CHUNK: Final = 1 << 20
 """Bytes searched at once. The interpreter's lock is held that long."""
-_ELEMENT: Final = re.compile(rb"(.+)#([0-9]+)")
+_ELEMENT: Final = re.compile(rb"(.+?)((?:#[0-9]{1,9})+)")
 
 
 def operand_position(operand: bytes) -> tuple[bytes, bytes]:
@@ -213,7 +213,7 @@ def operand_position(operand: bytes) -> tuple[bytes, bytes]:
     for the whole value.
     """
     match = _ELEMENT.fullmatch(operand)
-    return (match[1], b"{%s}" % match[2]) if match else (operand, b"")
+    return (match[1], b"{%s}" % match[2][1:].replace(b"#", b",")) if match else (operand, b"")
 
 
 def _rows_by_name(

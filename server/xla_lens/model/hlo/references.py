@@ -49,7 +49,7 @@ class References:
 
 
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
-_ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
+_ELEMENT: Final = re.compile(rb"(.+?)(?:#[0-9]+)+")
 _OFFSET_BITS: Final = 40
 _OFFSET: Final = (1 << _OFFSET_BITS) - 1
 _ROWS: Final = 1 << 14
