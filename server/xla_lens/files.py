@@ -164,8 +164,18 @@ def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]
 
 
 def is_output(files: SetFiles) -> bool:
-    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `OSError`."""
+    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `NotADump`,
+    `DamagedFile` and `OSError`.
+    """
     return list(files.paths.values()) == [files.stem] and has_files(_head(files.stem, {}))
+
+
+def _is_dump(files: SetFiles) -> bool:
+    """Whether a set is not the output of XLA. False if it cannot be read, such as one that was deleted meanwhile."""
+    try:
+        return not is_output(files)
+    except (OSError, NotADump, DamagedFile):
+        return False
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
@@ -192,7 +202,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
         if not is_walked:
             found = [*_sets_in(folder, names, lambda path: not _is_compressed(path) and is_there(path), is_cancelled)]
-            yield from (files for files in found if not is_output(files))
+            yield from filter(_is_dump, found)
             stems = {files.stem for files in found}
             rest = [
                 name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems
