@@ -56,7 +56,7 @@ class Output:
 def output_of(uri: str, path: Path, document: Document) -> Output | None:
     """Return a document as the output of XLA, None if it has no file of a dump set."""
     data = document.data
-    # The search comes last: it takes 30 ms in the biggest dumps.
+    # The search comes last: it takes 100 ms in the biggest dumps.
     if split_name(path.name)[1] or data.startswith(_MODULE) or _MARKER not in data:
         return None
     found = list(printed_files(path, data))
