@@ -78,11 +78,12 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
     renamed = taken(dump.value_of_used_value, positions.value[tainted.names[positions.name]])
     uncertain[renamed[renamed != NONE]] = True
     uncertain |= (dump.values.allocation != NONE) & is_marked(tainted.allocations, dump.values.allocation)
+    unknown = int((tainted.names[positions.name] & (row == NONE)).sum())
     for instruction in few.tolist():
         name = graph.module.name(instruction).decode("utf-8", "replace")
         missing = int(graph.subshape_count[instruction] - count[instruction])
         # Where a value is uncertain, its positions are, too.
-        if _shows_tainted(graph, tainted, uncertain, instruction):
+        if missing <= unknown or _shows_tainted(graph, tainted, uncertain, instruction):
             continue
         if graph.name[instruction] != NONE:
             tainted.names[graph.name[instruction]] = True
