@@ -5,6 +5,7 @@ element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,7 +135,13 @@ class HloModule:
 
     def computation_of(self, row: int) -> int:
         """Return the computation of an instruction."""
-        return place_in(self.columns.computations.first_instruction, row, "right") - 1
+        return bisect_right(self._first_instructions, row) - 1
+
+    @cached_property
+    def _first_instructions(self) -> list[int]:
+        """The first instruction of each computation. Searching a list is many times as fast as searching a column."""
+        first: list[int] = self.columns.computations.first_instruction.tolist()
+        return first
 
     def is_in_entry(self, row: int) -> bool:
         """Return whether an instruction is in the entry computation."""
