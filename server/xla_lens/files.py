@@ -42,7 +42,7 @@ from xla_lens.syntax.file_names import (
     split_name,
     uncompressed_name,
 )
-from xla_lens.syntax.rows import read_whole_lines
+from xla_lens.syntax.rows import ends_with_empty_line, read_whole_lines
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
@@ -297,7 +297,7 @@ def is_module_being_written(files: SetFiles) -> bool:
         return False
     with suppress(OSError), path.open("rb") as file:
         file.seek(-min(_END_OF_MODULE, file_size(path)), os.SEEK_END)
-        return not file.read().endswith((b"\n\n", b"\n\r\n"))
+        return not ends_with_empty_line(file.read())
     return True
 
 

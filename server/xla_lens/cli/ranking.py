@@ -87,7 +87,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     rows: dict[RankedModule, MapContent] = {}
     for loaded in found.load():
         module = loaded.module()
-        analysis = loaded.analysis.with_module(module) if module else loaded.analysis
+        analysis = loaded.analysis.with_module(module)
         row = ranked_module(analysis, [path.as_posix() for path in loaded.files.paths.values()])
         rows[row] = map_content(analysis, module)
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)

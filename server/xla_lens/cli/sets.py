@@ -60,8 +60,7 @@ class LoadedSet:
         return found
 
     def _against_module(self) -> Analysis:
-        module = self.module(is_prepared=False)
-        return self.analysis.with_module(module) if module else self.analysis
+        return self.analysis.with_module(self.module(is_prepared=False))
 
     def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""

@@ -34,5 +34,4 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a loaded set. If it needs the HLO module, the dump is also checked against that."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
     module = loaded.module() if needs_module(options) else None
-    analysis = loaded.analysis.with_module(module) if module else loaded.analysis
-    return report(analysis, files, options, module)
+    return report(loaded.analysis.with_module(module), files, options, module)

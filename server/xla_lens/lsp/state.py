@@ -170,7 +170,7 @@ class State:
             return state
         try:
             files = await in_thread(find_set, path)
-            # Of a log that is not open, the first module is not all.
+            # A log has several modules, which are told apart only while it is open.
             if await in_thread(is_output, files):
                 return None
         except (NotADump, DamagedFile, OSError):

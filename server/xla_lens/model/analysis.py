@@ -44,10 +44,12 @@ class Analysis:
         capacity = given_capacity(size_bytes)
         return replace(self, capacity=capacity) if capacity else self
 
-    def with_module(self, module: "HloModule", is_cancelled: Callable[[], bool] | None = None) -> "Analysis":
-        """Return this analysis with the findings of the dump against its HLO module, itself if there are none. Raises
-        `Cancelled`.
+    def with_module(self, module: "HloModule | None", is_cancelled: Callable[[], bool] | None = None) -> "Analysis":
+        """Return this analysis with the findings of the dump against its HLO module, itself if there are none or the
+        module is None. Raises `Cancelled`.
         """
+        if module is None:
+            return self
         from xla_lens.model.checks.module.checks import is_sound_against
 
         is_cancelled = is_cancelled or (lambda: False)

@@ -43,6 +43,11 @@ def read_whole_lines(
     return read_columns(data[: end_of_lines(data)], is_cancelled, report_progress)
 
 
+def ends_with_empty_line(data: bytes) -> bool:
+    """Return whether the last line of a text is empty."""
+    return data.endswith((b"\n\n", b"\n\r\n"))
+
+
 def end_of_lines(data: bytes) -> int:
     """Return where the last line end of a text ends, 0 without one."""
     return len(data) if data.endswith((b"\n", b"\r")) else max(data.rfind(b"\n"), data.rfind(b"\r")) + 1

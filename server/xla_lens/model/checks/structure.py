@@ -26,7 +26,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.rows import end_of_lines
+from xla_lens.syntax.rows import end_of_lines, ends_with_empty_line
 
 
 def files_are_well_formed(dump: DumpSet) -> Iterator[Finding]:
@@ -211,7 +211,7 @@ def _has_several_parts(dump: DumpSet, file: DumpFile) -> bool:
     """Whether a release of XLA that prints all parts to one file printed this one."""
     data, starts = file.document.data, file.columns.allocations.start
     # Such releases print an empty line between two parts, and some of them addresses.
-    if data.endswith((b"\n\n", b"\n\r\n")):
+    if ends_with_empty_line(data):
         return True
     if len(starts) and b": 0x" in data[int(starts[0]) : data.find(b",", int(starts[0])) + 1]:
         return True

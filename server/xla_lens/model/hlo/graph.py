@@ -149,6 +149,10 @@ class ModuleGraph:
         index[virtual] = self.child(base[:, 1], index[virtual])
         return self.source(name, index)
 
+    def users(self) -> Column:
+        """Return for each operand the instruction that reads it."""
+        return np.repeat(np.arange(len(self.name)), self.operand_count)
+
     def operand(self, rows: Column, number: Column | int) -> Column:
         """Return one operand of some instructions, NONE if there are fewer."""
         is_there = (number >= 0) & (number < self.operand_count[rows])

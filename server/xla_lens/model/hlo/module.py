@@ -23,6 +23,7 @@ from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
+from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
 
 
@@ -44,7 +45,7 @@ class HloModule:
     @property
     def is_cut_off(self) -> bool:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
-        return not self.data.endswith((b"\n\n", b"\n\r\n")) or self.data.rfind(b"\nENTRY ") < 0
+        return not ends_with_empty_line(self.data) or self.data.rfind(b"\nENTRY ") < 0
 
     def prepare(self, is_cancelled: Callable[[], bool]) -> None:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once

@@ -220,7 +220,7 @@ def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column, Column]
 def _element_reads(graph: ModuleGraph, reads: Marks) -> tuple[Column, Column, Column, Column]:
     """What instructions read that have elements of tuples as operands. Elements of those elements are left out."""
     positions, operands = graph.dump.positions, graph.quotes.operands
-    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
+    user = graph.users()
     number = np.arange(len(user)) - np.repeat(graph.first_operand, graph.operand_count)
     known = (operands >= len(graph.dump.names)) & reads[user]
     name, index = graph.source(operands[known], np.full(int(known.sum()), EMPTY_INDEX))

@@ -88,7 +88,7 @@ def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
         problem = MalformedModule(Malformation.ROOT, decoded(module.computation_name(computation)), "")
         yield error(module.computation_place(computation), problem)
         return
-    user = np.repeat(np.arange(len(graph.name)), graph.operand_count)
+    user = graph.users()
     operand = taken(graph.row, np.where(graph.quotes.operands < len(graph.row), graph.quotes.operands, NONE))
     is_wrong = (operand >= user) | (graph.computation[operand] != graph.computation[user])
     for place in np.flatnonzero(is_wrong & (operand != NONE))[:1].tolist():
