@@ -20,7 +20,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: demo test test-all lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck wheels vsix dist release test-aarch64 clean
+.PHONY: demo test test-all test-pythons lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck wheels vsix dist release test-aarch64 clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -48,7 +48,12 @@ extension: $(EXTENSION)/node_modules/installed
 
 # With the plus sign, the progress of the tests is shown while they run.
 quick: $(VENV)/installed
-	+$(PYTEST) -m 'not slow'
+	+$(PYTEST) -m 'not slow' $(TESTS)
+
+# On the oldest Python with the lowest versions of the dependencies, and on the newest Python of this machine with the newest. PYTHONS="3.12 3.13"
+# names others, PYTHONS=all all of them.
+test-pythons: $(VENV)/installed $(EXTENSION)/node_modules/installed
+	+$(VENV)/bin/python tests/pythons.py $(PYTHONS)
 
 test-editors: $(VENV)/installed $(EDITORS)/installed $(JAX)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
@@ -117,7 +122,7 @@ release:
 	$(MAKE) --no-print-directory dist
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
+	rm -rf $(VENV) .venv-pythons $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
 
 # Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])

@@ -1,6 +1,8 @@
 """Commits a release in a clean checkout: sets the version and the address of the repository, and dates the changelog.
 
 python release.py VERSION
+
+With `--check`, nothing is committed: the command fails unless every file has the version of this tag already.
 """
 
 import argparse
@@ -38,8 +40,13 @@ _LINKS: Final = {
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("version", type=_version, help="such as 0.2.0")
-    version = parser.parse_args().version
+    one_of = parser.add_mutually_exclusive_group(required=True)
+    one_of.add_argument("version", type=_version, nargs="?", help="such as 0.2.0")
+    one_of.add_argument("--check", metavar="TAG", help="such as v0.2.0")
+    options = parser.parse_args()
+    if options.check:
+        sys.exit("\n".join(other_versions(ROOT, options.check.removeprefix("v"))) or None)
+    version = options.version
     if changed := _run("git", "status", "--porcelain"):
         sys.exit(f"Commit or remove these changes first:\n{changed}")
     if _run("git", "tag", "--list", f"v{version}"):
@@ -54,14 +61,21 @@ def main() -> None:
 
 def set_version(root: Path, version: str) -> None:
     """Set the version in every file that has it. Exits with an error if a file has no version."""
-    for name, pattern in _VERSIONS.items():
-        path = root / name
-        text, count = re.subn(
-            pattern, lambda found: _replaced(found, version), path.read_text("utf-8"), flags=re.MULTILINE
-        )
-        if not count:
-            sys.exit(f"{name} has no version")
-        path.write_text(text, "utf-8")
+    for name in _VERSIONS:
+        (root / name).write_text(_with_version(root, name, version), "utf-8")
+
+
+def other_versions(root: Path, version: str) -> list[str]:
+    """Return a message for each file that does not have this version. Exits with an error if a file has none."""
+    names = [name for name in _VERSIONS if _with_version(root, name, version) != (root / name).read_text("utf-8")]
+    return [f"{name} does not have the version {version}" for name in names]
+
+
+def _with_version(root: Path, name: str, version: str) -> str:
+    text, count = re.subn(
+        _VERSIONS[name], lambda found: _replaced(found, version), (root / name).read_text("utf-8"), flags=re.MULTILINE
+    )
+    return text if count else sys.exit(f"{name} has no version")
 
 
 def set_repository(root: Path) -> None:

@@ -20,12 +20,6 @@ class Client(Process):
         await client.initialize(capabilities or {})
         return client
 
-    def check(self, message: Mapping[str, Any]) -> None:
-        """Do nothing: checks take time."""
-
-    def check_received(self, message: Mapping[str, Any], method: str | None) -> None:
-        """Do nothing: checks take time."""
-
     async def answer(self, number: int | str) -> Any:
         """Return the result of a request, without a timeout."""
         message = await self._waiting[number]

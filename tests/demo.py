@@ -43,9 +43,8 @@ def main() -> None:
         ("--help", "all commands; add --help to any"),
     ):
         print(f"  {_painted('1;36', f'{command} {arguments}')}{' ' * (34 - len(arguments))}{words}")
-    print("\nYour own program:")
-    print(_painted("1;36", '  XLA_FLAGS="--xla_dump_to=/tmp/dumps --xla_dump_hlo_as_text" python train.py'))
-    print(_painted("1;36", f"  {command} report /tmp/dumps"))
+    print("\nYour own program, with a report when it ends:")
+    print(_painted("1;36", f"  {command} run python train.py"))
 
 
 def _copy() -> None:

@@ -118,7 +118,8 @@ def _signature(function: Any, *, is_method: bool = False) -> str:
     return _COLUMN.sub("Column", text)
 
 
-_COLUMN = re.compile(r"ndarray\[(?:tuple\[[^\]]*\]|Any), dtype\[\w+\]\]")
+_COLUMN = re.compile(r"NDArray\[\w+\]|ndarray\[(?:tuple\[[^\]]*\]|Any), dtype\[\w+\]\]")
+"""A column as numpy 2.5 and as earlier versions print its type."""
 
 
 def _markdown(docstring: str) -> str:

@@ -19,9 +19,8 @@ from lsprotocol import types as lsp
 from xla_lens.features.tokens import tokens
 from xla_lens.files import find_sets
 from xla_lens.lsp.converter import strict_converter, to_json
-from xla_lens.lsp.methods import Command
+from xla_lens.lsp.handlers import HANDLERS, Command, StateHandler
 from xla_lens.lsp.pages import page_uri
-from xla_lens.lsp.requests import HANDLERS, StateHandler
 from xla_lens.lsp.requests import answer as answer_request
 from xla_lens.lsp.server import Server
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
@@ -109,7 +108,7 @@ class _Check:
 
     async def _open(self, path: Path) -> Snapshot | None:
         params = {"processId": None, "rootUri": None, "capabilities": _CAPABILITIES}
-        self._server.protocol.receive({"jsonrpc": "2.0", "id": 0, "method": lsp.INITIALIZE, "params": params})
+        self._server.protocol.handle_message({"jsonrpc": "2.0", "id": 0, "method": lsp.INITIALIZE, "params": params})
         self._server.state.sets.open_document(self._uri, path, 1, document_of_file(path.read_bytes()))
         # This request waits for the HLO module.
         return await self._server.state.file_snapshot(lsp.TEXT_DOCUMENT_IMPLEMENTATION, self._uri)
@@ -180,7 +179,7 @@ class _Check:
             if isinstance(handler, StateHandler):
                 result = await handler.function(self._server.state, params)
             else:
-                function = handler.function_for(snapshot)
+                function = handler.function_for(snapshot.kind)
                 result = function(snapshot, params) if function else None
             return self._checked(self._uri, method, result)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Fuzz the server for longer than the tests do: `python tests/fuzz.py [GAME...] [--seed N] [--minutes M]`.
+"""Fuzz the server and commands for longer than the tests do: `python tests/fuzz.py [GAME...] [--seed N] [--minutes M]`.
 
 A game that fails is printed with its seed; `--seed N --games 1` repeats it.
 """
@@ -15,11 +15,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from fuzzing.commands import play_commands
 from fuzzing.games import play_chaos, play_damage, play_edits, play_prefixes, playing
 from fuzzing.texts import damaged, dump_sets
 from samples import DUMPS
 
-GAMES = ("damage", "edits", "chaos", "prefixes")
+GAMES = ("damage", "edits", "chaos", "prefixes", "commands")
 
 _DUMPS = 10
 """Number of dumps in one game, because starting a server takes time."""
@@ -31,6 +32,8 @@ _STEPS = 300
 async def play(game: str, seed: int, folder: Path, dumps: list[dict[str, bytes]]) -> int:
     """Play a game and return the number of inputs. Raises the first failure."""
     chance = random.Random(f"{game} {seed}")
+    if game == "commands":
+        return play_commands(chance, folder, dumps, _DUMPS)
     async with playing(chance, folder, dumps) as player:
         if game == "damage":
             return sum([await play_damage(player, number) for number in range(_DUMPS)])

@@ -29,11 +29,22 @@ def module_lines(data: bytes, starts: list[int]) -> tuple[list[_Row], list[_Row]
     return reader.computations, reader.instructions, reader.table_lines
 
 
+_AHEAD: Final = 8
+_HAS_PARAMETERS: Final = re.compile(rb"[ \t]*\(")
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*("|\\?\Z)', re.DOTALL)
+
+
+def _is_unfinished(text: bytes) -> bool:
+    """Whether a bracket or a string of an instruction is still open at the end of its text."""
+    rest = _STRING.sub(lambda found: b"" if found[1] == b'"' else b"{" * len(text), text)
+    return sum(map(rest.count, (b"{", b"[", b"("))) > sum(map(rest.count, (b"}", b"]", b")")))
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.computations, self.instructions, self.table_lines = list[_Row](), list[_Row](), list[_Row]()
         self._data = data
-        self._is_in_table = False
+        self._is_in_table = self._is_finished = False
         self._open: _Row | None = None
         self._last: list[int] | None = None
 
@@ -44,24 +55,43 @@ class _Reader:
         if line[:1].isdigit() and self._is_in_table:
             self.table_lines.append((start,))
         elif _CLOSE.match(self._data, start, end):
-            self.close(start + 1)
+            if self._open is None or not self._goes_on(end):
+                self.close(start + 1)
         elif _TABLE.match(self._data, start, end):
+            is_empty = self._open and self._last is None and not self.instructions
+            if self._open and is_empty and not _HAS_PARAMETERS.match(self._data, self._open[2]):
+                self.close(start)
             self._is_in_table = self._open is None
             if self._is_in_table:
                 self.table_lines.append((start,))
-        elif match := _COMPUTATION.match(self._data, start, end):
+        elif (match := _COMPUTATION.match(self._data, start, end)) and (
+            self._open is None or b"(" in self._data[match.end(2) : end]
+        ):
             self.close(start)
             self._is_in_table = False
             self._open = start, *match.span(2), len(self.instructions), int(match[1] is not None)
         elif self._last and not line.isspace():
-            self._last[1] = self._trimmed(end)
+            self._is_finished = self._is_finished or not _is_unfinished(self._data[self._last[0] : start])
+            if not self._is_finished:
+                self._last[1] = self._trimmed(end)
+
+    def _goes_on(self, end: int) -> bool:
+        """Whether an instruction follows before another computation."""
+        for line in self._data[end:].split(b"\n")[:_AHEAD]:
+            if _INSTRUCTION.match(line + b"\n"):
+                return True
+            if line[:1] == b"}" or line[:6] == b"ENTRY " or _COMPUTATION.match(line + b"\n"):
+                return False
+        return False
 
     def close(self, end: int) -> None:
         self._end_instruction()
         if self._open:
             start, name_start, name_end, first, is_entry = self._open
             count = len(self.instructions) - first
-            self.computations.append((start, self._trimmed(end), name_start, name_end, first, count, is_entry))
+            last = self._trimmed(end)
+            if count or _HAS_PARAMETERS.match(self._data, name_end):
+                self.computations.append((start, last, name_start, name_end, first, count, is_entry))
             self._open = None
 
     def _read_instruction(self, start: int, end: int) -> bool:
@@ -72,6 +102,7 @@ class _Reader:
         name_start, name_end = match.span(2)
         sign = self._data[name_start - 1 : name_start] == b"%"
         first = match.start(1) if match[1] else name_start - sign
+        self._is_finished = False
         self._last = [first, self._trimmed(end), name_start, name_end]
         return True
 

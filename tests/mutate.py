@@ -192,7 +192,7 @@ def _line(lines: list[bytes], row: int) -> str:
 
 @cache
 def _edits(name: str | None) -> tuple[str, ...]:
-    return tuple(edit for edit in EDITS if name in (None, edit) or (name not in EDITS and name in edit))
+    return tuple(edit for edit in EDITS if name is None or name == edit or (name not in EDITS and name in edit))
 
 
 def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Result]:

@@ -14,12 +14,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from lsprotocol import types as lsp
+
 from fuzzing.params import Maker
 from fuzzing.positions import Text
 from lsp.wire import FULL, Editor, Process, RequestFailed
 from samples import DUMPS
 from xla_lens.files import find_sets
-from xla_lens.lsp.methods import METHODS
+from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.syntax.file_names import FileKind
 
 _OPEN = 3
@@ -64,7 +66,7 @@ async def round_of(
 
 
 async def _ask(editor: Editor, maker: Maker) -> None:
-    for method in maker.chance.sample(list(METHODS), 5):
+    for method in maker.chance.sample([method for method in HANDLERS if method != lsp.WORKSPACE_EXECUTE_COMMAND], 5):
         number = editor.ask(method, maker.params(method))
         if maker.chance.random() < 0.1:
             editor.cancel(number)

@@ -18,8 +18,8 @@ from xla_lens.model.capacity import (
     capacity_of,
     given_capacity,
     over_bytes,
-    reserved_parts,
 )
+from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.warrants import Bound
 from xla_lens.render.capacity import source_text
 from xla_lens.render.memory_map.data import space_data
@@ -184,15 +184,15 @@ def test_report_says_whether_the_program_fits(
     log.write_text(HBM_LINE.format("15.75M", "jit_roundtrip"))
     text = _report(capsys, here)
     # 12,632,064 of 16,515,072 bytes are reserved, and 12,582,912 are live at the peak.
-    assert "HBM peaks at 12.00 MiB of 15.75 MiB (76.2 %) at step 8" in text
-    assert "It fits the device: 3.70 MiB stay free." in text
+    assert "It needs 12.05 MiB of 15.75 MiB of HBM (76.5 %) and fits the device: 3.70 MiB stay free." in text
+    assert "At most 12.00 MiB are live at once, at step 8" in text
     assert (
         "  device     15.75 MiB (the out-of-memory message in error.txt); arguments 4.00 MiB (25.4 %), temporaries "
         "4.05 MiB (25.7 %), outputs 4.00 MiB (25.4 %)\n"
     ) in text
     log.write_text(HBM_LINE.format("10.00M", "jit_roundtrip"))
     text = _report(capsys, here)
-    assert "It does not fit the device: it needs 12.05 MiB, 2.05 MiB more than there is." in text
+    assert "It needs 12.05 MiB of 10.00 MiB of HBM (120.5 %) and does not fit the device: 2.05 MiB too much." in text
     assert "10.00 MiB" in text.partition("What would lower the HBM peak")[2]
     (data,) = json.loads(_report(capsys, here, "--output-format", "json"))
     assert data["device"] == {
@@ -219,7 +219,7 @@ def test_ranking_has_the_share_of_the_device(
     assert lines[1] == "  1 does not fit its device."
     header, first, second = (line.split("  ") for line in lines[4:7])
     assert "of device" in " ".join(header)
-    assert "120.0 %" in " ".join(first)
+    assert "120.5 %" in " ".join(first)
     assert "%" not in " ".join(second)
     lines = _report(capsys, here.parent, "--budget", "1GiB").splitlines()
     assert "of budget" in lines[4]

@@ -51,7 +51,7 @@ def test_source_distribution_is_complete(tmp_path: Path) -> None:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     venv.create(tmp_path / "venv", with_pip=True)
-    _run(python, "-m", "pip", "install", "--quiet", "setuptools>=77", cwd=tmp_path)
+    _run(python, "-m", "pip", "install", "--quiet", "setuptools>=82.0.1", cwd=tmp_path)
     build = f"from setuptools import build_meta; build_meta.build_sdist({str(built)!r})"
     assert _warnings(_run(python, "-c", build, cwd=source)) == []
 

@@ -13,7 +13,7 @@ import pytest
 
 import xla_lens
 from samples import DUMPS, ROOT
-from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES, Command
+from xla_lens.lsp.handlers import TOKENS, Command
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.render.contract import COMMANDS
@@ -30,11 +30,15 @@ def test_versions_agree() -> None:
     assert MANIFEST["version"] == xla_lens.__version__
 
 
+_OLD_SETTINGS = {name for name, one in SETTINGS.items() if "deprecationMessage" in one}
+
+
 def test_settings_have_the_names_and_defaults_of_the_server() -> None:
     # No setting accepts a bare object, so that the complaints list all names.
-    names = {name.removeprefix(f"{SECTION}.") for name in SETTINGS.keys() - CLIENT_SETTINGS}
+    current = SETTINGS.keys() - CLIENT_SETTINGS - _OLD_SETTINGS
+    names = {name.removeprefix(f"{SECTION}.") for name in current}
     _, complaints = read_settings({name: object() for name in names})
-    assert {complaint.split(":")[0] for complaint in complaints} == SETTINGS.keys() - CLIENT_SETTINGS
+    assert {complaint.split(":")[0] for complaint in complaints} == current
     documented = set(re.findall(r"`(?:xla-lens\.)?(\w+\.\w+)`", (ROOT / "docs" / "editors.md").read_text()))
     assert names <= documented
     defaults, wrong = read_settings({name: SETTINGS[f"{SECTION}.{name}"]["default"] for name in names})
@@ -45,7 +49,7 @@ def test_settings_have_the_names_and_defaults_of_the_server() -> None:
 @pytest.mark.parametrize("name", ["package.json", "README.md"])
 def test_all_settings_are_documented(name: str) -> None:
     text = (EXTENSION / name).read_text()
-    assert [setting for setting in SETTINGS if setting not in text] == []
+    assert [setting for setting in SETTINGS if setting not in text and setting not in _OLD_SETTINGS] == []
     assert [name for name, one in SETTINGS.items() if not (one.keys() & {"description", "markdownDescription"})] == []
 
 
@@ -67,12 +71,12 @@ def test_commands_are_declared_once_and_registered() -> None:
 
 
 def test_semantic_token_scopes_use_tokens_of_the_server() -> None:
-    assert {one["id"] for one in CONTRIBUTED["semanticTokenModifiers"]} == set(TOKEN_MODIFIERS) - {"definition"}
+    assert {one["id"] for one in CONTRIBUTED["semanticTokenModifiers"]} == set(TOKENS.token_modifiers) - {"definition"}
     for scopes in CONTRIBUTED["semanticTokenScopes"]:
         for selector in scopes["scopes"]:
             kind, *modifiers = selector.split(".")
-            assert kind in TOKEN_TYPES
-            assert set(modifiers) <= set(TOKEN_MODIFIERS)
+            assert kind in TOKENS.token_types
+            assert set(modifiers) <= set(TOKENS.token_modifiers)
 
 
 def _languages(name: str) -> list[str]:

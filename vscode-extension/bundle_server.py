@@ -10,6 +10,7 @@ another platform. The target `universal` has no server, only the page of the mem
 """
 
 import argparse
+import hashlib
 import json
 import lzma
 import re
@@ -95,7 +96,7 @@ def main() -> None:
     name_libraries(libraries)
     archive_compiled(libraries, server / "compiled.tar.xz")
     shutil.copy(HERE / "start.py", server)
-    about = {"pythons": PYTHONS, "target": options.target}
+    about = {"pythons": PYTHONS, "target": options.target, "digest": digest(server)}
     (server / "bundle.json").write_text(json.dumps(about) + "\n")
     print(f"bundled for {options.target} and Python {', '.join(PYTHONS)}: {', '.join(installed(libraries))}")
 
@@ -164,6 +165,15 @@ def archive_compiled(libraries: Path, archive: Path) -> None:
             if _COMPILED.search(path.name):
                 tar.add(path, path.relative_to(libraries).as_posix(), filter=anonymous)
                 path.unlink()
+
+
+def digest(folder: Path) -> str:
+    """Return a hash of all files in a folder."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
+            found.update(b"%d:%b" % (len(part), part))
+    return found.hexdigest()[:32]
 
 
 def pip(*arguments: str) -> None:

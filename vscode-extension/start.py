@@ -10,23 +10,108 @@ _HERE = Path(__file__).resolve().parent
 def _libraries() -> Path:
     """Return the folder of the libraries. At the first start, unpacks what is compiled for this version of Python."""
     folder = _HERE / "libraries"
-    if _marker(folder).exists():
+    marker = folder / f".unpacked-{sys.implementation.cache_tag}"
+    if marker.exists():
         return folder
-    if not os.access(folder, os.W_OK):
-        # An administrator has installed the extension.
-        folder = _cache() / _HERE.parent.name / "libraries"
-        if _marker(folder).exists():
-            return folder
-        folder.mkdir(parents=True, exist_ok=True)
-        _copy(_HERE / "libraries", folder)
-    _unpack(_HERE / "compiled.tar.xz", folder)
-    _marker(folder).touch()
+    try:
+        _unpack(folder)
+        marker.touch()
+    except OSError:
+        # An administrator has installed the extension, or it is in a store that is read-only, like that of Nix.
+        return _cached() or _temporary()
     return folder
 
 
-def _marker(folder: Path) -> Path:
-    """Return the empty file that says that everything for this version of Python is there."""
-    return folder / f".unpacked-{sys.implementation.cache_tag}"
+def _cached() -> Path | None:
+    """Return a copy of the libraries in this user's cache, which is made at the first start. None if that is
+    impossible, or if another user could have put files there.
+    """
+    import json
+
+    try:
+        cache = _cache()
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        digest = json.loads((_HERE / "bundle.json").read_text())["digest"]
+        # Without links: they could lead elsewhere when the files are read.
+        folder = cache.resolve() / f"{digest}-{sys.implementation.cache_tag}"
+        if not folder.exists():
+            _make(folder)
+        return folder if _is_private(folder) else None
+    except (OSError, RuntimeError):
+        # No home, or no space.
+        return None
+
+
+def _make(folder: Path) -> None:
+    """Make a copy of the libraries, which appears only when it is complete."""
+    import shutil
+    import tempfile
+    from contextlib import suppress
+
+    scratch = tempfile.mkdtemp(dir=folder.parent)
+    try:
+        _fill(Path(scratch))
+        with suppress(OSError):
+            # Another window may start the server at the same time. Then one of the two copies remains.
+            os.rename(scratch, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _temporary() -> Path:
+    """Return a copy of the libraries that is deleted when the server exits."""
+    import atexit
+    import shutil
+    import signal
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="xla-lens-")).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    # By default this signal ends the process without a chance to delete anything.
+    signal.signal(signal.SIGTERM, lambda number, _: _end(folder, 128 + number))
+    if not _is_private(folder):
+        sys.exit(f"{folder.parent}: other users may write here; set XDG_CACHE_HOME to a folder of your own")
+    _fill(folder)
+    return folder
+
+
+def _end(folder: Path, status: int) -> None:
+    """Delete a folder and end the process, without waiting for the thread that reads the editor's messages."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(status)
+
+
+def _fill(folder: Path) -> None:
+    """Copy the libraries into an empty folder and unpack what is compiled. Permissions are not copied: those of a store
+    forbid to write.
+    """
+    import shutil
+
+    source = _HERE / "libraries"
+    for path, _, names in os.walk(source):
+        target = folder / Path(path).relative_to(source)
+        target.mkdir(exist_ok=True)
+        for name in names:
+            shutil.copyfile(os.path.join(path, name), target / name)
+    _unpack(folder)
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether no other user, except the administrator, can have put files into a folder or can replace it."""
+    import stat
+
+    if sys.platform == "win32":
+        # The folders for caches and temporary files are private there.
+        return True
+    own, me = os.lstat(folder), os.getuid()
+    if not stat.S_ISDIR(own.st_mode) or own.st_uid != me or own.st_mode & 0o077:
+        return False
+    above = [os.stat(parent) for parent in folder.parents]
+    # In a sticky folder, such as /tmp, users can replace only what they own.
+    is_open = (one.st_mode & 0o022 and not one.st_mode & stat.S_ISVTX for one in above)
+    return all(one.st_uid in (0, me) for one in above) and not any(is_open)
 
 
 def _cache() -> Path:
@@ -36,17 +121,11 @@ def _cache() -> Path:
     elif sys.platform == "darwin":
         base = "~/Library/Caches"
     else:
-        base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "xla-lens"
 
 
-def _copy(source: Path, target: Path) -> None:
-    import shutil
-
-    shutil.copytree(source, target, dirs_exist_ok=True)
-
-
-def _unpack(path: Path, folder: Path) -> None:
+def _unpack(folder: Path) -> None:
     """Unpack the modules for this version of Python, and the libraries, which serve all versions."""
     import re
     import shutil
@@ -54,7 +133,7 @@ def _unpack(path: Path, folder: Path) -> None:
     import tempfile
     from importlib.machinery import EXTENSION_SUFFIXES
 
-    with tarfile.open(path) as archive:
+    with tarfile.open(_HERE / "compiled.tar.xz") as archive:
         for entry in archive:
             is_of_one_version = re.search(r"\.(cpython-|cp)\d+-", entry.name)
             source = archive.extractfile(entry)

@@ -81,13 +81,14 @@ export default grammar({
     $.branch,
     $._frame_name,
     $.other_text,
+    $._foreign_line,
     $._error_sentinel,
   ],
 
   // Inlined to save the memory of their nodes.
   inline: $ => [
     $._assignment_row, $._used_values_row, $._used_value_row, $._live_ranges_row, $._report_row,
-    $._attribute, $._by_size_columns, $._rule, $._message_end,
+    $._attribute, $._by_size_columns, $._rule, $._message_end, $._unknown,
   ],
 
   rules: {
@@ -99,13 +100,16 @@ export default grammar({
       $.allocations_by_size, $.allocations_with_values, $.memory_space, $._report_row,
       $.message, $.field, $._message_end,
       $.file_marker, $.other_file,
-      $.unknown_line,
+      $._unknown,
     )),
+
+    // A line of another section does not end the one around it if that continues below.
+    _unknown: $ => choice($.unknown_line, seq($._foreign_line, $.unknown_line)),
 
     // BufferAssignment::ToString: the allocations and the values assigned to them.
     buffer_assignment: $ => section(
       [$._buffer_assignment_line, 'BufferAssignment:'],
-      $._assignment_row, $.unknown_line,
+      $._assignment_row, $._unknown,
     ),
     _assignment_row: $ => choice($.allocation, $.slice, $.other_colors, $.other_color_value),
 
@@ -115,7 +119,7 @@ export default grammar({
         seq($._allocation_line, field('header', $.allocation_header)),
         alias($._broken_allocation, $.unknown_line),
       )],
-      $.slice, $.other_colors, $.unknown_line,
+      $.slice, $.other_colors, $._unknown,
     ),
     allocation_header: $ => seq(
       'allocation', field('index', alias($.integer, $.allocation_index)), ':',
@@ -146,7 +150,7 @@ export default grammar({
     ),
     other_colors: $ => section(
       [$._other_colors_line, 'reused by buffers of a different color:'],
-      $.other_color_value, $.unknown_line,
+      $.other_color_value, $._unknown,
     ),
     other_color_value: $ => seq(
       $._other_color_value_line, 'value:', field('value', $.value), '(color=', field('color', $.integer), ')',
@@ -169,7 +173,7 @@ export default grammar({
     // HloDataflowAnalysis: the positions, uses and instruction of each value.
     used_values: $ => section(
       [$._used_values_line, 'Used values:'],
-      $._used_values_row, $.unknown_line,
+      $._used_values_row, $._unknown,
     ),
     _used_values_row: $ => choice($.used_value, $._used_value_row),
     used_value: $ => section(
@@ -177,7 +181,7 @@ export default grammar({
         seq($._used_value_line, field('value', $.value)),
         alias($._broken_used_value, $.unknown_line),
       )],
-      $._used_value_row, $.unknown_line,
+      $._used_value_row, $._unknown,
     ),
     _used_value_row: $ => choice(
       seq($._positions_line, 'positions:'),
@@ -199,7 +203,7 @@ export default grammar({
         seq($._live_ranges_line, 'HloLiveRange', '(max', field('max', $.integer), '):'),
         seq($._no_live_ranges_line, alias(/HloLiveRange not available[^\r\n]*/, $.unavailable)),
       )],
-      $._live_ranges_row, $.unknown_line,
+      $._live_ranges_row, $._unknown,
     ),
     _live_ranges_row: $ => choice(
       $.instruction_sequence, $.scheduled_instruction,
@@ -210,14 +214,14 @@ export default grammar({
     ),
     instruction_sequence: $ => section(
       [$._instruction_sequence_line, 'InstructionSequence:'],
-      $.scheduled_instruction, $.unknown_line,
+      $.scheduled_instruction, $._unknown,
     ),
     scheduled_instruction: $ => seq(
       $._scheduled_instruction_line, field('step', alias($.integer, $.step)), ':', field('name', $.name),
     ),
     buffer_live_ranges: $ => section(
       [$._buffer_live_ranges_line, 'BufferLiveRange:'],
-      $.live_range, $.unknown_line,
+      $.live_range, $._unknown,
     ),
     live_range: $ => seq(
       $._live_range_line, field('name', $.name), field('index', $.index),
@@ -225,7 +229,7 @@ export default grammar({
     ),
     peak: $ => section(
       [$._peak_line, 'Live ranges at', field('step', alias($.integer, $.step)), '(peak):'],
-      $.peak_buffer, $.unknown_line,
+      $.peak_buffer, $._unknown,
     ),
     peak_buffer: $ => seq(
       $._peak_buffer_line, field('name', $.name), field('index', optional($.index)),
@@ -236,7 +240,7 @@ export default grammar({
     // HloStackTrace: the peak by source, as a tree of frames.
     stack_traces: $ => section(
       [$._stack_traces_line, 'Stack trace breakdown for peak usage:', field('size', $.grouped_integer), 'bytes'],
-      $.stack_trace, $.unknown_line,
+      $.stack_trace, $._unknown,
     ),
     stack_trace: $ => seq(
       choice($._stack_trace_root_line, seq($._stack_trace_line, field('branch', $.branch))),
@@ -258,7 +262,7 @@ export default grammar({
     // BufferAssignment::MemoryUsageReport, up to 2026-03: two lists of allocations.
     allocations_by_size: $ => section(
       [$._by_size_line, 'Allocations sorted by size:'],
-      $._by_size_columns, $._rule, $.sized_allocation, $.rest, $.unknown_line,
+      $._by_size_columns, $._rule, $.sized_allocation, $.rest, $._unknown,
     ),
     _by_size_columns: $ => seq($._by_size_columns_line, alias(/cumulative_size; total_size[^\r\n]*/, $.columns)),
     _rule: $ => seq($._rule_line, alias(/-+/, $.rule)),
@@ -270,11 +274,11 @@ export default grammar({
     ),
     allocations_with_values: $ => section(
       [$._with_values_line, 'Allocations sorted by size with their values:'],
-      $.report_allocation, $.table, $.table_row, $.rest, $._rule, $.unknown_line,
+      $.report_allocation, $.table, $.table_row, $.rest, $._rule, $._unknown,
     ),
     report_allocation: $ => section(
       [$._report_allocation_line, field('header', alias($._report_header, $.allocation_header))],
-      $.table, $.unknown_line,
+      $.table, $._unknown,
     ),
     _report_header: $ => seq(
       'allocation', field('index', alias($.integer, $.allocation_index)), ':',
@@ -290,7 +294,7 @@ export default grammar({
         $._memory_space_line, 'Memory Space:', field('name', alias(/[^()\r\n]*[^()\s]/, $.space_name)),
         '(color=', field('color', $.integer), ')',
       ],
-      $.memory_space_total, $.table, $.table_row, $.rest, $._rule, $.unknown_line,
+      $.memory_space_total, $.table, $.table_row, $.rest, $._rule, $._unknown,
     ),
     memory_space_total: $ => seq(
       $._memory_space_total_line, 'Total bytes:', field('size', $.integer),
@@ -298,7 +302,7 @@ export default grammar({
     ),
     table: $ => section(
       [$._table_columns_line, alias(/cumulative_size;\s*size;[^\r\n]*/, $.columns)],
-      $._rule, $.table_row, $.rest, $.unknown_line,
+      $._rule, $.table_row, $.rest, $._unknown,
     ),
     table_row: $ => seq(
       $._table_row_line,
@@ -319,7 +323,7 @@ export default grammar({
     // The report as protobuf text, as one source snapshot of 2026 printed it.
     message: $ => prec.right(seq(
       $._message_line, field('name', alias($._key, $.name)), '{',
-      repeat(choice($.message, $.field, $.unknown_line)),
+      repeat(choice($.message, $.field, $._unknown)),
       optional($._message_end),
     )),
     field: $ => seq($._field_line, field('name', alias($._key, $.name)), ':', field('value', alias(/[^\s][^\r\n]*/, $.scalar))),

@@ -9,7 +9,7 @@ from xla_lens.capturing.capture import Capture, Peak, read_captures
 from xla_lens.capturing.compiling import capture
 from xla_lens.capturing.dumping import dumping
 from xla_lens.capturing.tables import Table
-from xla_lens.files import NotADump, find_set, load_set, log_blocks
+from xla_lens.files import NotADump, find_set, load_set, unreadable_files
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
 from xla_lens.model.advice.advise import advise
@@ -36,6 +36,7 @@ from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
+from xla_lens.reading import log_blocks, open_file
 from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
 
 __all__ = [
@@ -116,9 +117,12 @@ def load(path: str | Path) -> Analysis:
     """Load and analyse the dump that a file belongs to.
 
     `path` is any file of the dump; the other files are found beside it. Raises `NotADump` if the file is not part of
-    a dump, and `OSError` if it cannot be read.
+    a dump, and `OSError` if a file of it cannot be read.
     """
-    return load_set(find_set(Path(path)), {}, {})[1]
+    analysis = load_set(find_set(Path(path)), {}, {})[1]
+    if unreadable := unreadable_files(analysis):
+        raise OSError(unreadable[0])
+    return analysis
 
 
 def load_module(path: str | Path) -> HloModule | None:
@@ -135,7 +139,7 @@ def oom_messages(log: str | Path) -> tuple[OomMessage, ...]:
 
     `join_oom` joins a message with a dump. Raises `OSError` if the log cannot be read.
     """
-    with Path(log).open("rb") as stream:
+    with open_file(Path(log), is_named=True) as stream:
         return read_oom_log(log_blocks(stream, str(log))).messages
 
 

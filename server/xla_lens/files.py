@@ -1,22 +1,20 @@
 """Dump sets on disk: find the files that belong together, load them, and detect changes.
 
-This is the only module below the language server and the command line that reads from disk. It reads the requested
-files and the files beside them with the same stem, and never leaves a requested folder.
+Reads the requested files and the files beside them with the same stem, and never leaves a requested folder. How a file
+is read is in `reading`.
 """
 
-import codecs
 import itertools
 import os
-import stat
+import re
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
@@ -28,8 +26,21 @@ from xla_lens.model.checks.problems import (
     ForeignUsedValues,
     NoDumpLines,
     TruncatedFile,
+    UnreadableFile,
 )
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
+from xla_lens.reading import (
+    SMALL_FILE,
+    DamagedFile,
+    file_status,
+    is_compressed,
+    log_blocks,
+    open_file,
+    read_file,
+    unpacked_file,
+    unpacked_head,
+    walk,
+)
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import (
@@ -72,10 +83,6 @@ class NotADump(Exception):
     """Raised for a path that is not part of a dump set. The message is one line."""
 
 
-class DamagedFile(Exception):
-    """Raised for a compressed file that cannot be decompressed. The message is one line."""
-
-
 @dataclass(frozen=True, slots=True)
 class SetFiles:
     """The files of one dump set by kind. `stem` is the common start of their paths, or the path of a file that stands
@@ -91,27 +98,30 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
     on disk. Unreadable siblings are ignored, and so are compressed ones, which no editor shows, unless the file itself
     is compressed.
 
-    Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read.
+    Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read, and `DamagedFile` if only its
+    content could tell what it is, but cannot be decompressed.
     """
+    if path not in opened:
+        open_file(path).close()
 
     def is_there(sibling: Path) -> bool:
-        return sibling in opened or (_is_readable(sibling) and (_is_compressed(path) or not _is_compressed(sibling)))
+        return sibling in opened or (_is_readable(sibling) and (is_compressed(path) or not is_compressed(sibling)))
 
     return _set_of(path, opened, is_there)
 
 
 def find_sets(path: Path) -> list[SetFiles]:
-    """Find the dump set of a file, or all dump sets in a folder and its subfolders. Any of the files may be compressed
-    with gzip or zstd.
+    """Find the dump set of a file, or all dump sets in a folder and its subfolders, also those whose files cannot be
+    read. Any of the files may be compressed with gzip or zstd.
 
-    Raises like `find_set`, `NotADump` for a folder without dump sets, and `DamagedFile`.
+    Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """
     if not path.is_dir():
+        open_file(path).close()
         return [_set_of(path, {}, _is_readable)]
     found: list[SetFiles] = []
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        found += _sets_in(folder, names, _is_readable, lambda: False, on_damaged=_raise)
+    for folder, _, names in walk(path):
+        found += _sets_in(folder, names, lambda _: True, lambda: False)
     if not found:
         cached = cached_modules(path)
         raise NotADump(f"{cached[0]}: {CACHED}" if cached else f"{path}: {_NO_DUMPS}")
@@ -143,9 +153,7 @@ def cached_modules(folder: Path) -> list[Path]:
     """Return the HLO modules in a folder and its subfolders that were loaded from JAX's compilation cache, for which
     XLA writes no buffer assignment.
     """
-    return [
-        Path(below, name) for below, _, names in os.walk(folder) for name in sorted(names) if is_from_cache(name, names)
-    ]
+    return [Path(below, name) for below, _, names in walk(folder) for name in names if is_from_cache(name, names)]
 
 
 def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]:
@@ -164,44 +172,51 @@ def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]
 
 
 def is_output(files: SetFiles) -> bool:
-    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `NotADump`,
-    `DamagedFile` and `OSError`.
+    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `DamagedFile`
+    and `OSError`.
     """
     return list(files.paths.values()) == [files.stem] and has_files(_head(files.stem, {}))
 
 
 def _is_dump(files: SetFiles) -> bool:
-    """Whether a set is not the output of XLA. False if it cannot be read, such as one that was deleted meanwhile."""
+    """Whether a set is not the output of XLA. False if it was deleted meanwhile. Loading any other file that cannot be
+    read tells what is wrong.
+    """
     try:
         return not is_output(files)
-    except (OSError, NotADump, DamagedFile):
+    except FileNotFoundError:
         return False
+    except (OSError, DamagedFile):
+        return True
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
-    """Find the dump sets in some folders and their subfolders, each once. Hidden subfolders, package folders,
-    unreadable files, damaged files and the output of XLA are skipped. Compressed files count for sets that have no
-    others. Links to folders are not followed; links to files are, if they stay in one of the folders.
+    """Find the dump sets in some folders and their subfolders, each once, also those whose files cannot be read. Hidden
+    subfolders, package folders and the output of XLA are skipped. Compressed files count for sets that have no others.
+    Links to folders are not followed; links to files are, if they stay in one of the folders.
 
     Raises `Cancelled`.
     """
     folders = list(folders)
     roots = [os.path.realpath(folder) for folder in folders]
-    walked: set[str] = set()
+    walked: set[tuple[int, int]] = set()
 
     def is_there(path: Path) -> bool:
         real = Path(os.path.realpath(path)) if os.path.islink(path) else None
-        return (real is None or any(real.is_relative_to(root) for root in roots)) and _is_readable(path)
+        return real is None or any(real.is_relative_to(root) for root in roots)
 
-    for folder, below, names in itertools.chain.from_iterable(map(os.walk, folders)):
+    for folder, below, names in itertools.chain.from_iterable(map(walk, folders)):
         if is_cancelled():
             raise Cancelled
-        real = os.path.realpath(folder)
-        is_walked = real in walked
-        walked.add(real)
-        below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
+        try:
+            status = os.stat(folder)
+        except OSError:
+            continue
+        is_walked = (status.st_dev, status.st_ino) in walked
+        walked.add((status.st_dev, status.st_ino))
+        below[:] = [name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES)]
         if not is_walked:
-            found = [*_sets_in(folder, names, lambda path: not _is_compressed(path) and is_there(path), is_cancelled)]
+            found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_there(path), is_cancelled)]
             yield from filter(_is_dump, found)
             stems = {files.stem for files in found}
             rest = [
@@ -216,12 +231,21 @@ def read_flags(files: SetFiles) -> str | None:
     if not prefix:
         return None
     try:
-        return (files.stem.parent / f"{prefix}debug_options").read_bytes()[:_LONGEST_FLAGS].decode("utf-8", "replace")
+        return read_file(files.stem.parent / f"{prefix}debug_options", SMALL_FILE).decode("utf-8", "replace")
     except OSError:
         return None
 
 
-_LONGEST_FLAGS: Final = 1 << 20
+def inputs_of(files: SetFiles) -> Iterator[Path]:
+    """Yield the paths of all files that a command about a set may read."""
+    for path in files.paths.values():
+        # The parent of a file that XLA printed to standard output is the text with all of them.
+        yield from (path, path.parent)
+    prefix = module_prefix(files.stem.name)
+    yield from (files.stem.with_name(f"{prefix}{name}") for name in ("debug_options", TARGET_CONFIG))
+    with suppress(OSError):
+        folder = files.stem.parent
+        yield from (path for path in _logs_in(folder, folder.stat().st_mtime_ns) if _messages_in(path, _stamp(path)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,6 +277,7 @@ def load_set(
     *,
     before: Analysis | None = None,
     report_file: Callable[[DumpFile], None] = lambda _: None,
+    share: int = 1,
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Load and analyse the files of a set like `load_files`. `report_progress` is called with the fraction that is
     done, `report_file` with each file before the analysis. The analysis is `before` if that is of the same files and
@@ -261,7 +286,13 @@ def load_set(
     Raises `Cancelled`.
     """
     loaded = load_files(
-        files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), report_file=report_file
+        files,
+        opened,
+        known,
+        is_cancelled,
+        lambda done: report_progress(_READING * done),
+        report_file=report_file,
+        share=share,
     )
     capacity = _capacity_beside(files)
     if before and before.capacity == capacity and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
@@ -293,9 +324,9 @@ def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
 def is_module_being_written(files: SetFiles) -> bool:
     """Return whether the HLO module of a set ends before its last line, an empty one, and has changed just now."""
     path = files.paths.get(FileKind.HLO)
-    if path is None or _is_compressed(path) or not _is_recent(path):
+    if path is None or is_compressed(path) or not _is_recent(path):
         return False
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), open_file(path) as file:
         file.seek(-min(_END_OF_MODULE, file_size(path)), os.SEEK_END)
         return not ends_with_empty_line(file.read())
     return True
@@ -337,26 +368,29 @@ def _capacity_beside(files: SetFiles) -> Capacity | None:
             return min(stated, key=lambda one: one.file or "")
         prefix = module_prefix(files.stem.name)
         config = files.stem.with_name(f"{prefix}{TARGET_CONFIG}")
-        with config.open("rb") as stream:
-            size_bytes = device_memory(stream.read(_LONGEST_LOG))
+        size_bytes = device_memory(read_file(config, SMALL_FILE))
         return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
-    except OSError:
+    except (OSError, DamagedFile):
         return None
 
 
-_LOG_SUFFIXES: Final = (".txt", ".log", ".err", ".out")
+_LOG_NAME: Final = re.compile(
+    r"(?i).*\.(?:log|err|out)|(?:.*[\W_])?(?:errors?|stderr|logs?|oom|out[\W_]?of[\W_]?memory)(?:[\W_].*)?\.txt"
+)
 _LONGEST_LOG: Final = 4 << 20
 _MOST_LOGS: Final = 16
-"""Logs beside a dump are read if they have such names and at most so many bytes, and the folder has few of them."""
+"""Logs beside a dump are read if their names say that they are some, as in ``train.log`` and ``error_3.txt``, and they
+have at most so many bytes, and the folder has few of them.
+"""
 
 
 @lru_cache(maxsize=64)
 def _logs_in(folder: Path, _stamp_of_folder: int) -> tuple[Path, ...]:
-    """The files of a folder that may be logs: texts that are no dumps. Cached until the folder changes."""
+    """The files of a folder whose names say that they are logs. Cached until the folder changes."""
     found: list[Path] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.name.endswith(_LOG_SUFFIXES) or module_prefix(entry.name) or split_name(entry.name)[1]:
+            if not _LOG_NAME.fullmatch(entry.name) or module_prefix(entry.name) or split_name(entry.name)[1]:
                 continue
             if not entry.is_file() or entry.stat().st_size > _LONGEST_LOG:
                 continue
@@ -371,11 +405,15 @@ def _messages_in(path: Path, _stamp_of_file: Stamp) -> "tuple[OomMessage, ...]":
     """The out-of-memory messages in a file that may be a log. Cached until the file changes."""
     from xla_lens.syntax.oom.messages import read_oom_log
 
-    with path.open("rb") as stream:
-        if kind_of_content(stream.read(_HEAD)):
-            return ()
-        stream.seek(0)
-        return read_oom_log(log_blocks(stream, str(path))).messages
+    try:
+        with open_file(path) as stream:
+            if kind_of_content(stream.read(_HEAD)):
+                return ()
+            stream.seek(0)
+            return read_oom_log(log_blocks(stream, str(path), SMALL_FILE)).messages
+    except (OSError, DamagedFile):
+        # A file that merely looks like a log has nothing to do with the dump.
+        return ()
 
 
 # ---------------------------------------------------------------- files
@@ -389,12 +427,15 @@ def load_files(
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     report_file: Callable[[DumpFile], None] = lambda _: None,
+    share: int = 1,
 ) -> dict[Path, LoadedFile]:
-    """Read and parse the files of a set, except the HLO module. Unreadable files are left out. Files in `known` that
-    have not changed are reused. `report_progress` is called with the fraction of the bytes that is read, `report_file`
-    with each file when it is read, those in `opened` first.
+    """Read and parse the files of a set, except the HLO module. A file that cannot be read has no text, but says why.
+    Files that were deleted meanwhile are left out, unless all of them were. Files in `known` that have not changed are
+    reused. `report_progress` is called with the fraction of the bytes that is read, `report_file` with each file when
+    it is read, those in `opened` first. `share` is that of the limit of what a compressed file may unpack to
+    (`reading.most_unpacked`).
 
-    Raises `Cancelled`, and `DamagedFile` if a file cannot be decompressed.
+    Raises `Cancelled`.
     """
     kinds = {path: kind for kind, path in files.paths.items() if kind is not FileKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
@@ -402,34 +443,53 @@ def load_files(
     sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
     order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
     read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
-    for path, text in zip(order, _texts(order, opened, known, all_bytes), strict=True):
-        if text is None:
-            continue
-        document, stamp = text
+    for path, text in zip(order, _texts(order, opened, known, all_bytes, share), strict=True):
+        document, stamp, unreadable = text
         before = known[path].dump_file if path in known else None
-        if before and (before.document is document or before.document.data == document.data):
+        if unreadable:
+            file = DumpFile(kinds[path], str(path), document, FileColumns.empty(), unreadable)
+            loaded[path] = LoadedFile(file, stamp)
+        elif (
+            before and not before.unreadable and (before.document is document or before.document.data == document.data)
+        ):
             loaded[path] = LoadedFile(before, stamp)
         else:
             report = partial(_report_read, report_progress, read_bytes, all_bytes)
             loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
-        report_file(loaded[path].dump_file)
+        if not unreadable:
+            report_file(loaded[path].dump_file)
         read_bytes += len(document.data)
-    return loaded
+    remaining = {path: one for path, one in loaded.items() if one.stamp or path in opened}
+    return remaining or loaded
 
 
-_Text: TypeAlias = tuple[Document, Stamp | None]
+_Text: TypeAlias = tuple[Document, Stamp | None, str]
+"""The text of a file, its stamp on disk, and why it cannot be read."""
 
 
 def _texts(
-    paths: Iterable[Path], opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile], all_bytes: int
-) -> Iterator[_Text | None]:
-    """Yield the text of each file, None for an unreadable one. The next of a big set is read while one is parsed."""
+    paths: Iterable[Path],
+    opened: Mapping[Path, Document],
+    known: Mapping[Path, LoadedFile],
+    all_bytes: int,
+    share: int,
+) -> Iterator[_Text]:
+    """Yield the text of each file. The next of a big set is read while one is parsed."""
 
-    def text(path: Path) -> _Text | None:
+    def text(path: Path) -> _Text:
+        stamp = None
         try:
-            return _read(path, opened, known)
-        except OSError:
-            return None
+            if path in opened:
+                return opened[path], None, ""
+            stamp = _stamp(path)
+            if path in known and known[path].stamp == stamp:
+                before = known[path].dump_file
+                return before.document, stamp, before.unreadable
+            return read_text(path, share), stamp, ""
+        except DamagedFile as error:
+            return Document(b""), stamp, error.reason
+        except OSError as error:
+            return Document(b""), stamp, f"cannot be read: {error.strerror or error}"
 
     if all_bytes < _BIG_SET:
         yield from map(text, paths)
@@ -461,6 +521,7 @@ def load_module(
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     is_prepared: bool = True,
+    share: int = 1,
 ) -> LoadedModule | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
     `report_progress` is called with the fraction that is done. Builds the tables for requests if `is_prepared`.
@@ -470,12 +531,17 @@ def load_module(
     path = files.paths.get(FileKind.HLO)
     if path is None:
         return None
-    before = known.module.file if known else None
+    before = known.module.file if known and known.module.file.label == str(path) else None
+    stamp = None
     try:
-        document, stamp = _read(path, opened, {path: LoadedFile(before, known.stamp)} if known and before else {})
+        if path not in opened:
+            stamp = _stamp(path)
+            if known and before and known.stamp == stamp:
+                return known
+        document = opened[path] if path in opened else read_text(path, share)
     except OSError:
         return None
-    if known and before and before.label == str(path) and before.document.data == document.data:
+    if known and before and before.document.data == document.data:
         return LoadedModule(known.module, stamp)
     file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
     from xla_lens.model.hlo.module import HloModule
@@ -487,53 +553,42 @@ def load_module(
     return LoadedModule(module, stamp)
 
 
-def _read(path: Path, opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile]) -> _Text:
-    if path in opened:
-        return opened[path], None
-    stamp = _stamp(path)
-    if path in known and known[path].stamp == stamp:
-        return known[path].dump_file.document, stamp
-    return read_text(path), stamp
-
-
-def read_text(path: Path) -> Document:
-    """Read a file, which may be compressed. Raises `OSError`, and `DamagedFile` if it cannot be decompressed."""
-    return document_of_file(_decompressed(path) if _is_compressed(path) else path.read_bytes())
-
-
-def _decompressed(path: Path, size: int = -1) -> bytes:
-    """The first `size` bytes in a compressed file, or all of them."""
-    with path.open("rb") as file:
-        return decompressed(file, str(path), is_zstd=path.suffix == _ZSTD, size=size)
-
-
-_ZSTD: Final = ".zst"
-
-
-def decompressed(stream: BinaryIO, name: str, *, is_zstd: bool, size: int = -1) -> bytes:
-    """Return the first `size` bytes in a stream that is compressed with gzip or zstd, or all of them.
-
-    Raises `OSError`, and `DamagedFile` if the stream, which is called `name` there, cannot be decompressed.
+def load_module_or_finding(
+    files: SetFiles,
+    opened: Mapping[Path, Document],
+    analysis: Analysis,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    *,
+    is_prepared: bool = True,
+    share: int = 1,
+) -> "tuple[Analysis, HloModule | None]":
+    """Return the analysis of a set, with a finding if its HLO module cannot be decompressed, and the module, None if
+    there is none that can be read. Raises `Cancelled`.
     """
-    import gzip
-    import zlib
+    try:
+        loaded = load_module(files, opened, None, is_cancelled, is_prepared=is_prepared, share=share)
+    except DamagedFile as error:
+        path = str(files.paths[FileKind.HLO])
+        file = DumpFile(FileKind.HLO, path, Document(b""), FileColumns.empty(), error.reason)
+        return analysis.with_unreadable(file), None
+    return analysis, loaded.module if loaded else None
 
-    try:
-        if not is_zstd:
-            with gzip.open(stream) as file:
-                return file.read(size)
-        # The standard library has it since Python 3.14.
-        zstd = import_module("compression.zstd")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{name}: cannot be decompressed; it is cut off, damaged or not made by gzip") from error
-    except ImportError as error:
-        raise DamagedFile(f"{name}: zstd needs Python 3.14 or later. Decompress it first, with zstd -d") from error
-    try:
-        with zstd.open(stream) as file:
-            content: bytes = file.read(size)
-    except (EOFError, zstd.ZstdError) as error:
-        raise DamagedFile(f"{name}: cannot be decompressed; it is cut off, damaged or not made by zstd") from error
-    return content
+
+def unreadable_files(analysis: Analysis) -> list[str]:
+    """Return one line for each file of a set that cannot be read: its name and the reason."""
+    return [
+        f"{finding.place.file.label}: {finding.problem.reason}"
+        for finding in analysis.findings
+        if isinstance(finding.problem, UnreadableFile)
+    ]
+
+
+def read_text(path: Path, share: int = 1) -> Document:
+    """Read a file, which may be compressed. `share` is that of the limit of what it may unpack to.
+
+    Raises `OSError`, and `DamagedFile` if the file cannot be decompressed.
+    """
+    return document_of_file(unpacked_file(path, share) if is_compressed(path) else read_file(path))
 
 
 def _parse(
@@ -548,14 +603,14 @@ def _parse(
 
 
 def _stamp(path: Path) -> Stamp:
-    status = path.stat()
+    status = file_status(path)
     return status.st_mtime_ns, status.st_size
 
 
 def file_size(path: Path) -> int:
     """Return the size of a file in bytes, 0 if it cannot be read."""
     try:
-        return path.stat().st_size
+        return file_status(path).st_size
     except OSError:
         return 0
 
@@ -563,85 +618,49 @@ def file_size(path: Path) -> int:
 def file_time(path: Path) -> float:
     """Return when a file was last changed, in seconds since 1970; 0 if it cannot be read."""
     try:
-        return path.stat().st_mtime
+        return file_status(path).st_mtime
     except OSError:
         return 0.0
 
 
-def log_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Read a log in blocks as UTF-8. It may be compressed with gzip, or in UTF-16, as PowerShell writes it.
-
-    Raises `OSError`, and `DamagedFile` if the log, which is called `name` there, cannot be decompressed.
-    """
-    first = stream.read(_LOG_BLOCK)
-    blocks: Iterable[bytes] = itertools.chain((first,), iter(lambda: stream.read(_LOG_BLOCK), b""))
-    if first.startswith(b"\x1f\x8b"):
-        return _decompressed_blocks(blocks, name)
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return (text.encode() for text in codecs.iterdecode(blocks, "utf-16", "replace"))
-    return iter(blocks)
-
-
-_LOG_BLOCK: Final = 1 << 20
-
-
-def _decompressed_blocks(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    import zlib
-
-    gzip_format = 31
-    part = zlib.decompressobj(gzip_format)
-    try:
-        for block in blocks:
-            rest = block
-            while rest:
-                # A block of compressed zeros can stand for a gigabyte.
-                yield part.decompress(rest, _LOG_BLOCK)
-                rest = part.unconsumed_tail
-                if part.eof:
-                    rest, part = part.unused_data, zlib.decompressobj(gzip_format)
-    except zlib.error as error:
-        raise DamagedFile(f"{name}: cannot be decompressed; it is damaged or not made by gzip") from error
-
-
-def _raise(error: DamagedFile) -> None:
-    raise error
-
-
 def _sets_in(
-    folder: str,
-    names: Iterable[str],
-    is_there: Callable[[Path], bool],
-    is_cancelled: Callable[[], bool],
-    *,
-    on_damaged: Callable[[DamagedFile], None] = lambda _: None,
+    folder: str, names: Iterable[str], is_wanted: Callable[[Path], bool], is_cancelled: Callable[[], bool]
 ) -> Iterator[SetFiles]:
-    """The dump sets of the files of a folder for which `is_there` is true. `on_damaged` is called with the error of
-    each file of a dump that cannot be decompressed.
+    """The dump sets of the files of a folder for which `is_wanted` is true. What is named like a dump but is no file,
+    such as a FIFO, is a set of its own if no file belongs to the same set.
     """
     stems: set[Path] = set()
-    for name in sorted(names):
+    others: list[Path] = []
+
+    def is_there(path: Path) -> bool:
+        return os.path.isfile(path) and is_wanted(path)
+
+    for name in names:
         if is_cancelled():
             raise Cancelled
-        path, (stem, kind) = Path(folder, name), split_name(name)
+        path = Path(folder, name)
         is_text = uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])
-        if not is_text or Path(folder, stem) in stems or not is_there(path):
+        if not is_text or Path(folder, split_name(name)[0]) in stems or not is_wanted(path):
+            continue
+        if not os.path.isfile(path):
+            others.append(path)
             continue
         try:
             files = _set_of(path, {}, is_there)
-        except (NotADump, OSError):
-            continue
-        except DamagedFile as error:
-            if kind is not None:
-                on_damaged(error)
+        except (NotADump, DamagedFile, OSError):
             continue
         stems.add(files.stem)
         yield files
+    for path in others:
+        stem, kind = split_name(path.name)
+        if kind and path.parent / stem not in stems:
+            stems.add(path.parent / stem)
+            yield SetFiles(path.parent / stem, {kind: path})
 
 
 def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> SetFiles:
-    head = _head(path, opened)
     stem, kind = split_name(path.name)
-    kind = kind or kind_of_content(head)
+    kind = kind or kind_of_content(_head(path, opened))
     if kind is None:
         raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
     siblings = _siblings(path, path.parent / stem, opened, is_there)
@@ -670,10 +689,6 @@ def _siblings(
     return found
 
 
-def _is_compressed(path: Path) -> bool:
-    return path.suffix in COMPRESSED
-
-
 def _is_readable(path: Path) -> bool:
     # `is_file` returns false for names longer than the file system allows.
     return os.path.isfile(path) and os.access(path, os.R_OK)
@@ -698,9 +713,7 @@ _FIRST_WORD: Final = b"HloModule "
 def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
     if path in opened:
         return opened[path].data[:_HEAD]
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise NotADump(f"{path}: not a regular file")
-    if _is_compressed(path):
-        return _decompressed(path, _HEAD)
-    with path.open("rb") as file:
+    if is_compressed(path):
+        return unpacked_head(path, _HEAD)
+    with open_file(path) as file:
         return file.read(_HEAD)

@@ -6,15 +6,15 @@ Runs in a worker thread. Sets are loaded one after another, and at most one is i
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from xla_lens.files import DamagedFile, SetFiles, Stamp, load_module, load_set, stamps, walk_sets
+from xla_lens.files import SetFiles, Stamp, load_module_or_finding, load_set, stamps, walk_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
+from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.encoding import Encoding
@@ -129,13 +129,13 @@ def _load(
     if is_cancelled():
         raise Cancelled
     try:
-        loaded, analysis = load_set(files, {}, {}, is_cancelled)
-        if not loaded:
+        loaded, analysis = load_set(files, {}, {}, is_cancelled, share=OVERVIEW_SHARE)
+        if not any(one.stamp for one in loaded.values()):
             return None
-        with suppress(DamagedFile):
-            if module := load_module(files, {}, None, is_cancelled, is_prepared=False):
-                analysis = analysis.with_module(module.module, is_cancelled)
-        return index_set(files, stamp, analysis, encoding, convert)
+        analysis, module = load_module_or_finding(
+            files, {}, analysis, is_cancelled, is_prepared=False, share=OVERVIEW_SHARE
+        )
+        return index_set(files, stamp, analysis.with_module(module, is_cancelled), encoding, convert)
     except Cancelled:
         raise
     except Exception:

@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import xla_lens
-from xla_lens.model.capacity import reserved_parts
+from xla_lens.model.memory.needed import reserved_parts
 
 SIDE = 256
 MATRIX = jax.ShapeDtypeStruct((SIDE, SIDE), jnp.float32)
@@ -78,6 +78,11 @@ def gradient(model: equinox.Module, x: jax.Array) -> jax.Array:
     return jax.vmap(model)(x).sum()
 
 
+def outputs(a: jax.Array, b: jax.Array) -> tuple[jax.Array, ...]:
+    """Several outputs, one of which is an argument."""
+    return a @ b, (a + b).sum(axis=0), a, jnp.tanh(b)
+
+
 donating = jax.jit(step, donate_argnums=0)
 sharded = jax.shard_map(lambda a: jax.lax.psum(a, "d"), mesh=MESH, in_specs=P("d"), out_specs=P())
 pair = (MATRIX, MATRIX)
@@ -93,6 +98,8 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "donating": (donating, *pair),
     "donated before": (donating, gone, MATRIX),
     "not donating": (jax.jit(step), *pair),
+    "outputs": (outputs, *pair),
+    "aliased outputs": (jax.jit(outputs, donate_argnums=(0, 1)), *pair),
     "decorated": (timed(timed(donating)), *pair),
     "partial": (functools.partial(donating, MATRIX), MATRIX),
     "method": (Model().run, MATRIX),
@@ -115,6 +122,8 @@ def numbers(capture: xla_lens.Capture) -> dict[str, Any]:
         "name": capture.name,
         "peak": int(capture.peak()),
         "reserved": capture.peak().reserved_bytes,
+        "needed": capture.needed,
+        "space": capture.to_dict()["memory_spaces"][0],
         "lines": sorted({line for line in capture.lines["line"] if line}),
         "parts": dict(reserved_parts(capture.analysis.dump, 0)),
         "jax": sizes and {name: getattr(sizes, f"{name}_size_in_bytes") for name in names},

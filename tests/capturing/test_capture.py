@@ -16,6 +16,8 @@ from samples import DUMPS, SPLIT, TPU, facts
 from xla_lens.package_files import page_sources
 from xla_lens.render.captures import MOST_ROWS
 
+_LIVE = "All but 56 B of it is live at once, at step 36 of 40 (ynn_fusion.1)."
+
 
 def _capture(path: Path) -> xla_lens.Capture:
     return xla_lens.read_captures(path)[0]
@@ -125,7 +127,7 @@ def test_tables_of_an_incomplete_dump_say_so(tmp_path: Path) -> None:
 def test_text_has_the_answer_and_no_line_is_too_long() -> None:
     lines = repr(_capture(SPLIT)).splitlines()
     assert lines[0] == "jit_train_step"
-    assert lines[1] == "  Host memory peaks at 4.21 MiB at step 36 of 40 (ynn_fusion.1)."
+    assert lines[1:3] == ["  It needs 4.21 MiB of host memory.", f"  {_LIVE}"]
     assert any("programs.py:50" in line for line in lines)
 
 
@@ -139,7 +141,7 @@ def test_picture_is_a_summary_and_then_the_map_in_a_frame() -> None:
     capture = _capture(SPLIT)
     picture = capture._repr_html_()
     summary, frame = picture.split("<iframe")
-    assert "Host memory peaks at 4.21 MiB" in summary
+    assert "It needs 4.21 MiB of host memory" in summary
     assert "<table>" in summary
     assert "<script" not in summary
     page = _page(f"<iframe{frame}")
@@ -193,7 +195,7 @@ def test_the_message_says_by_how_much_and_what_is_live() -> None:
     with pytest.raises(AssertionError) as raised:
         _capture(SPLIT).assert_fits(hbm="3MiB")
     lines = str(raised.value).splitlines()
-    assert lines[0] == "jit_train_step needs 4.21 MiB of host memory, 1.21 MiB more than 3MiB."
+    assert lines[0] == "jit_train_step needs 4.21 MiB of host memory, 1.21 MiB more than 3 MiB."
     assert lines[1] == "Live at the host memory peak: 4.21 MiB in 13 values at step 36 (ynn_fusion.1)"
     assert re.match(r" *1.53 MiB +36.3 % +dot +programs.py:50 +f32\[784,512\]", lines[4])
     assert lines[13:] == ["  ... and 3 smaller values"]
@@ -212,7 +214,7 @@ def test_several_limits_and_those_of_spaces_that_are_not_used() -> None:
 
 
 def test_a_dump_that_does_not_tell_does_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"jit_train_step may need more than 1TiB of host memory: .* cut off"):
+    with pytest.raises(AssertionError, match=r"jit_train_step may need more than 1 TiB of host memory: .* cut off"):
         _capture(_cut(SPLIT, tmp_path)).assert_fits(hbm="1TiB")
 
 

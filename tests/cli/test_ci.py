@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import xml.etree.ElementTree as ET
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def test_peak_above_a_limit_is_annotated_at_the_line_that_owns_most(
     (row,) = (number for number, line in enumerate(NEW.read_text().splitlines(), 1) if line.startswith("    10:"))
     assert out == (
         "::error file=train/programs.py,line=277,title=xla-lens%3A max-peak::25.1 KiB (25,720 bytes) of host memory "
-        "are live at step 10, more than the limit of 1KiB (1,024 bytes). This line owns the most, 20.7 KiB. See "
+        "are live at step 10, more than the limit of 1 KiB (1,024 bytes). This line owns the most, 20.7 KiB. See "
         f"dumps/{NEW.name}:{row}.\n"
     )
 
@@ -161,7 +162,7 @@ def test_fingerprints_ignore_numbers_and_are_unique() -> None:
     there = [Annotation("max-peak", "", Severity.ERROR, "9.25 MiB (9,699,328 bytes) at step 17", "m_9", place)] * 2
     assert [*fingerprints(here)] == [*fingerprints(there)]
     assert len({*fingerprints(here)}) == 2
-    other = Annotation("max-reserved", "", Severity.ERROR, "1.5 KiB (1,536 bytes) at step 4", "m_1", place)
+    other = Annotation("max-memory", "", Severity.ERROR, "1.5 KiB (1,536 bytes) at step 4", "m_1", place)
     moved = Annotation("max-peak", "", Severity.ERROR, "x", "m_1", CiPlace("/tmp/two/d.txt", 9))
     same = Annotation("max-peak", "", Severity.ERROR, "x", "m_1", dump)
     assert {*fingerprints([other])}.isdisjoint(fingerprints(here))
@@ -174,7 +175,7 @@ def test_annotations_of_one_weight_keep_their_order() -> None:
 
 
 def _logs(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
-    checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-reserved", 1]
+    checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-memory", 1]
     return {
         "tricky": json.loads(ci_text(_TRICKY, [], CiFormat.SARIF)),
         "none": json.loads(ci_text([], [], CiFormat.SARIF)),
@@ -186,7 +187,7 @@ def _logs(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
 def test_sarif_is_about_the_same_findings_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     log = _logs(capsys)["check"]
     (run,) = log["runs"]
-    checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-reserved", 1]
+    checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-memory", 1]
     findings = json.loads(_run(capsys, "check", *checked, "--output-format", "json")[1])
     assert sorted(one["code"] for one in findings) == sorted(one["ruleId"] for one in run["results"])
     levels = {"error": "error", "warning": "warning", "information": "note", "hint": "note"}
@@ -266,7 +267,7 @@ def test_comparison_without_a_limit_has_nothing_to_annotate(capsys: pytest.Captu
     assert _run(capsys, "diff", OLD, NEW, "--output-format", "sarif") == (
         2,
         "",
-        "xla-lens: --output-format sarif needs a limit; add --max-peak-increase LIMIT\n",
+        "xla-lens: --output-format sarif needs a limit; add --max-memory-increase LIMIT\n",
     )
 
 
@@ -286,6 +287,17 @@ def test_commands_of_the_documentation_are_understood() -> None:
     for command in commands:
         arguments = shlex.split(command.partition(" || ")[0].replace("$RUNNER_TEMP/", ""), comments=True)
         assert parse_arguments(arguments[1:]).command == arguments[1]
+
+
+def test_the_documentation_installs_a_wheel_that_the_reader_built() -> None:
+    """XLA Lens is on no package index."""
+    version = re.search(r'__version__ = "(.*)"', (ROOT / "server" / "xla_lens" / "__init__.py").read_text())
+    assert version
+    wheel = f"wheels/xla_lens-{version[1]}-cp311-abi3-manylinux_2_17_x86_64.whl"
+    installed = re.findall(r"\bpip install (.*)", (ROOT / "docs" / "ci.md").read_text())
+    packages = [word for line in installed for word in shlex.split(line.partition("`")[0]) if "xla" in word]
+    assert len(packages) == 2
+    assert all(fnmatch(wheel, package) for package in packages)
 
 
 @pytest.mark.parametrize("text", ["x", "=y", "x=", "="])

@@ -42,8 +42,9 @@ def test_report_shows_totals_peak_and_live_values(capsys: pytest.CaptureFixture[
     assert out.startswith(
         f"""\
 {SEED.name}
-  HBM peaks at 580.0 KiB at step 4 of 7 (cublas-gemm.1).
-  55.2 % of it is in 2 parameter buffers, 44.1 % of it comes from test_auto_sharding_basic.py:50.
+  It needs 580.0 KiB of HBM.
+  All but 8 B of it is live at once, at step 4 of 7 (cublas-gemm.1).
+  55.2 % of the peak is in 2 parameter buffers, 44.1 % of the peak comes from test_auto_sharding_basic.py:50.
   XLA prints its peak at step 5, where 324.0 KiB are live: 44.1 % short.
 
   files      buffer-assignment in {SEED.parent}
@@ -55,8 +56,8 @@ HBM peak by source line: 580.0 KiB
     )
     assert (
         """
-Memory space   reserved  parameter       temp   output
-  HBM         580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
+Memory space     needed   reserved  parameter       temp   output
+  HBM         580.0 KiB  580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
 
 Peak   live bytes  of reserved  at step  instruction    live at the printed peak
   HBM   580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
@@ -286,8 +287,8 @@ def test_the_name_of_a_dump_without_a_regular_file_is_an_error(
     assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
     path.unlink()
     os.mkfifo(path)
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: not a regular file\n")
-    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
+    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
 
 
 def test_check_reads_files_with_the_longest_possible_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ CASES: list[tuple[str, set[str]]] = [
     ("report --part peak,to", {"peak,totals"}),
     ("check --select syntax,peak-", {f"syntax,{code}" for code in Code if code.startswith("peak-")}),
     ("explain overl", {"overlapping-slices"}),
-    ("check x --max-", {"--max-peak", "--max-reserved"}),
+    ("check x --max-", {"--max-peak", "--max-memory"}),
     ("report dum", {"dumps"}),
     ("diff dumps dum", {"dumps"}),
     ("completion ", {"bash", "zsh", "fish"}),

@@ -41,7 +41,7 @@ def _fact(path: Path) -> dict[str, Any]:
 def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: pytest.CaptureFixture[str]) -> None:
     lines = _printed(capsys, OLD, NEW).splitlines()
     assert lines[:4] == [
-        "jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)",
+        "jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before",
         "  +4.0 KiB: 1 more × f32[32,32], copy, /home/user/programs/programs.py:277, derived.",
         "  −4.0 KiB: 1 fewer × f32[32,32], parameter.",
         "  +200 B: 7 more groups of like buffers.",
@@ -50,7 +50,7 @@ def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: py
 
 def test_text_says_first_that_nothing_changed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = _printed(capsys, SPLIT, SPLIT).splitlines()
-    assert lines[0] == "jit_train_step: host memory peak unchanged, 4.21 MiB"
+    assert lines[0] == "jit_train_step: host memory peak unchanged, 4.21 MiB; needs 4.21 MiB as before"
     assert lines[1].strip() == (
         "Nothing changed but names and addresses: 58 values with the same sizes, shapes and live ranges."
     )
@@ -187,7 +187,7 @@ def test_part_selects_sections_of_text(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_markdown_quotes_all_names(capsys: pytest.CaptureFixture[str]) -> None:
     lines = _printed(capsys, OLD, NEW, "--output-format", "markdown").splitlines()
-    assert lines[0] == "## `jit_f`: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)"
+    assert lines[0] == "## `jit_f`: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before"
     assert any(
         line.startswith(
             "| +4.0 KiB | 0 B | 4.0 KiB | 0 → 1 | `f32[32,32]`, `copy`, `/home/user/programs/programs.py:277`, derived"
@@ -293,7 +293,7 @@ def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path, caps
         (("--max-peak-increase", "0.8%"), False),
         (("--max-peak-increase", "host=0"), True),
         (("--max-peak-increase", "vmem=0"), False),
-        (("--max-reserved-increase", "0%"), False),
+        (("--max-memory-increase", "0%"), False),
         (("--max-peak-increase", "1%", "--max-peak-increase", "100"), True),
     ],
 )
@@ -419,14 +419,17 @@ def test_html_page_has_both_maps_and_of_folders_the_module_that_changed_most(
 ) -> None:
     page = _printed(capsys, OLD, NEW, "--output-format", "html")
     assert page.startswith("<!DOCTYPE html>\n")
-    assert "<h1><code>jit_f</code>: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)</h1>" in page
+    assert (
+        "<h1><code>jit_f</code>: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before</h1>"
+        in page
+    )
     assert page.count('type="application/octet-stream;base64,gzip"') == 1
     folders = _printed(capsys, OLD.parent, NEW.parent, "--output-format", "html")
     assert "<h1>4 modules in both: the peaks of 1 grew, 3 stayed the same</h1>" in folders
     assert folders[folders.index("<h1><code>jit_f") :] == page[page.index("<h1><code>jit_f") :]
     # A report has no values to draw.
     baseline = _printed(capsys, _baseline(tmp_path, capsys, OLD), NEW, "--output-format", "html")
-    assert "+200 B (+0.8 %)</h1>" in baseline
+    assert "+200 B (+0.8 %); needs 25.2 KiB as before</h1>" in baseline
     assert "<script" not in baseline
 
 

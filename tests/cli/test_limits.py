@@ -1,4 +1,4 @@
-"""`xla-lens check --max-peak --max-reserved`, and how the command line reads sizes."""
+"""`xla-lens check --max-memory --max-peak`, and how the command line reads sizes."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,8 @@ def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 
 def test_peak_at_the_limit_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
-    status, lines = _check(capsys, SEED, "--select", "max-peak,max-reserved", "--max-peak", 593920)
+    limits = ("--max-peak", 593920, "--max-memory", 593928)
+    status, lines = _check(capsys, SEED, "--select", "max-peak,max-memory", *limits)
     assert (status, lines) == (0, ["1 dump checked, no findings"])
 
 
@@ -30,31 +31,45 @@ def test_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
-def test_reserved_bytes_over_the_limit_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    status, lines = _check(capsys, SEED, "--select", "max-reserved", "--max-reserved", "0.5MiB")
+def test_needed_bytes_over_the_limit_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines = _check(capsys, SEED, "--select", "max-memory", "--max-memory", "0.5MiB")
     assert status == 1
     assert lines[0].endswith(
-        "error[max-reserved] 580.0 KiB (593,928 bytes) of HBM are reserved, more than the limit of 0.5MiB "
+        "error[max-memory] The program needs 580.0 KiB (593,928 bytes) of HBM, more than the limit of 0.5 MiB "
         "(524,288 bytes). This is the largest allocation."
     )
 
 
 def test_unknown_sizes_are_an_error_if_there_is_a_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     alone = shutil.copy(SPLIT, tmp_path)
-    status, lines = _check(capsys, alone, "--max-peak", "1GiB", "--max-reserved", "1GiB")
+    status, lines = _check(capsys, alone, "--max-memory", "1GiB", "--max-peak", "1GiB")
     assert status == 1
     assert [line.split("error")[1] for line in lines] == [
-        "[max-peak] The peak cannot be compared with the limit of 1GiB (1,073,741,824 bytes): the dump has no live "
-        "ranges or no allocations.",
         # Nothing shows whether the list of allocations was cut off.
-        "[max-reserved] The reserved bytes cannot be compared with the limit of 1GiB (1,073,741,824 bytes): the dump "
+        "[max-memory] The needed bytes cannot be compared with the limit of 1 GiB (1,073,741,824 bytes): the dump "
         "is incomplete or contradicts itself.",
+        "[max-peak] The peak cannot be compared with the limit of 1 GiB (1,073,741,824 bytes): the dump has no live "
+        "ranges or no allocations.",
         "s",
     ]
     live = next(SPLIT.parent.glob("module_0000*-live-range.txt"))
     (tmp_path / "other").mkdir()
-    _, lines = _check(capsys, shutil.copy(live, tmp_path / "other"), "--max-reserved", "1GiB")
-    assert any("error[max-reserved] The reserved bytes cannot be compared with" in line for line in lines)
+    _, lines = _check(capsys, shutil.copy(live, tmp_path / "other"), "--max-memory", "1GiB")
+    assert any("error[max-memory] The needed bytes cannot be compared with" in line for line in lines)
+
+
+def test_old_names_work_with_a_hint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = "is now called {}: what a program needs, without thread-local buffers\n"
+    for given in (("--max-reserved", "0.5MiB"), ("--max-reserved=0.5MiB",)):
+        assert main(["check", str(SEED), "--select", "max-reserved", *given]) == 1
+        captured = capsys.readouterr()
+        assert "error[max-memory] The program needs 580.0 KiB" in captured.out
+        assert captured.err == f"xla-lens: --max-reserved {hint.format('--max-memory')}"
+    assert main(["explain", "max-reserved"]) == 0
+    assert capsys.readouterr().out.startswith("# max-memory\n")
+    monkeypatch.setenv("XLA_LENS_MAX_RESERVED", "0.5MiB")
+    assert main(["check", str(SEED), "--select", "max-memory"]) == 1
+    assert capsys.readouterr().err == f"xla-lens: XLA_LENS_MAX_RESERVED {hint.format('XLA_LENS_MAX_MEMORY')}"
 
 
 @pytest.mark.parametrize(

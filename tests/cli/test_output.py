@@ -1,10 +1,12 @@
 """Standard output that is full, closed, a closed pipe, or has another encoding: no traceback, and an exit status."""
 
+import errno
 import io
 import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,10 @@ from typing import TextIO
 
 import pytest
 
-from samples import SEED, SPLIT
+from samples import ROOT, SEED, SPLIT
 from xla_lens.cli.main import main
+from xla_lens.files import find_set
+from xla_lens.syntax.target_config import TARGET_CONFIG
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
 
@@ -124,13 +128,189 @@ def test_a_page_is_in_utf_8_in_every_encoding(monkeypatch: pytest.MonkeyPatch) -
     assert _printed(monkeypatch, "ascii", *COMMANDS[3]) == expected
 
 
-def test_names_of_files_that_are_not_utf_8_are_printed_byte_by_byte(
+def test_names_of_files_that_are_not_utf_8_are_exact_in_json_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.txt"))
     path.write_bytes(SEED.read_bytes())
-    for encoding in ("utf-8", "ascii"):
-        printed = _printed(monkeypatch, encoding, "check", tmp_path)
-        assert re.match(re.escape(os.fsencode(path)) + rb":\d+:\d+: ", printed)
+    for encoding, replaced in (("utf-8", "��"), ("ascii", "??")):
+        printed = _printed(monkeypatch, encoding, "check", tmp_path).decode(encoding)
+        assert re.match(re.escape(f"{tmp_path}/{replaced}.txt") + r":\d+:\d+: ", printed)
         found = json.loads(_printed(monkeypatch, encoding, "check", tmp_path, "--output-format", "json"))
         assert found[0]["filename"] == str(path)
+
+
+# ---------------------------------------------------------------- files
+
+REPORT = ("report", SEED, "--output-format", "json")
+
+
+def _quiet(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Run a command that prints nothing on standard output; return its exit status and its errors."""
+    status = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    assert out == ""
+    return status, err
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_output_file_is_kept_if_the_command_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = tmp_path / "keep.json"
+    keep.write_text("old")
+    for command in (("report", "nothing"), ("diff", SEED, "nothing"), ("report", SEED, "--at", 10**9)):
+        status, err = _quiet(capsys, *command, "--output-file", keep)
+        assert (status, err.count("\n")) == (2, 1)
+        # Neither does a new file appear.
+        assert _quiet(capsys, *command, "--output-file", tmp_path / "new")[0] == 2
+        assert (keep.read_text(), _names(tmp_path)) == ("old", ["keep.json"])
+
+
+@pytest.mark.parametrize("limit", [0, 4])
+def test_output_file_is_kept_if_the_disk_is_full(tmp_path: Path, limit: int) -> None:
+    """No file becomes larger than some KiB."""
+    keep = tmp_path / "keep.json"
+    keep.write_text("old")
+    command = f"{sys.executable} -B -m xla_lens {' '.join(map(str, REPORT))} --output-file {keep}"
+    done = subprocess.run(["bash", "-c", f"ulimit -f {limit}; {command}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"xla-lens: {keep}: cannot be written: File too large. Choose another file\n",
+    )
+    assert (keep.read_text(), _names(tmp_path)) == ("old", ["keep.json"])
+
+
+@pytest.mark.parametrize("how", ["itself", "link", "hard link", "link to a folder", "old report", "source", "log"])
+def test_a_file_that_the_command_reads_is_no_output_file(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "folder" / SEED.name
+    dump.parent.mkdir()
+    shutil.copy(SEED, dump)
+    output = dump
+    command: tuple[object, ...] = ("report", dump)
+    if how == "link":
+        output = tmp_path / "output"
+        output.symlink_to(dump)
+    elif how == "hard link":
+        output = tmp_path / "output"
+        output.hardlink_to(dump)
+    elif how == "link to a folder":
+        (tmp_path / "other").symlink_to(dump.parent)
+        output = tmp_path / "other" / dump.name
+    elif how == "old report":
+        output = tmp_path / "old.json"
+        assert _quiet(capsys, *REPORT, "--output-file", output) == (0, "")
+        command = ("diff", output, dump)
+    elif how == "source":
+        output = tmp_path / "test_auto_sharding_basic.py"
+        output.write_text("f()\n" * 60)
+        command = ("report", dump, "--annotate", output)
+    elif how == "log":
+        output = tmp_path / "log"
+        shutil.copy(ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log", output)
+        command = ("oom", output, dump.parent)
+    before = output.read_bytes()
+    names = _names(tmp_path)
+    status, err = _quiet(capsys, *command, "--output-file", output)
+    assert status == 2
+    assert re.fullmatch(r"xla-lens: .*: the output cannot replace a file that is read. Choose another file\n", err)
+    assert output.read_bytes() == before
+    assert _names(tmp_path) == names
+
+
+def test_files_beside_a_dump_that_are_read_are_no_output_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in find_set(SPLIT).paths.values():
+        shutil.copy(file, tmp_path)
+    dump = tmp_path / SPLIT.name
+    prefix = dump.name.partition("cpu_after_optimizations")[0]
+    sidecars = [tmp_path / f"{prefix}{name}" for name in ("debug_options", TARGET_CONFIG)]
+    for file in sidecars:
+        file.write_text("x")
+    log = tmp_path / "train.log"
+    shutil.copy(ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log", log)
+    # The standard output of XLA, with the dump in it
+    printed = tmp_path / "printed" / "output.txt"
+    printed.parent.mkdir()
+    printed.write_text(f"*** Begin {SEED.name} ***\n{SEED.read_text()}\n*** End {SEED.name} ***\n")
+    for file in (*sorted(find_set(dump).paths.values()), *sidecars, log, printed):
+        before = file.read_bytes()
+        status, err = _quiet(capsys, "report", tmp_path, "--output-file", file)
+        assert (status, err.count("\n"), file.read_bytes()) == (2, 1, before)
+    # A report of an earlier run beside the dump is not read.
+    for _ in range(2):
+        assert _quiet(capsys, "report", tmp_path, "--output-file", tmp_path / "report.txt") == (0, "")
+
+
+def test_output_file_replaces_what_a_link_leads_to_and_keeps_permissions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    link.symlink_to(target)
+    for mode in (None, 0o600, 0o664):
+        if mode is not None:
+            target.chmod(mode)
+        assert _quiet(capsys, *REPORT, "--output-file", link) == (0, "")
+        assert link.is_symlink()
+        assert json.loads(target.read_text())
+        assert _names(tmp_path / "folder") == ["target"]
+        new = tmp_path / "new"
+        new.touch()
+        assert stat.S_IMODE(target.stat().st_mode) == (stat.S_IMODE(new.stat().st_mode) if mode is None else mode)
+        new.unlink()
+    # A new file never appears in place of the old one where only the old one may be written.
+    link.unlink()
+    link.symlink_to(link)
+    status, err = _quiet(capsys, *REPORT, "--output-file", link)
+    assert (status, err) == (
+        2,
+        f"xla-lens: {link}: cannot be written: Too many levels of symbolic links. Choose another file\n",
+    )
+
+
+def test_a_file_that_cannot_be_replaced_is_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a file in a read-only folder, or one that is mounted by itself."""
+
+    def replace(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(os, "replace", replace)
+    file = tmp_path / "file"
+    file.write_text("old" * 99_999)
+    number = file.stat().st_ino
+    assert _quiet(capsys, *REPORT, "--output-file", file) == (0, "")
+    assert json.loads(file.read_text())
+    assert (file.stat().st_ino, _names(tmp_path)) == (number, ["file"])
+
+
+def test_output_files_that_are_no_regular_files(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = f"{sys.executable} -m xla_lens report {SEED} --output-file"
+    plain = _run(("report", SEED), "").stdout
+    for line in (
+        f"{command} /dev/stdout",
+        f"{command} /dev/stdout | cat",
+        f"cat {fifo} & {command} {fifo}; wait",
+        f"echo first > {tmp_path}/out; {command} /dev/stdout >> {tmp_path}/out; tail -n +2 {tmp_path}/out",
+        f"{command} /dev/stderr 2>&1 >/dev/null",
+        f"{command} /dev/null; {command[: -len(' --output-file')]}",
+    ):
+        done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, plain, b""), line
+    # A reader does not wait for ever if the command fails.
+    line = f"cat {fifo} & {command.replace(str(SEED), 'nothing')} {fifo}; wait"
+    assert subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False).stdout == b""
+    if Path("/dev/full").exists():
+        done = _run(("report", SEED, "--output-file", "/dev/full"), "")
+        assert (done.returncode, done.stderr) == (
+            2,
+            b"xla-lens: /dev/full: cannot be written: No space left on device. Choose another file\n",
+        )

@@ -278,7 +278,7 @@ def test_zstd_is_read_where_python_has_it(
     else:
         path = tmp_path / f"{SPLIT.name}.zst"
         path.write_bytes(b"\x28\xb5\x2f\xfd")
-        problem = "zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
+        problem = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
         for given in (tmp_path, path):
             assert _run(capsys, "report", given) == (2, "", f"xla-lens: {path}: {problem}\n")
 

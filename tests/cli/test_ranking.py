@@ -43,8 +43,8 @@ def test_folders_are_ranked_by_the_facts(capsys: pytest.CaptureFixture[str]) -> 
     head, table, report = text.split("\n\n", 2)
     assert len(f"{head}\n{table}".splitlines()) <= 26
     worst = max(known, key=_peak)
-    assert f"HBM peaks at {human(_peak(worst))} " in report
-    assert report.count("peaks at") == 1
+    assert f"At most {human(_peak(worst))} are live at once" in report
+    assert report.count("are live at once") == 1
     reports = _json(capsys, DUMPS)
     assert len(reports) == len(find_sets(DUMPS))
     peaks = [one["memory_spaces"][0]["peak_live_bytes"] if one["memory_spaces"] else 0 for one in reports]
@@ -77,7 +77,7 @@ def test_all_and_module_select_the_full_reports(capsys: pytest.CaptureFixture[st
     assert [line for line in text.splitlines() if line.startswith("jit_")] == ["jit_swap", "jit_same"]
     for pattern in ("2", "swap$"):
         text = _run(capsys, folder, "--module", pattern)[1]
-        assert text.startswith("jit_swap\n  Host memory peaks at ")
+        assert text.startswith("jit_swap\n  It needs ")
     reports = _json(capsys, folder, "--sort", "name")
     assert [one["module"] for one in reports] == sorted(names)
     assert [one["number"] for one in _json(capsys, folder, "--sort", "file")] == [0, 1, 2, 3]
@@ -108,7 +108,7 @@ def test_incomplete_modules_are_never_folded_away(capsys: pytest.CaptureFixture[
     assert status == 1
     assert "1 is incomplete, 1 has errors." in shown
     assert re.search(r"≥ .* jit_tuple_while .* dump is cut off, 1 error", shown)
-    assert _run(capsys, tmp_path, "--budget", "10MiB")[1].splitlines()[1].startswith("  1 does not fit into 10MiB, ")
+    assert _run(capsys, tmp_path, "--budget", "10MiB")[1].splitlines()[1].startswith("  1 does not fit into 10 MiB, ")
 
 
 def test_markdown_of_all_reports_together_fits_into_a_comment(capsys: pytest.CaptureFixture[str]) -> None:

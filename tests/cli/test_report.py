@@ -212,12 +212,13 @@ def test_budget_names_the_buffers_to_remove(capsys: pytest.CaptureFixture[str]) 
     assert (
         _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[0]
         == """\
-To fit host memory into 4MiB, remove this buffer (no smaller set suffices); the peak is then 3.96 MiB
+To fit into 4 MiB of host memory, remove this buffer (no smaller set suffices); the program \
+then needs 3.96 MiB, if the 56 B that are not live at the peak stay
       size  value           live  op_name
   1.53 MiB  params_0__0_.1  0–37  params[0][0]"""
     )
     text = _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB")
-    assert text.startswith("The host memory peak already fits into 1GiB\n")
+    assert text.startswith("The program fits into 1 GiB of host memory already\n")
     alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
     budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
     (value,) = budget["values"]
@@ -270,6 +271,12 @@ def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[
     assert one["memory_spaces"][0].keys() == {
         "color",
         "reserved_bytes",
+        "needed_bytes",
+        "fits",
+        "parameter_bytes",
+        "output_bytes",
+        "temporary_bytes",
+        "aliased_bytes",
         "peak_step",
         "peak_instruction",
         "peak_live_bytes",

@@ -8,13 +8,15 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,7 @@ def test_output_and_exit_status_are_those_of_the_program_and_the_report_follows(
     first, report = done.stderr.split("\n", 1)
     assert first == "err"
     peak = analysis_of(next(MLP.glob("*_0000*-buffer-assignment.txt"))).memory.spaces[0].peak_live_bytes
-    assert f"Host memory peaks at {human(peak)} " in report
+    assert f"It needs {human(peak)} of host memory." in report
     # Short enough for a terminal.
     assert len(report.splitlines()) < 60
     assert "Live at the host memory peak" not in report
@@ -281,6 +283,11 @@ def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- signals
 
 
+def _heed_interrupts() -> None:
+    """A shell starts background jobs, and so their programs, with interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def started(folder: Path, script: str) -> subprocess.Popen[str]:
     """A run whose program has compiled and waits; it is the leader of a process group."""
     process = subprocess.Popen(
@@ -291,13 +298,15 @@ def started(folder: Path, script: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_heed_interrupts,  # noqa: PLW1509
     )
     assert process.stdout
     assert process.stdout.readline() == "compiled\n"
     return process
 
 
-WAIT = "os.system(xla)\nprint('compiled', flush=True)\nimport time\ntime.sleep(60)"
+WAIT = "import time\nos.system(xla)\nprint('compiled', flush=True)\nfor _ in range(600): time.sleep(0.1)"
+"""It sleeps often: Python handles a signal that arrives just before a sleep only after it."""
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", *(slowly(name) for name in ("SIGHUP", "SIGUSR1"))])
@@ -307,25 +316,50 @@ def test_signals_are_forwarded_and_the_report_follows(tmp_path: Path, name: str)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert "Host memory peaks at " in errors
+    assert " of host memory." in errors
+
+
+SAVE = f"""
+try:
+    exec({WAIT!r})
+except KeyboardInterrupt:
+    # A second interrupt would end this.
+    time.sleep(1)
+    print("saved", flush=True)
+    sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize("send", [slowly(os.killpg), os.kill], ids=["to the group", "to the wrapper"])
+def test_an_interrupt_reaches_the_program_once(tmp_path: Path, send: Callable[[int, int], None]) -> None:
+    process = started(tmp_path, SAVE)
+    send(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (5, "saved\n"), errors
+    assert " of host memory." in errors
 
 
 @pytest.mark.slow
-def test_ctrl_c_is_left_to_the_program(tmp_path: Path) -> None:
-    process = started(
-        tmp_path, f"try:\n exec({WAIT!r})\nexcept KeyboardInterrupt:\n print('saved', flush=True)\n sys.exit(5)"
-    )
-    os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
-    assert (process.returncode, output) == (5, "saved\n")
-    assert "Host memory peaks at " in errors
+def test_further_interrupts_of_the_wrapper_end_the_program(tmp_path: Path) -> None:
+    for script, status in (
+        ("signal.SIGINT: signal.SIG_IGN", signal.SIGTERM),
+        ("signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN", signal.SIGKILL),
+    ):
+        ignored = f"import signal\nfor one in {{{script}}}: signal.signal(one, signal.SIG_IGN)\n"
+        process = started(tmp_path, ignored + WAIT)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 128 + status, errors
+        shutil.rmtree(tmp_path / "dumps")
 
 
 @pytest.mark.slow
 def test_a_killed_program_is_reported(tmp_path: Path) -> None:
     done = run(tmp_path, *python("os.system(xla)\nos.kill(os.getpid(), 9)"))
     assert done.returncode == 128 + 9
-    assert "Host memory peaks at " in done.stderr
+    assert " of host memory." in done.stderr
 
 
 # ---------------------------------------------------------------- terminals
@@ -368,6 +402,44 @@ print(os.isatty(1), os.isatty(2), os.get_terminal_size(2).columns, flush=True)
 
 
 @pytest.mark.slow
+def test_the_keyboard_and_the_size_of_the_terminal_reach_the_program(tmp_path: Path) -> None:
+    script = """
+import time
+try:
+    print("started", flush=True)
+    while os.get_terminal_size(2).columns != 123: time.sleep(0.01)
+    print("resized", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    # A second interrupt would end this.
+    time.sleep(1)
+    print("interrupted once", flush=True)
+    sys.exit(5)
+"""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(tmp_path)
+        line = [sys.executable, "-I", "-m", "xla_lens", "run", "--", *python(script)]
+        os.execve(sys.executable, line, {**os.environ, "XLA": XLA})
+    output = b""
+    for event, act in (
+        (b"started", lambda: termios.tcsetwinsize(terminal, (50, 123))),
+        (b"resized", lambda: os.write(terminal, b"\3")),
+        (b"interrupted once", lambda: None),
+    ):
+        while event not in output:
+            assert select.select([terminal], [], [], 30)[0], output
+            output += os.read(terminal, 1 << 16)
+        act()
+    with suppress(OSError):
+        # The terminal ends with an error.
+        while block := os.read(terminal, 1 << 16):
+            output += block
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 5, output
+
+
+@pytest.mark.slow
 def test_a_process_that_outlives_the_program_is_not_waited_for(tmp_path: Path) -> None:
     start = time.monotonic()
     done = subprocess.Popen(
@@ -378,6 +450,162 @@ def test_a_process_that_outlives_the_program_is_not_waited_for(tmp_path: Path) -
     )
     assert done.wait(timeout=15) == 3
     assert time.monotonic() - start < 15
+
+
+# ---------------------------------------------------------------- whatever happens to the wrapper
+
+
+LINES = "import sys\nfor number in range({}): print(f'line {{number}}', file=sys.stderr)\nsys.exit(7)"
+
+
+def lines(count: int) -> str:
+    return "".join(f"line {number}\n" for number in range(count))
+
+
+def shell(folder: Path, before: str, *command: str, options: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder from a shell, with more of the shell before and after `xla-lens run`."""
+    line = f'{before}; exec "$0" -I -m xla_lens run --out dumps -- "$@" {options}'
+    return subprocess.run(
+        ["bash", "-c", line, sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_full_disk_of_the_log_changes_nothing(tmp_path: Path) -> None:
+    # No file becomes larger than 8 KiB.
+    done = shell(tmp_path, "ulimit -f 8", sys.executable, "-c", LINES.format(1_000_000))
+    assert done.returncode == 7
+    expected = lines(1_000_000)
+    assert done.stderr[: len(expected)] == expected
+    assert done.stderr[len(expected) :].strip() == NOTHING
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_log_that_cannot_be_written_changes_nothing(tmp_path: Path, is_removed: bool) -> None:
+    change = "shutil.rmtree('dumps')" if is_removed else "os.remove('dumps/stderr.log'); os.mkdir('dumps/stderr.log')"
+    done = run(tmp_path, *python(f"import shutil\n{change}\n{LINES.format(9999)}"), options=("--out", "dumps"))
+    assert done.returncode == 7
+    assert done.stderr.startswith(lines(9999))
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_log_the_output_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """
+import sys
+from pathlib import Path
+from xla_lens.cli.child import run_program
+sys.exit(run_program(["sh", "-c", "echo out; echo err >&2; exit 5"], {}, Path("no", "folder", "stderr.log")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (5, "out\n", "err\n")
+
+
+@pytest.mark.parametrize("redirect", ["2> /dev/full", "> /dev/full 2>&1", "> /dev/full", "2>&-", ">&-", ">&- 2>&-"])
+def test_output_that_is_full_or_closed_does_not_end_the_program(tmp_path: Path, redirect: str) -> None:
+    script = "import os\nfor _ in range(9): os.system('echo lost >&2')\nopen('done', 'w').close()\nprint('lost')"
+    plain = subprocess.run(
+        ["bash", "-c", f'"$0" -c "$1" {redirect}', sys.executable, script], cwd=tmp_path, check=False
+    )
+    (tmp_path / "done").unlink()
+    done = shell(tmp_path, ":", sys.executable, "-c", script, options=redirect)
+    # The program does not notice a full disk behind standard error. Everything else is as without us.
+    assert done.returncode == (0 if "2>&1" in redirect else plain.returncode)
+    assert (tmp_path / "done").exists()
+
+
+def test_a_program_whose_reader_is_gone_ends_as_without_us(tmp_path: Path) -> None:
+    done = shell(tmp_path, ":", "sh", "-c", "yes >&2; echo $? > status", options="2>&1 >/dev/null | head -n 2")
+    assert done.stdout == "y\ny\n"
+    # The last process of the pipe ends first.
+    assert wait_for(tmp_path / "status") in ("141\n", "1\n")
+
+
+def wait_for(path: Path) -> str:
+    """The text of a file, once it is complete."""
+    given_up = time.monotonic() + 30
+    while not (path.exists() and (text := path.read_text()).endswith("\n")):
+        assert time.monotonic() < given_up, f"{path} is missing"
+        time.sleep(0.02)
+    return text
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_the_program_goes_on_when_the_wrapper_is_killed(tmp_path: Path, is_terminal: bool) -> None:
+    script = """
+print(os.isatty(2), file=sys.stderr)
+while not os.path.exists("killed"): time.sleep(0.01)
+for number in range(9999): print(f"line {number}", file=sys.stderr)
+open("status", "w").write("survived\\n")
+"""
+    ours, theirs = pty.openpty() if is_terminal else os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "dumps", "--", *python(f"import time{script}")],
+        cwd=tmp_path,
+        env={**os.environ, "XLA": XLA},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    with os.fdopen(ours, "rb", buffering=0) as stream:
+        assert stream.read(5).split() == [str(is_terminal).encode()]
+        process.kill()
+        process.wait(timeout=30)
+        (tmp_path / "killed").touch()
+        output = b""
+        with suppress(OSError):
+            # A terminal ends with an error.
+            while block := stream.read(1 << 16):
+                output += block
+    assert output.decode().replace("\r\n", "\n").strip() == lines(9999).strip()
+    assert wait_for(tmp_path / "status") == "survived\n"
+    # The copy goes on as well.
+    assert (tmp_path / "dumps" / "stderr.log").read_text().endswith("line 9998\n")
+
+
+def test_a_process_that_outlives_the_program_can_still_write(tmp_path: Path) -> None:
+    script = "(while [ ! -e reported ]; do sleep 0.05; done; echo late >&2; echo $? > status) & exit 3"
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--", "sh", "-c", script],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.wait(timeout=30) == 3
+    (tmp_path / "reported").touch()
+    assert process.communicate(timeout=30)[1] == f"{NOTHING}\nlate\n"
+    assert wait_for(tmp_path / "status") == "0\n"
+
+
+def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "xla_lens", "run", "--", sys.executable, "-c", LINES.format(50_000)],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    # The pipe becomes full before anybody reads.
+    while select.select([], [theirs], [], 0)[1] and process.poll() is None:
+        time.sleep(0.01)
+    os.close(theirs)
+    with os.fdopen(ours) as stream:
+        assert stream.read().startswith(lines(50_000))
+    assert process.wait(timeout=30) == 7
+
+
+def test_files_that_a_shell_opened_reach_the_program(tmp_path: Path) -> None:
+    done = shell(tmp_path, "exec 5> extra", "sh", "-c", "echo more >&5")
+    assert done.returncode == 0
+    assert (tmp_path / "extra").read_text() == "more\n"
 
 
 # ---------------------------------------------------------------- the report

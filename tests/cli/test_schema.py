@@ -95,7 +95,7 @@ def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_findings_match_the_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    validator("findings").validate(printed(capsys, "check", DUMPS, "--max-peak", "1", "--max-reserved", "1"))
+    validator("findings").validate(printed(capsys, "check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
     found = 0
     for _, broken in damaged(SEED.read_bytes()):
         findings = [finding_data(finding) for finding in analyse([dump_file(broken)]).findings]

@@ -52,11 +52,12 @@ def test_other_text_is_not_taken_for_a_dump(neovim: Neovim, tmp_path: Path) -> N
 def test_hover_works_in_three_files(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     shown = _hover(neovim, "    dot{}:35-37", "dot")
-    assert shown[0] == "**`dot`** · 1.53 MiB · 36.3 % of the host memory peak"
+    # Its source line follows once the module beside the dump is loaded.
+    assert shown[0].startswith("**`dot`** · 1.53 MiB · 36.3 % of the host memory peak")
     assert "- op_name `jit(train_step)/transpose(jvp())/transpose`" in shown
     shown = _hover(neovim, "  Live ranges at 37 (peak):", "37")
     assert shown[0] == "**Printed peak** · 5.50 MiB at step 37"
-    assert "| host memory | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB | 4.22 MiB |" in shown
+    assert "| host memory | 4.21 MiB | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB |" in shown
 
 
 def test_hover_works_in_one_file(neovim: Neovim, single: Dump) -> None:

@@ -44,7 +44,7 @@ def test_allocations_have_lenses() -> None:
         analysis_of(TPU),
         FileKind.BUFFER_ASSIGNMENT,
         """
-[HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+[HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space] SummaryPage()
 BufferAssignment:
 [98.9 % live at once, 5 values] HistoryPage(allocation=2)
 allocation 2: size 4243456, page 0, preallocated-temp:
@@ -60,7 +60,7 @@ allocation 5: size 4194304, color 5, page 0, preallocated-temp:
         analysis_of(SPLIT),
         FileKind.BUFFER_ASSIGNMENT,
         """
-[host memory: peak 4.21 MiB, reserved 4.22 MiB] SummaryPage()
+[host memory: needs 4.21 MiB, peak 4.21 MiB] SummaryPage()
 [lenses for the 3 largest only] None
 BufferAssignment:
 [2 values] HistoryPage(allocation=0)
@@ -79,7 +79,7 @@ def test_used_values_have_lenses() -> None:
         analysis_of(TPU),
         FileKind.VALUES,
         """
-[HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+[HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space] SummaryPage()
 [lenses for the 4 largest only] None
 
 [3 uses in 3 instructions] Value(row=0)
@@ -103,7 +103,7 @@ def test_steps_have_lenses() -> None:
         analysis_of(TPU),
         FileKind.LIVE_RANGE,
         """
-[HBM: peak 12.00 MiB, reserved 12.05 MiB · VMEM: peak 4.00 MiB, reserved 4.00 MiB · host memory: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+[HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space] SummaryPage()
 HloLiveRange (max 9):
 [show values live at the peak: 4.00 MiB of VMEM] LiveSetPage(step=1)
     1:copy-start.2
@@ -123,7 +123,7 @@ def test_dump_in_one_file_has_lenses() -> None:
         analysis_of(SEED),
         FileKind.BUFFER_ASSIGNMENT,
         """
-[HBM: peak 580.0 KiB, reserved 580.0 KiB] SummaryPage()
+[HBM: needs 580.0 KiB, peak 580.0 KiB] SummaryPage()
 BufferAssignment:
 [2 values] HistoryPage(allocation=2)
 allocation 2: 0x399bf70, size 4096, maybe-live-out:

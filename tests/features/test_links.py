@@ -34,7 +34,8 @@ def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
     for file in analysis.dump.files:
         shown.append(f"{file.kind}:")
         for link in links(analysis.dump, None, file, limit):
-            text = f"  {file.document.data[link.start : link.end].decode()} -> {link_tooltip(link.target)}"
+            tooltip = link_tooltip(link.target, is_markdown=False)
+            text = f"  {file.document.data[link.start : link.end].decode()} -> {tooltip}"
             if isinstance(link.target, SectionHeader):
                 place = link.target.place
                 text += f" ({place.file.kind}: {place.file.document.data[place.start : place.end].decode()})"
@@ -105,7 +106,9 @@ def test_breakdown_of_the_printed_peak_links_to_sources() -> None:
     assert analysis.dump.live
     found = links(analysis.dump, module, analysis.dump.live, 100)
     data = analysis.dump.live.document.data
-    shown = [f"{data[link.start : link.end].decode()} -> {link_tooltip(link.target)}" for link in found]
+    shown = [
+        f"{data[link.start : link.end].decode()} -> {link_tooltip(link.target, is_markdown=False)}" for link in found
+    ]
     assert shown[3:] == [
         "jit(train_step)/sub -> /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
         "jit(train_step)/transpose(jvp())/transpose -> /home/user/programs/programs.py:50 in mlp_apply",
@@ -124,7 +127,7 @@ def test_stack_frames_of_quoted_instructions_link_to_sources() -> None:
     data = used.document.data
     found = [link for link in links(analysis.dump, module, used, 10_000) if isinstance(link.target, StackFrame)]
     assert len(found) == data.count(b" stack_frame_id=")
-    assert {data[link.start : link.end].decode(): link_tooltip(link.target) for link in found}[
+    assert {data[link.start : link.end].decode(): link_tooltip(link.target, is_markdown=False) for link in found}[
         "stack_frame_id=6"
     ] == "/home/user/programs/programs.py:50 in mlp_apply"
 
@@ -133,7 +136,7 @@ def test_module_links_to_sources() -> None:
     module = module_of(SPLIT)
     found = hlo_links(module, 10_000)
     shown = [
-        f"{module.data[link.start : link.end].decode()} -> {link_tooltip(link.frame)}"
+        f"{module.data[link.start : link.end].decode()} -> {link_tooltip(link.frame, is_markdown=False)}"
         for link in (*found[:3], *found[11:13])
     ]
     assert shown == [
@@ -153,7 +156,7 @@ def test_module_with_source_files_and_lines_has_links() -> None:
     module = module_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt")))
     found = hlo_links(module, 10_000)
     assert len(found) == module.data.count(b'source_file="') > 2
-    assert {link_tooltip(link.frame) for link in found} == {"/home/user/programs/programs.py:41"}
+    assert {link_tooltip(link.frame, is_markdown=False) for link in found} == {"/home/user/programs/programs.py:41"}
 
 
 @pytest.mark.parametrize("wrong", ["stack_frame_id=99999", 'op_name="stack_frame_id=6"', "xstack_frame_id=6"])
@@ -218,7 +221,7 @@ def test_paths_are_unescaped(text: str, path: str, line: int | None) -> None:
     assert target == StackFrame(path, line)
     inner = text.removeprefix('source_file="')
     assert shown == (inner.rpartition('"')[0] if line is None else inner.partition(" source_end")[0])
-    assert "\n" not in link_tooltip(target)
+    assert "\n" not in link_tooltip(target, is_markdown=False)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_map_shows_a_dump_in_one_file() -> None:
         "color": 0,
         "name": "HBM",
         "reservedBytes": 593928,
+        "neededBytes": 593928,
         "reservedBound": "exact",
         "peakLiveBytes": 593920,
         "peakBound": "exact",

@@ -18,15 +18,14 @@ from fuzzing.params import Maker
 from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
-from lsp.metamodel import Violation
-from lsp.wire import BARE, FULL, PULLING, InProcess, RequestFailed
+from lsp.wire import BARE, FULL, PULLING, InProcess, RequestFailed, Violation
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.methods import METHODS, Command
+from xla_lens.lsp.handlers import HANDLERS, Command
 from xla_lens.lsp.uris import path_of
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document
 
-REQUESTS = (*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND)
+REQUESTS = tuple(HANDLERS)
 
 _WRONG_ARGUMENTS = -32602
 _SOURCE_NOT_FOUND = -32803
@@ -232,7 +231,7 @@ _SETTINGS: tuple[Any, ...] = (
     {},
     {"inlayHints": {"enable": False}, "codeLens": {"enable": False}},
     {"references": {"limit": 1}, "diagnostics": {"workspace": True}},
-    {"diagnostics": {"maxPeak": "1KiB", "maxReserved": "1B", "ignore": ["syntax"]}},
+    {"diagnostics": {"maxPeak": "1KiB", "maxMemory": "1B", "ignore": ["syntax"]}},
     {"diagnostics": {"maxPeak": [], "ignore": "everything"}},
 )
 

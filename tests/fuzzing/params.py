@@ -12,7 +12,6 @@ import attrs
 from lsprotocol import types as lsp
 
 from fuzzing.positions import Text
-from lsp.metamodel import fields_of, violated_rule
 
 _STRINGS = (
     "",
@@ -56,6 +55,16 @@ _GIVEN_BY = {
 """Types that editors send back from earlier answers, mostly unchanged."""
 
 _TOKENS = itertools.count()
+
+
+def fields_of(wanted: Any) -> "Mapping[str, attrs.Attribute[Any]]":
+    """Return the fields of a class of lsprotocol by their JSON names."""
+    return {_json_name(field.name): field for field in attrs.fields(wanted)}
+
+
+def _json_name(name: str) -> str:
+    first, *others = name.removesuffix("_").split("_")
+    return first + "".join(other.title() for other in others)
 
 
 class Maker:
@@ -132,14 +141,11 @@ class Maker:
         known = self.answers.get(_GIVEN_BY.get(wanted, ""))
         if known and self.chance.random() < 0.8:
             return self.chance.choice(known)
-        while True:
-            made = {
-                name: self._of(field.type, name)
-                for name, field in fields_of(wanted).items()
-                if field.is_required or self.chance.random() < self.share
-            }
-            if not violated_rule(made, wanted):
-                return made
+        return {
+            name: self._of(field.type, name)
+            for name, field in fields_of(wanted).items()
+            if field.default is attrs.NOTHING or self.chance.random() < self.share
+        }
 
     def _command(self) -> Any:
         command = dict(self.chance.choice(self._commands))

@@ -156,6 +156,36 @@ def _names(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     return text.replace(chance.choice(names), chance.choice(new))
 
 
+def _paths(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    """Other names of the files of the program, as nobody has them."""
+    found = sorted(set(re.findall(rb'"([^"\n]*\.py)"', text)))
+    for path in chance.sample(found, min(2, len(found))):
+        text = text.replace(path, chance.choice(ODD_PATHS))
+    return text
+
+
+ODD_PATHS = (
+    b"\0",
+    b"/a\0b.py",
+    b"a/\0.py",
+    b"",
+    b"/",
+    b".",
+    b"..",
+    b"//host/share/a.py",
+    b"/" + b"a" * 10_000 + b".py",
+    b"/a" * 5_000,
+    b"../" * 3_000 + b"a.py",
+    b"\xed\xa0\x80.py",
+    b"/dev/zero",
+    b"/dev/stdin",
+    b"/proc/self/mem",
+    b"a\\..\\b.py",
+    b"C:\\a.py",
+    b"~/a.py",
+)
+
+
 def _carriage_returns(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     share = chance.choice((0.1, 1.0))
     end = chance.choice((b"\r\n", b"\r"))
@@ -215,6 +245,7 @@ OPERATORS: Mapping[str, Operator] = {
         _numbers,
         _negative,
         _names,
+        _paths,
         _carriage_returns,
         _glued,
         _split,

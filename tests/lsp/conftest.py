@@ -1,17 +1,27 @@
-"""Fixtures: the server as a process that does not outlive its test, a reader, and loads that a test can hold."""
+"""Fixtures: the server as a process that does not outlive its test, a reader, and work that a test can hold. How long
+loads take is never measured: they are short unless a test says otherwise.
+"""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from lsp.reading import Reader
-from lsp.wire import Process
+from lsp.wire import PATIENCE, Process
 from xla_lens import files
 from xla_lens.lsp import dump_set_state
 from xla_lens.syntax.tree import Cancelled
+
+
+@pytest.fixture(autouse=True)
+def _short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests wait for all loads in this process, however long they take."""
+    monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", float("inf"))
 
 
 @pytest_asyncio.fixture
@@ -36,6 +46,8 @@ class Loads:
     def __init__(self) -> None:
         self._may_go_on = threading.Event()
         self._may_go_on.set()
+        self.begun = threading.Event()
+        """Set when the first load has begun."""
         self.count = 0
         """The number of loads that have begun."""
         self.done = 0.0
@@ -52,12 +64,14 @@ class Loads:
     def wait(self, report_progress: Callable[[float], None]) -> None:
         """Count a load and wait until it may continue."""
         self.count += 1
+        self.begun.set()
         report_progress(self.done)
         assert self._may_go_on.wait(30)
 
     def wait_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> None:
         """Count a load and wait until it may continue. Raises `Cancelled`."""
         self.count += 1
+        self.begun.set()
         while not self._may_go_on.wait(0.01):
             if is_cancelled():
                 raise Cancelled
@@ -76,6 +90,56 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
     yield found
     found.resume()
+
+
+class Held:
+    """Work in a worker thread that is done, but whose result does not arrive before the test resumes it."""
+
+    def __init__(self) -> None:
+        self.is_done, self._may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def done(self) -> None:
+        """Wait until the work is done."""
+        await asyncio.wait_for(self.is_done.wait(), PATIENCE)
+
+    async def hold(self) -> None:
+        """Wait until the test resumes the work."""
+        self.is_done.set()
+        await self._may_go_on.wait()
+
+    def resume(self) -> None:
+        """Let the result arrive."""
+        self._may_go_on.set()
+
+
+Hold = Callable[..., Held]
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
+    """Holds the next result of a function that a module runs in a worker thread, after some results of it that arrive:
+    `hold(module, "function", after=1)`.
+    """
+    every: list[Held] = []
+
+    def hold_next(module: ModuleType, name: str, after: int = 0) -> Held:
+        held, run, left = Held(), vars(module)["in_thread"], [name] * (after + 1)
+        every.append(held)
+
+        async def in_thread(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+            result = await run(work, *arguments, **options)
+            if left and getattr(work, "__name__", "") == name:
+                left.pop()
+                if not left:
+                    await held.hold()
+            return result
+
+        monkeypatch.setattr(module, "in_thread", in_thread)
+        return held
+
+    yield hold_next
+    for held in every:
+        held.resume()
 
 
 @pytest.fixture

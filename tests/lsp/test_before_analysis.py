@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types as lsp
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, sibling
 from lsp.wire import RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU
-from xla_lens.lsp.errors import ErrorCode
 
 _H100 = next(DUMPS.glob("gpu-h100-jaxlib0.12.0.1/*/*-buffer-assignment.txt"))
 
@@ -119,7 +119,7 @@ async def test_requests_can_be_cancelled_before_the_file_is_read(reader: Reader,
         reader.editor.cancel(number)
         with pytest.raises(RequestFailed) as failed:
             await reader.editor.answer(number)
-        assert failed.value.code == ErrorCode.REQUEST_CANCELLED
+        assert failed.value.code == lsp.LSPErrorCodes.RequestCancelled
     assert not any(reader.editor.answers(number) for number in numbers[2:])
     loads.resume()
     outline, folds = [await reader.editor.answer(number) for number in numbers[2:]]

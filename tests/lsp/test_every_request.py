@@ -10,7 +10,8 @@ from lsprotocol import types as lsp
 
 from every_request import check_requests, main
 from samples import DUMPS, GLUED, PALLAS, PEAK_NAMES, SEED, SPLIT, TPU, facts
-from xla_lens.lsp.requests import HANDLERS, DocumentHandler, StateHandler
+from xla_lens.lsp import handlers
+from xla_lens.lsp.handlers import HANDLERS, StateHandler
 
 _OUTCOME = re.compile(r"(.*): ([\d,]+) requests at ([\d,]+) words, ([\d,]+) failed")
 
@@ -81,7 +82,8 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
 def test_failure_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
-    monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, DocumentHandler(answer, None, None, is_inline=True))
+    find = handlers.function_of
+    monkeypatch.setattr(handlers, "function_of", lambda name: answer if name == "hover.hover" else find(name))
     status, out, err = _run(capsys, "--sample", 2, SEED)
     assert (status, err) == (1, "")
     *wrong, last = out.splitlines()
@@ -100,14 +102,15 @@ def test_failure_of_each_request_is_reported(monkeypatch: pytest.MonkeyPatch, br
     async def raises(*_: Any) -> Any:
         raise ZeroDivisionError("broken")
 
+    found: dict[str, Any] = {}
     for method in broken:
         handler = HANDLERS[method]
-        broken_handler = (
-            StateHandler(raises)
-            if isinstance(handler, StateHandler)
-            else DocumentHandler(_raises, _raises, handler.page, handler.is_inline)
-        )
-        monkeypatch.setitem(HANDLERS, method, broken_handler)
+        if isinstance(handler, StateHandler):
+            found[handler.name] = raises
+        else:
+            found |= {handler.dump: _raises, handler.hlo or handler.dump: _raises}
+    find = handlers.function_of
+    monkeypatch.setattr(handlers, "function_of", lambda name: found.get(name) or find(name))
     values = Path(str(SPLIT).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
     wrong = [line.rsplit(": ", 2) for line in check_requests(values, 60).failures]
     assert {(error, reason) for _, error, reason in wrong} == {("ZeroDivisionError", "broken")}

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from lsprotocol import types as lsp
 
-from fuzzing.params import Maker
+from fuzzing.params import Maker, fields_of
 from fuzzing.positions import ENCODINGS, Text, tokens_in
-from lsp.metamodel import fields_of
 from lsp.wire import FULL, InProcess
 from samples import DUMPS
-from xla_lens.lsp.methods import METHODS
+from xla_lens.lsp.handlers import HANDLERS
 
 _NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
 
@@ -49,7 +48,7 @@ def _files(folder: Path) -> dict[Path, str]:
 
 def _methods() -> list[str]:
     """The methods of all requests about an open document."""
-    return [method for method in METHODS if "textDocument" in fields_of(lsp.METHOD_TO_TYPES[method][2])]
+    return [method for method in HANDLERS if "textDocument" in fields_of(lsp.METHOD_TO_TYPES[method][2])]
 
 
 async def _answers(folder: Path, encoding: str, line_end: str) -> list[Any]:

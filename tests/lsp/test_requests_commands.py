@@ -167,7 +167,7 @@ _NO_DUMP = " is neither open nor a dump"
         ("goTo", [{}], "expected a location: uri and range"),
         ("goTo", [{"uri": "{uri}", "range": {"start": 5, "end": 6}}], "expected a location: uri and range"),
         ("goTo", [{"path": 5}], "path: expected str, not int"),
-        ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 9007199254740991"),
+        ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 2147483647"),
     ],
 )
 async def test_invalid_arguments_are_rejected(reader: Reader, command: str, arguments: list[Any], message: str) -> None:

@@ -78,6 +78,23 @@ async def test_name_in_a_dump_never_becomes_markup(reader: Reader, tmp_path: Pat
     assert hover["contents"]["value"].startswith("**`")
 
 
+@pytest.mark.parametrize("kind", ["markdown", "plaintext"])
+@pytest.mark.parametrize("text", [*HOSTILE, "_a_b_.py", "**b**", "![x](https://example.com/y.png)", "www.example.com"])
+async def test_tooltip_of_a_link_never_becomes_markup(reader: Reader, tmp_path: Path, text: str, kind: str) -> None:
+    """VS Code renders it as Markdown."""
+    documents = {**FULL["textDocument"], "hover": {"contentFormat": [kind]}}
+    await reader.start({**FULL, "textDocument": documents})
+    links = await reader.ask("documentLink", reader.open(_with_metadata(text, tmp_path, "source_file")))
+    (tooltip,) = (link["tooltip"] for link in links if link["tooltip"].endswith(":53"))
+    plain = "".join(character if character.isprintable() else "�" for character in " ".join(text.split())) + ":53"
+    if kind == "plaintext":
+        assert tooltip == plain
+        return
+    assert re.sub(r"\\([^a-zA-Z0-9\s])", r"\1", tooltip) == plain
+    active = re.sub(r"\\[^a-zA-Z0-9\s]", " ", tooltip)
+    assert not re.search(r"[][<>*`~#!|\\$&@]|://|\bwww\.\w|(?<!\w)_|_(?!\w)", active), tooltip
+
+
 async def test_text_of_a_dump_never_adds_lines(reader: Reader, tmp_path: Path) -> None:
     """Titles, labels, names and tooltips stay on one line, whatever the dump contains."""
     await reader.start()
@@ -134,9 +151,14 @@ async def test_link_to_a_source_is_always_a_file_uri(
 
 
 @pytest.mark.parametrize(
-    "data", [None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}]
+    "data",
+    [
+        *(None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}),
+        *({"path": "here.py", "line": line} for line in (True, 0, -1, 1.5, "1")),
+    ],
 )
 async def test_forged_link_resolves_to_a_file_or_nothing(reader: Reader, tmp_path: Path, data: Any) -> None:
+    (tmp_path / "here.py").touch()
     await reader.start(FULL, tmp_path)
     link = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "data": data}
     found = await reader.editor.request("documentLink/resolve", link)

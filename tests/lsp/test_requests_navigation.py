@@ -191,7 +191,8 @@ async def test_other_editors_get_the_same_text_without_links(reader: Reader) -> 
     await reader.start()
     hover = await reader.ask_at("hover", reader.open(SEED), "    cublas-gemm.1{}:4-5\n       ^")
     assert "command:" not in hover["contents"]["value"]
-    assert "- all of allocation 2 (maybe-live-out) in HBM\n" in hover["contents"]["value"]
+    place = "- 4.0 KiB (4,096 B) at offset 0 of allocation 2, all of it (maybe-live-out, HBM)\n"
+    assert place in hover["contents"]["value"]
 
 
 async def test_words_of_a_dump_are_explained(reader: Reader) -> None:

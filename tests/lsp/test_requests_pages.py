@@ -30,7 +30,7 @@ Live at step 5
   runs       negate.0
   peak       XLA prints the peak here
 
-Memory space  live bytes  of the peak  values       peak  at step   reserved
+Memory space  live bytes  of the peak  values       peak  at step     needed
   HBM          324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
 
 Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
@@ -97,7 +97,9 @@ async def test_summary_report_and_history_pages_are_shown(reader: Reader) -> Non
     await reader.start()
     dump = reader.open(sibling(TPU, "live-range"))
     text = reader.text(await show_page(reader, "showSummary", uri=dump))
-    assert text.startswith("jit_roundtrip\n  HBM peaks at 12.00 MiB at step 8 of 9 (fusion.2).\n")
+    assert text.startswith(
+        "jit_roundtrip\n  It needs 12.05 MiB of HBM.\n  At most 12.00 MiB are live at once, at step 8 of 9 (fusion.2)"
+    )
     assert "\n  files      buffer-assignment, values, live-range, memory-usage-report, hlo in " in text
     assert "HBM peak by source line: " in text
     assert "  HBM           12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
@@ -115,7 +117,7 @@ Values by offset, then by time
     text = reader.text(await show_page(reader, "showReport", uri=dump))
     assert text.startswith("## `jit_roundtrip`\n")
     text = reader.text(await show_page(reader, "showAdvice", uri=dump))
-    assert "What would lower the HBM peak (now 12.00 MiB)\n" in text
+    assert "What would lower the HBM peak (now 12.00 MiB, needed 12.05 MiB)\n" in text
     assert "4.00 MiB  1 × f32[1024,1024]  x  x.1\n" in text
 
 

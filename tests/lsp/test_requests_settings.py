@@ -93,7 +93,7 @@ async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
 
 @pytest.mark.parametrize(
     ("name", "size", "code"),
-    [("maxPeak", "500KiB", "max-peak"), ("maxReserved", "0.5MiB", "max-reserved")],
+    [("maxPeak", "500KiB", "max-peak"), ("maxMemory", "0.5MiB", "max-memory")],
 )
 async def test_memory_limits_are_reported(reader: Reader, name: str, size: str, code: str) -> None:
     await reader.start()
@@ -124,12 +124,13 @@ async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
         assert answer["spaces"][0]["capacity"] == expected
     (module,) = (await reader.run("modules", {}))["modules"]
     assert module["spaces"][0]["capacity"] == expected
-    assert "It does not fit the device: it needs 580.0 KiB, 80.0 KiB more than there is." in await read_page(
-        reader, page
+    assert (
+        "It needs 580.0 KiB of 500 KiB of HBM (116.0 %) and does not fit the device: 80.0 KiB too much."
+        in await read_page(reader, page)
     )
     (first, *_) = await reader.ask("codeLens", uri)
     lens = await reader.editor.request("codeLens/resolve", first)
-    assert lens["command"]["title"].startswith("HBM: peak 580.0 KiB of 500.0 KiB (does not fit), reserved 580.0 KiB")
+    assert lens["command"]["title"].startswith("HBM: needs 580.0 KiB of 500.0 KiB (does not fit), peak 580.0 KiB")
     report = await reader.run("report", {"uri": uri, "format": "text"})
     assert "500.0 KiB (the setting xla-lens.device.memory)" in report
     await reader.set(device={"memory": ""})

@@ -14,7 +14,7 @@ from samples import DUMPS, SPLIT, WHILE
 
 _PROGRAM = DUMPS / "programs" / "programs.py"
 _DYNAMIC = {"dynamicRegistration": True}
-_REGISTERING: Mapping[str, Any] = {
+REGISTERING: Mapping[str, Any] = {
     **FULL,
     "textDocument": {
         **FULL["textDocument"],
@@ -23,7 +23,7 @@ _REGISTERING: Mapping[str, Any] = {
         "inlayHint": _DYNAMIC,
     },
 }
-_ON = {"sourceLines": {"enable": True}}
+ON = {"sourceLines": {"enable": True}}
 _LINE = 50
 """The line of the program with the most bytes at the peak of `SPLIT`."""
 
@@ -103,14 +103,14 @@ async def test_file_that_is_newer_than_the_dump_says_so(reader: Reader, program:
 
 
 async def test_hints_and_hovers_are_off_by_default(reader: Reader, program: Path) -> None:
-    await reader.start(_REGISTERING, program.parent)
+    await reader.start(REGISTERING, program.parent)
     await reader.analysed(reader.open(SPLIT))
     uri = _open(reader, program)
     assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) is None
     position = {"line": _LINE - 1, "character": 0}
     assert await reader.ask("hover", uri, position=position) is None
     assert not reader.editor.received("client/registerCapability")
-    await reader.set(**_ON)
+    await reader.set(**ON)
     assert (await _hints(reader, uri))[_LINE] == "██▉ 1.53 MiB (36.4 %)"
     hover = await reader.ask("hover", uri, position=position)
     assert hover["contents"]["value"].startswith("**1.53 MiB** · 36.4 % of the host memory peak")
@@ -123,8 +123,8 @@ async def test_hints_and_hovers_are_off_by_default(reader: Reader, program: Path
 
 
 async def test_lines_follow_edits(reader: Reader, program: Path) -> None:
-    await reader.start(_REGISTERING, program.parent)
-    await reader.set(**_ON)
+    await reader.start(REGISTERING, program.parent)
+    await reader.set(**ON)
     await reader.analysed(reader.open(SPLIT))
     uri = _open(reader, program)
     line = program.read_text().split("\n")[_LINE - 1]
@@ -145,8 +145,8 @@ async def test_lines_follow_edits(reader: Reader, program: Path) -> None:
 
 
 async def test_files_are_registered_by_their_paths(reader: Reader, program: Path) -> None:
-    await reader.start(_REGISTERING, program.parent)
-    await reader.set(**_ON)
+    await reader.start(REGISTERING, program.parent)
+    await reader.set(**ON)
     dump = reader.open(sibling(SPLIT, "live-range"))
     await reader.analysed(dump)
     await reader.editor.until(lambda: bool(reader.editor.received("client/registerCapability")))
@@ -163,9 +163,9 @@ async def test_files_are_registered_by_their_paths(reader: Reader, program: Path
 
 
 async def test_editor_that_draws_lines_registers_nothing(reader: Reader, program: Path) -> None:
-    drawing = {**_REGISTERING, "experimental": {"xlaLens": {"didLoad": True, "sourceLines": True}}}
+    drawing = {**REGISTERING, "experimental": {"xlaLens": {"didLoad": True, "sourceLines": True}}}
     await reader.start(drawing, program.parent)
-    await reader.set(**_ON)
+    await reader.set(**ON)
     await reader.analysed(reader.open(SPLIT))
     await reader.run("sourceMemory", {"uri": program.as_uri()})
     assert not reader.editor.received("client/registerCapability")

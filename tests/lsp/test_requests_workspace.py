@@ -340,7 +340,7 @@ async def test_other_files_in_the_folders_are_ignored(reader: Reader, tmp_path: 
     (tmp_path / "dangling-buffer-assignment.txt").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe-buffer-assignment.txt")
     await reader.start(FULL, tmp_path)
-    assert sorted(await _names(reader, "kind:module")) == ["binary", "empty", "jit_train_step"]
+    assert sorted(await _names(reader, "kind:module")) == ["binary", "empty", "jit_train_step", "pipe"]
 
 
 # ---------------------------------------------------------------- the disk
@@ -397,9 +397,9 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
     """An index of the workspace that reads only as many sets as the test allows."""
     found, load = _Reading(), load_set
 
-    def held(*arguments: Any) -> Any:
+    def held(*arguments: Any, **named: Any) -> Any:
         found.wait()
-        return load(*arguments)
+        return load(*arguments, **named)
 
     monkeypatch.setattr(workspace, "load_set", held)
     yield found

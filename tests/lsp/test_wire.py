@@ -1,4 +1,4 @@
-"""The editor in these tests finds every violation of the protocol."""
+"""The editor in these tests finds violations of the protocol that the types of lsprotocol allow."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lsp.metamodel import Violation
-from lsp.wire import BARE, FULL, Editor, RequestFailed, read_body, replay
+from lsp.wire import BARE, FULL, Editor, RequestFailed, Violation, read_body, replay
 
 _HOVER = {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}}
 
@@ -57,16 +56,10 @@ _CREATE = _call("window/workDoneProgress/create", {"token": "t"}, "x")
         ([{"jsonrpc": "2.0", "id": 2, "result": None}] * 2, "no pending request"),
         ([{"jsonrpc": "2.0", "id": 99, "result": None}], "no pending request"),
         ([{"jsonrpc": "2.0", "id": None, "result": None}], "no pending request"),
-        ([{"jsonrpc": "2.0", "id": 2, "result": [1]}], "instead of"),
-        ([{"jsonrpc": "2.0", "id": 2}], "needs 'result'"),
-        ([_call("textDocument/hover", _HOVER, "x")], "the server does not send"),
-        ([_call("window/shout", {})], "there is no method"),
-        ([_call("workspace/inlayHint/refresh", {}, "x")], "instead of"),
         ([_call("workspace/applyEdit", {"edit": {}}, "x")], "must not edit dumps"),
         ([_progress("begin", title="t")], "'begin' after None for 't'"),
         ([_CREATE, _progress("report")], "'report' after 'created' for 't'"),
         ([_CREATE, _progress("begin", title="t"), _progress("end"), _progress("end")], "'end' after 'end' for 't'"),
-        ([_CREATE, _progress("begin")], "needs 'title'"),
         ([_CREATE, {**_CREATE, "id": "y"}], "created twice"),
     ],
 )
@@ -96,7 +89,7 @@ async def test_notification_before_initialize_is_found() -> None:
 async def test_violation_is_raised_at_the_next_wait() -> None:
     editor = await _editor()
     number = editor.ask("textDocument/hover", _HOVER)
-    editor.receive(_call("window/shout", {}))
+    editor.receive(_progress("report"))
     with pytest.raises(Violation):
         await editor.answer(number)
     with pytest.raises(Violation):
@@ -112,14 +105,6 @@ async def test_editor_responds_to_requests() -> None:
     editor.receive(_call("window/showDocument", {"uri": "a:b"}, "y"))
     editor.receive(_CREATE)
     assert [message["result"] for message in sent] == [[{"a": 1}, {"a": 1}], {"success": True}, None]
-
-
-async def test_editor_refuses_to_send_invalid_messages() -> None:
-    editor = await _editor()
-    with pytest.raises(Violation):
-        editor.ask("textDocument/hover", {})
-    with pytest.raises(Violation):
-        editor.notify("textDocument/didOpen", _HOVER)
 
 
 async def test_recorded_session_is_checked() -> None:

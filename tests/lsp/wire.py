@@ -1,8 +1,12 @@
-"""An editor for tests. It sends and receives JSON without pygls and accepts nothing that the protocol forbids.
+"""Editors for tests.
 
-Every message of both sides is recorded and checked against the types of the protocol. Failures are a second response, a
-response to nothing, progress out of order, and a request that the editor does not support. They are raised by whatever
-the test waits for next. `finish` raises if a request has no response.
+`InProcess` is the client of pytest-lsp, with the server in the same process: it sends what tests give it as JSON, and
+checks what it receives against the types of the protocol and the capabilities of the editor. `Process` sends bytes,
+also those that no client would send.
+
+Both record every message. Failures are a second response, a response to nothing, progress out of order, and a request
+that the editor does not support. They are raised by whatever the test waits for next. `finish` raises if a request has
+no response.
 """
 
 import asyncio
@@ -13,11 +17,18 @@ import struct
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lsp.metamodel import JSONRPC, Violation, check_answer, check_call, check_part, check_progress, is_request
+from lsprotocol import types as lsp
+from pygls.protocol import default_converter
+from pytest_lsp.checks import check_result_against_client_capabilities
+from pytest_lsp.client import make_test_lsp_client
+
 from xla_lens.lsp.server import Server
+
+JSONRPC = "2.0"
 
 PATIENCE = 60.0
 """Seconds to wait for a message before the test fails."""
@@ -36,6 +47,7 @@ FULL: Mapping[str, Any] = {
         "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor"]}}},
         "declaration": _LINKS,
         "definition": _LINKS,
+        "documentLink": {"tooltipSupport": True},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
         "foldingRange": {"rangeLimit": 5000, "lineFoldingOnly": True},
         "hover": {"contentFormat": ["markdown", "plaintext"]},
@@ -81,6 +93,10 @@ _NEEDED = {
 
 _BEFORE_INITIALIZED = {"window/logMessage", "window/showMessage", "window/showMessageRequest", "telemetry/event"}
 """What a server may send before its response to `initialize`."""
+
+
+class Violation(AssertionError):
+    """A message of the server is invalid. The text of the exception gives the reason."""
 
 
 class RequestFailed(Exception):
@@ -146,12 +162,14 @@ class Editor:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a valid message."""
-        message = {"jsonrpc": JSONRPC, **message}
-        self.check(message)
-        self.send_unchecked(message)
+        self.send_unchecked({"jsonrpc": JSONRPC, **message})
 
     def send_unchecked(self, message: Any) -> None:
         """Send a message that may be invalid. With an id and a method it is a request that must get a response."""
+        self._record(message)
+        self._post(message)
+
+    def _record(self, message: Any) -> None:
         self.messages.append(("client", message))
         if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
             params = message.get("params")
@@ -160,7 +178,6 @@ class Editor:
                 self._partial_methods[params["partialResultToken"]] = message["method"]
             if isinstance(params, dict) and _is_id(params.get("workDoneToken")):
                 self._progress_states[params["workDoneToken"]] = "created"
-        self._post(message)
 
     def expect(self, number: int | str, method: str) -> None:
         """Record a request that is sent in another way and must get a response."""
@@ -236,19 +253,7 @@ class Editor:
                 waiting.exception()
         self._changed.set()
 
-    def check(self, message: Mapping[str, Any]) -> None:
-        """Check a message of the editor."""
-        check_call(message, "client")
-
-    def check_received(self, message: Mapping[str, Any], method: str | None) -> None:
-        """Check a message of the server: a response to a request of a method, or with None a message of its own."""
-        if method is not None:
-            check_answer(message, method)
-        else:
-            check_call(message, "server")
-
     def _handle_call(self, message: Mapping[str, Any]) -> None:
-        self.check_received(message, None)
         method: str = message["method"]
         params: Any = message.get("params")
         if not self._is_initialized and method not in _BEFORE_INITIALIZED:
@@ -259,14 +264,12 @@ class Editor:
             self._handle_progress(params["token"], params["value"])
         elif method == "textDocument/publishDiagnostics":
             self.diagnostics[params["uri"]] = params["diagnostics"]
-        elif is_request(method):
+        elif "id" in message:
             self._respond(message["id"], method, params)
 
     def _handle_progress(self, token: int | str, value: Any) -> None:
         if token in self._partial_methods:
-            check_part(value, self._partial_methods[token])
             return
-        check_progress(value)
         if self._progress_states.get(token) not in {"begin": ("created",)}.get(value["kind"], ("begin", "report")):
             raise Violation(f"progress {value['kind']!r} after {self._progress_states.get(token)!r} for {token!r}")
         self._progress_states[token] = value["kind"]
@@ -284,22 +287,18 @@ class Editor:
                 result = {"success": True}
             case "workspace/applyEdit":
                 raise Violation("the server must not edit dumps")
-        message = {"jsonrpc": JSONRPC, "id": number, "result": result}
-        check_answer(message, method)
-        self.send_unchecked(message)
+        self.send_unchecked({"jsonrpc": JSONRPC, "id": number, "result": result})
 
     def _handle_response(self, message: Mapping[str, Any]) -> None:
         number = message.get("id")
         if number is None and "error" in message:
             # A response without an id answers a message that was not a request.
-            self.check_received(message, "nothing")
             return
         if number not in self._methods:
             raise Violation(f"a response to no pending request: {str(message)[:200]}")
         method = self._methods[number].pop(0)
         if not self._methods[number]:
             del self._methods[number]
-        self.check_received(message, method)
         if method == "initialize":
             self._is_initialized |= "result" in message
         for token in [token for token, wanted in self._partial_methods.items() if wanted == method]:
@@ -308,9 +307,10 @@ class Editor:
             self._waiting[number].set_result(message)
 
 
-def _restore_sigint() -> None:
-    """Restore the default handling of SIGINT, which shells disable for background jobs."""
+def _restore_signals() -> None:
+    """Restore the default handling of SIGINT, which shells disable for background jobs, and of SIGHUP, for `nohup`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Process(Editor):
@@ -325,10 +325,10 @@ class Process(Editor):
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, *arguments: str, **options: Any) -> "Process":
+    async def start(cls, *arguments: str, command: Iterable[str] = COMMAND, **options: Any) -> "Process":
         """Start the server."""
-        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _restore_sigint, **options}
-        process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
+        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _restore_signals, **options}
+        process = await asyncio.create_subprocess_exec(*command, *arguments, **options)
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
 
     @classmethod
@@ -338,12 +338,12 @@ class Process(Editor):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         process = await asyncio.create_subprocess_exec(*COMMAND, "--tcp", f"{host}:{port}", *options, stderr=PIPE)
-        for _ in range(int(PATIENCE / 0.05)):
-            try:
-                return cls(process, *await asyncio.open_connection("127.0.0.1", port))
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.05)
-        raise TimeoutError("the server does not listen")
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    return cls(process, *await asyncio.open_connection("127.0.0.1", port))
+                except ConnectionRefusedError:
+                    await asyncio.sleep(0.05)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -423,30 +423,99 @@ class Process(Editor):
 
 
 class InProcess(Editor):
-    """An editor with the server in the same process, which is fast."""
+    """The client of pytest-lsp, with the server in the same process, which is fast."""
 
     def __init__(self) -> None:
         super().__init__(self._deliver)
         self.server = Server()
-        self.server.protocol.writer = self
+        self.server.protocol.set_writer(_Writer(self._receive_bytes))
+        self.client = make_test_lsp_client()
+        self.client.protocol.set_writer(_Writer(self._deliver_bytes))
+        self._results: dict[int | str, Any] = {}
         self._loop = asyncio.get_running_loop()
 
-    def write(self, data: bytes) -> None:
-        """Receive bytes from the server."""
-        header, body = data.split(b"\r\n\r\n", 1)
-        assert header == b"Content-Length: %d" % len(body)
-        self._loop.call_soon(self.receive, json.loads(body))
+    async def initialize(self, capabilities: Mapping[str, Any] = BARE, **params: Any) -> Any:
+        """Send `initialize` and `initialized`. Return the result of `initialize`."""
+        self.client.capabilities = _CONVERTER.structure(capabilities, lsp.ClientCapabilities)
+        return await super().initialize(capabilities, **params)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a valid message with the client."""
+        method, number = message["method"], message.get("id")
+        wanted = lsp.METHOD_TO_TYPES[method][0]
+        typed = _CONVERTER.structure({"jsonrpc": JSONRPC, **message}, wanted).params
+        if number is None:
+            self._record({"jsonrpc": JSONRPC, **message})
+            self.client.protocol.notify(method, typed)
+        else:
+            self._record({"jsonrpc": JSONRPC, **message})
+            self._results[number] = self.client.protocol.send_request(method, typed, msg_id=number)
+
+    async def answer(self, number: int | str) -> Any:
+        """Wait for the result of a request, and check it as pytest-lsp does. Raises `RequestFailed` if the response is
+        an error.
+        """
+        method = self._methods.get(number, [""])[0]
+        result = await super().answer(number)
+        if number in self._results:
+            typed = self._results.pop(number).result(PATIENCE)
+            check_result_against_client_capabilities(self.client.capabilities, method, typed)
+        return result
 
     async def stop(self) -> None:
         """Send `shutdown` and `exit`, and check the exit status."""
         await self.request("shutdown")
-        self.notify("exit")
-        self.server.close()
+        with suppress(SystemExit):
+            self.notify("exit")
         self.finish()
-        assert self.server.protocol.exit_status == 0
+        assert self.server.exit_status == 0
 
     def _deliver(self, message: Any) -> None:
-        self.server.protocol.receive(json.loads(json.dumps(message)))
+        self._deliver_bytes(framed(message))
+
+    def _deliver_bytes(self, data: bytes) -> None:
+        _handle(self.server.protocol, data)
+
+    def _receive_bytes(self, data: bytes) -> None:
+        self._loop.call_soon(self._receive_now, data)
+
+    def _receive_now(self, data: bytes) -> None:
+        message = json.loads(data.partition(b"\r\n\r\n")[2])
+        if "method" not in message and message.get("id") in self._results:
+            # The client structures the response and gives it to whoever waits.
+            try:
+                _handle(self.client.protocol, data)
+            except Exception as failure:
+                self.fail(failure)
+        elif message.get("method") in lsp.METHOD_TO_TYPES:
+            _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[message["method"]][0])
+        self.receive(message)
+
+
+class _Writer:
+    """A connection within the process."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self.write = write
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+_CONVERTER = default_converter()
+
+
+def _handle(protocol: Any, data: bytes) -> None:
+    """Give a message to one side, as pygls does with what it reads."""
+    body = data.partition(b"\r\n\r\n")[2]
+    protocol.handle_message(json.loads(body, object_hook=protocol.structure_message))
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds that no message announces."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.01)
 
 
 async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from foreign_lines import numbers
 from xla_lens.files import SetFiles, find_sets
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.analysis import analyse
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.file_names import FileKind
@@ -43,25 +44,6 @@ def parsed(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Iterator[DumpFil
 
 def texts_of(files: SetFiles) -> dict[FileKind, bytes]:
     return {kind: path.read_bytes() for kind, path in files.paths.items() if kind is not FileKind.HLO}
-
-
-def numbers(one: Analysis) -> dict[tuple[Quantity, str], int]:
-    """All numbers of a dump set by the quantity they belong to."""
-    dump = one.dump
-    found = {
-        (Quantity.RESERVED, "allocations"): len(dump.allocations),
-        (Quantity.VALUES, "values"): len(dump.values),
-        (Quantity.SCHEDULE, "instructions"): len(dump.schedule),
-        (Quantity.LIVE, "live ranges"): len(dump.live_ranges),
-        (Quantity.TOTAL, "total"): sum(dump.totals.size_bytes.tolist()),
-        (Quantity.PRINTED_PEAK, "printed bytes"): sum(dump.peak_buffers.size_bytes.tolist()),
-        (Quantity.PRINTED_PEAK, "printed peaks"): len(dump.peaks),
-        (Quantity.USES, "uses"): len(dump.uses),
-    }
-    for space in one.memory.spaces:
-        found[Quantity.RESERVED, f"reserved in {space.color}"] = space.reserved_bytes
-        found[Quantity.LIVE, f"peak of {space.color}"] = space.peak_live_bytes
-    return found
 
 
 @pytest.mark.parametrize("files", SETS, ids=lambda files: files.stem.name[:60])

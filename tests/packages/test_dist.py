@@ -63,4 +63,4 @@ def test_list_of_contents_is_valid_and_complete(path: Path) -> None:
             assert {"vscode-languageclient", *headings} <= listed.keys()
     if "linux-x64" in path.name:
         assert any("openblas" in name for name in listed)
-        assert {"attrs", "cattrs", "lsprotocol", "numpy", "tree-sitter", "typing-extensions"} <= listed.keys()
+        assert {"attrs", "cattrs", "lsprotocol", "numpy", "pygls", "tree-sitter", "typing-extensions"} <= listed.keys()

@@ -103,8 +103,9 @@ def _trees(grammar: str) -> str:
     return "".join(f"{parser.parse(path.read_bytes()).root_node}\n" for path in _FILES[grammar])
 
 
-def _run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+def _run(*command: str | Path, cwd: Path, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -143,9 +144,14 @@ sys.stdout.flush()
 @packaged
 @pytest.mark.skipif(not shutil.which("npm"), reason="needs Node")
 def test_node_binding(sources: Path, tmp_path: Path) -> None:
+    prefix = Path(_run("node", "--print", "process.execPath", cwd=tmp_path).strip()).parents[1]
+    if not (prefix / "include" / "node" / "node_version.h").exists():
+        pytest.skip(f"needs the C headers of Node in {prefix}/include/node: install a Node that has them")
     (tmp_path / "package.json").write_text('{"private": true}')
     archive = _run("npm", "pack", "--silent", "--pack-destination", tmp_path, cwd=sources).split()[-1]
-    _run("npm", "install", "--no-audit", "--no-fund", f"./{archive}", "tree-sitter@0.25", cwd=tmp_path)
+    # Without its folder, node-gyp would download the headers.
+    install = ("npm", "install", "--no-audit", "--no-fund", f"./{archive}", "tree-sitter@0.25")
+    _run(*install, cwd=tmp_path, npm_config_nodedir=str(prefix))
     package = tmp_path / "node_modules" / "tree-sitter-xla"
     _run("node", "--test", package / "bindings" / "node" / "binding_test.js", cwd=tmp_path)
     assert (package / "LICENSE.tree-sitter").is_file()

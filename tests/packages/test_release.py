@@ -69,6 +69,20 @@ def test_committed_files_have_the_version_of_the_package() -> None:
         assert found[0].endswith(__version__), name
 
 
+def test_tag_of_another_version_fails(checkout: Path, release: ModuleType) -> None:
+    def check(tag: str) -> tuple[int, list[str]]:
+        program = checkout / "release" / "release.py"
+        done = subprocess.run([sys.executable, program, "--check", tag], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
+
+    assert check(f"v{__version__}") == (0, [])
+    assert check("v7.8.9") == (1, [f"{name} does not have the version 7.8.9" for name in release._VERSIONS])
+    release.set_version(checkout, "7.8.9")
+    assert check("v7.8.9") == (0, [])
+    (checkout / "grammar/Cargo.toml").write_text(f'version = "{__version__}"\n')
+    assert check("v7.8.9") == (1, ["grammar/Cargo.toml does not have the version 7.8.9"])
+
+
 def test_address_of_the_repository_is_one_constant(release: ModuleType, checkout: Path) -> None:
     def set_address(url: str) -> dict[str, str]:
         constants = (checkout / "pyproject.toml").read_text()

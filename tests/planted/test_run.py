@@ -75,7 +75,7 @@ def test_out_of_memory_is_explained_with_the_dump_that_was_written_before(tmp_pa
     assert f"  requested  {human(int(needed[1]))}\n" in done.stderr
     assert "\nDump: dumps/process-" in done.stderr
     # The rest of the answer is the report of that dump.
-    assert "\njit__lambda\n  Host memory peaks at " in done.stderr
+    assert "\njit__lambda\n  It needs " in done.stderr
     assert (tmp_path / "dumps" / "stderr.log").exists()
 
 

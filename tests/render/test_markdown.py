@@ -126,7 +126,9 @@ def test_report_as_markdown() -> None:
         == """\
 ## `b.txt`
 
-HBM peaks at 580.0 KiB at step 4 of 7 (`cublas-gemm.1`).
+It needs 580.0 KiB of HBM.
+
+All but 8 B of it is live at once, at step 4 of 7 (`cublas-gemm.1`).
 
 XLA prints its peak at step 5, where 324.0 KiB are live: 44.1 % short.
 
@@ -184,9 +186,9 @@ The size of allocation 4 is set by `fusion`.
 
 ### Memory space
 
-|  | reserved | parameter | temp | output |
-|---|--:|--:|--:|--:|
-| HBM | 580.0 KiB | 320.0 KiB | 256.0 KiB | 4.0 KiB |
+|  | needed | reserved | parameter | temp | output |
+|---|--:|--:|--:|--:|--:|
+| HBM | 580.0 KiB | 580.0 KiB | 320.0 KiB | 256.0 KiB | 4.0 KiB |
 
 ### Peak
 

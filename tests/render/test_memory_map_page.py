@@ -149,8 +149,8 @@ def test_browsers_without_scripts_show_the_peaks() -> None:
     page = _Page(_text(analysis_of(SEED), None, *page_sources()))
     assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
     assert page.of("caption") == ["Memory spaces", "Live at the peak of HBM"]
-    assert page.of("td")[:5] == ["HBM", "580.0 KiB", "580.0 KiB", "4", "cublas-gemm.1"]
-    assert page.of("td")[5:9] == ["256.0 KiB", "44.1 %", "param", "f32[64,256,4]{2,1,0}"]
+    assert page.of("td")[:6] == ["HBM", "580.0 KiB", "580.0 KiB", "580.0 KiB", "4", "cublas-gemm.1"]
+    assert page.of("td")[6:10] == ["256.0 KiB", "44.1 %", "param", "f32[64,256,4]{2,1,0}"]
     many = _Page(_text(analysis_of(WHILE), None, *page_sources()))
     assert many.of("p")[1:] == []
     few = _Page("\n".join(memory_map_page(analysis_of(SPLIT), None, "", "", top=4)))

@@ -60,7 +60,7 @@ Live at step 3
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space   live bytes  of the peak  values       peak  at step   reserved
+Memory space   live bytes  of the peak  values       peak  at step     needed
   HBM            8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
                                                                  ^ fusion.2
   VMEM           4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
@@ -117,7 +117,7 @@ Live at step 4
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space  live bytes  of the peak  values       peak  at step   reserved
+Memory space  live bytes  of the peak  values       peak  at step     needed
   HBM          580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
                                                                 ^ cublas-gemm.1
 
@@ -244,7 +244,9 @@ def test_live_set_page_covers_the_end_of_the_program() -> None:
 
 def test_summary_page_shows_the_report_with_links() -> None:
     shown = _page(analysis_of(SPLIT), SummaryPage())
-    assert shown.text.startswith("jit_train_step\n  Host memory peaks at 4.21 MiB at step 36 of 40 ")
+    assert shown.text.startswith(
+        "jit_train_step\n  It needs 4.21 MiB of host memory.\n  All but 56 B of it is live at once, at step 36 of 40 "
+    )
     assert "\n\n  files      " in shown.text
     assert "\n  lists      the first 20 rows of each\n" in shown.text
     assert "\nDonation: outputs reuse the memory of 6 parameters (2.04 MiB)" in shown.text

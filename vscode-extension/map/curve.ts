@@ -148,7 +148,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   } else gutter(plot, 6, `↑ ${reserved}`);
   const limit = space.capacity ? y(space.capacity.sizeBytes) : -1;
   if (space.capacity && limit >= 0) {
-    line(space.peakLiveBytes > space.capacity.sizeBytes ? "limit over" : "limit", 0, limit, width, limit);
+    line(space.capacity.overBytes > 0 ? "limit over" : "limit", 0, limit, width, limit);
     const isNear = Math.abs(limit - Math.max(6, reserve)) < 2 * LINE_HEIGHT;
     gutter(plot, isNear ? Math.max(6, reserve) + 2 * LINE_HEIGHT : limit, `limit ${human(space.capacity.sizeBytes)}`);
   } else if (space.capacity) gutter(plot, 6 + 2 * LINE_HEIGHT, `↑ limit ${human(space.capacity.sizeBytes)}`);

@@ -2,7 +2,7 @@
 
 import { counted, exact, grouped, human, percent } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { bounded, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { bounded, neededText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
@@ -147,9 +147,12 @@ function stepShare(bytes: number, space: MapSpace): string {
 export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
   const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
-  if (capacity && capacity.overBytes > 0)
-    limit.push(["over the limit", `${human(capacity.overBytes)} of the reserved bytes`]);
-  if (space.peakStep < 0) return [["reserved", reservedText(space)], ...limit];
+  if (capacity && capacity.overBytes > 0) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
+  const needed: Fact = [
+    "needed",
+    neededText(space) + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),
+  ];
+  if (space.peakStep < 0) return [needed, ["reserved", reservedText(space)], ...limit];
   const instruction = instructionAt(model, space.peakStep);
   const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
     const share = shareOfPeak(ownedBytes, space);
@@ -157,7 +160,8 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
     return [stringAt(model, key) || "no kind", human(ownedBytes) + (share && `, ${share}`) + ofLimit];
   });
   return [
-    ["live", peakText(space) + (capacity ? `, ${percent(space.peakLiveBytes, capacity.sizeBytes)} of the limit` : "")],
+    needed,
+    ["live", peakText(space)],
     ["step", grouped(ownStep(model, space.peakStep)) + (instruction ? ` (${instruction})` : "")],
     ...byKind,
     ["buffers", grouped(peak.values.length)],

@@ -190,10 +190,10 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
       free = isTall ? middle - LINE_HEIGHT / 2 : middle;
     }
   }
-  const { capacity, reservedBytes } = scene.space;
+  const { capacity } = scene.space;
   const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
   if (limit >= 0 && limit <= height) {
-    line(reservedBytes > capacity!.sizeBytes ? "limit over" : "limit", 0, limit, width, limit);
+    line(capacity!.overBytes > 0 ? "limit over" : "limit", 0, limit, width, limit);
     marks
       .append("text")
       .attr("class", "mark-label")

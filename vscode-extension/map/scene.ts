@@ -49,6 +49,7 @@ const NO_SPACE: MapSpace = {
   color: NONE,
   name: "none",
   reservedBytes: 0,
+  neededBytes: 0,
   reservedBound: "exact",
   peakLiveBytes: 0,
   peakBound: "exact",

@@ -1,7 +1,7 @@
 /** The toolbar above the plots. */
 
 import { grouped } from "../shared/numbers";
-import { peakText, reservedText } from "../shared/spaces";
+import { neededText, peakText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
@@ -118,9 +118,8 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 
 function spacesOf(model: Model): [string, string][] {
   return model.map.spaces.map((space) => {
-    const reserved = reservedText(space);
-    const bytes = space.peakStep < 0 ? `${reserved} reserved` : `${peakText(space)} of ${reserved}`;
-    return [String(space.color), `${space.name}: ${bytes}`];
+    const peak = space.peakStep < 0 ? "" : `, peak ${peakText(space)}`;
+    return [String(space.color), `${space.name}: needs ${neededText(space)}${peak}`];
   });
 }
 

@@ -52,7 +52,7 @@ const VALUE_COLUMNS = keysOf<ValueColumns>({
 });
 const CURVE_COLUMNS = ["curveStep", "curveBytes"] as const;
 const SPACE_BOUNDS = ["reservedBound", "peakBound"] as const;
-const SPACE_NUMBERS = ["color", "reservedBytes", "peakLiveBytes", "peakStep"] as const;
+const SPACE_NUMBERS = ["color", "reservedBytes", "neededBytes", "peakLiveBytes", "peakStep"] as const;
 
 /** Return a message of the page, or undefined if it is invalid. */
 export function parseMessageFromMap(message: unknown): MessageFromMap | undefined {

@@ -49,8 +49,7 @@ export interface Capacity {
   /** What states it, in words: `the setting xla-lens.device.memory`, `error.log`. */
   source: string;
   /**
-   * By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must hold the reserved
-   * bytes, without thread-local ones.
+   * By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must provide `neededBytes`.
    */
   overBytes: number;
 }
@@ -63,9 +62,11 @@ export interface SpaceSummary {
   name: string;
   /** The sum of the sizes of its allocations. */
   reservedBytes: number;
+  /** What the device must provide: the reserved bytes without thread-local allocations. */
+  neededBytes: number;
   /**
-   * How `reservedBytes` relates to the true number. `at_least`: the true one is the same or larger. `unknown`: it may
-   * be smaller or larger, so `reservedBytes` must not be shown.
+   * How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
+   * `unknown`: it may be smaller or larger, so they must not be shown.
    */
   reservedBound: "exact" | "at_least" | "unknown";
   peakLiveBytes: number;
@@ -90,7 +91,10 @@ export interface ModuleSummary {
   files: SetFile[];
 }
 
-/** The dump sets of the workspace that have been read so far, largest peak first. */
+/**
+ * The dump sets of the workspace that have been read so far: first those that do not fit their device, then the largest
+ * peak of the main memory.
+ */
 export interface Modules {
   /** More sets are being read: ask again later. */
   isReading: boolean;
@@ -137,6 +141,11 @@ export interface ReservedPart {
 
 /** A memory space, and what is live at its peak. */
 export interface SpaceOverview extends SpaceSummary {
+  /**
+   * The bytes that are needed, but not live at the peak, by the kind of the allocation. What is live in thread-local
+   * allocations is negative.
+   */
+  notLive: ReservedPart[];
   /** The reserved bytes by the kind of the allocation; they add up to `reservedBytes`. */
   parts: ReservedPart[];
   /** The instruction that runs at the peak, empty if unknown. */
@@ -408,6 +417,19 @@ export interface UriArguments {
   uri: string;
 }
 
+/**
+ * The arguments of the commands for memory maps. Megabytes in an answer would delay all others, so that a client on the
+ * same machine asks for a file.
+ */
+export interface MapArguments extends UriArguments {
+  asFile: boolean;
+}
+
+/** A file with the JSON of a memory map, or of two that are compared. The client deletes it. */
+export interface MapFile {
+  path: string;
+}
+
 /** The arguments of `xla-lens.overview`. */
 export interface OverviewArguments extends UriArguments {
   /** Truncates each list to this length; 100 by default. */
@@ -485,7 +507,7 @@ export interface Commands {
   "xla-lens.overview": { arguments: OverviewArguments; answer: Overview };
   "xla-lens.peak": { arguments: PeakArguments; answer: PeakGroups };
   "xla-lens.values": { arguments: ValuesArguments; answer: ValueEntry[] };
-  "xla-lens.memoryMap": { arguments: UriArguments; answer: MemoryMap };
+  "xla-lens.memoryMap": { arguments: MapArguments; answer: MapFile };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": { arguments: DescribeArguments; answer: Description };
   "xla-lens.sourceMemory": { arguments: SourceMemoryArguments; answer: SourceMemory | null };
@@ -496,7 +518,7 @@ export interface Commands {
   "xla-lens.showAdvice": { arguments: UriArguments; answer: unknown };
   "xla-lens.showLiveSet": { arguments: LiveSetArguments; answer: unknown };
   "xla-lens.compare": { arguments: CompareArguments; answer: unknown };
-  "xla-lens.comparedMaps": { arguments: UriArguments; answer: ComparedMaps };
+  "xla-lens.comparedMaps": { arguments: MapArguments; answer: MapFile };
   "xla-lens.selectForCompare": { arguments: UriArguments; answer: unknown };
   "xla-lens.endComparison": { arguments: NoArguments; answer: unknown };
   "xla-lens.report": { arguments: ReportArguments; answer: string };

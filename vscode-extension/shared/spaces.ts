@@ -1,7 +1,7 @@
 /** Memory spaces. */
 
 import { human, percent } from "./numbers";
-import type { SpaceSummary } from "./protocol";
+import type { SpaceOverview, SpaceSummary } from "./protocol";
 
 /** Return a size with its bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`. */
 export function bounded(sizeBytes: number, bound: SpaceSummary["peakBound"]): string {
@@ -17,6 +17,27 @@ export function peakText({ peakLiveBytes, peakBound }: SpaceSummary): string {
 /** Return the reserved bytes of a space with their bound. */
 export function reservedText({ reservedBytes, reservedBound }: SpaceSummary): string {
   return bounded(reservedBytes, reservedBound);
+}
+
+/** Return what a program needs of a space, with its bound. */
+export function neededText({ neededBytes, reservedBound }: SpaceSummary): string {
+  return bounded(neededBytes, reservedBound);
+}
+
+const NOT_LIVE: Readonly<Record<string, string>> = {
+  parameter: "donated arguments",
+  output: "outputs that no argument is donated to",
+  temp: "gaps between temporaries",
+  constant: "constants",
+};
+
+/** Return what a program needs of a space besides what is live at its peak, a text for each kind of allocation. */
+export function notLiveTexts({ notLive, reservedBound, peakBound }: SpaceOverview): string[] {
+  if (reservedBound !== "exact" || peakBound !== "exact") return [];
+  const parts = notLive.filter(({ sizeBytes }) => sizeBytes > 0);
+  return parts.map(
+    ({ kind, sizeBytes }) => `Not live then: ${human(sizeBytes)} of ${NOT_LIVE[kind] ?? "other allocations"}`,
+  );
 }
 
 /** Return whether a program exceeds the device. */
@@ -35,13 +56,9 @@ export function limitText(space: SpaceSummary, hasName = false): string {
   return `of ${human(capacity.sizeBytes)}${hasName ? ` ${name}` : ""}${over}`;
 }
 
-/**
- * Return the peak of a space against the capacity of the device: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`. Without live
- * ranges, the reserved bytes stand for the peak. Empty if the capacity is unknown.
- */
-export function ofCapacity(space: SpaceSummary): string {
-  const limit = limitText(space, true);
-  return limit && `${space.peakStep < 0 ? reservedText(space) : peakText(space)} ${limit}`;
+/** Return what a program needs of a space: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`, `4.21 MiB of host memory`. */
+export function needs(space: SpaceSummary): string {
+  return `${neededText(space)} ${limitText(space, true) || `of ${space.name}`}`;
 }
 
 /** Return a share of the peak of a space, empty if the peak is not exact. */
@@ -49,23 +66,9 @@ export function shareOfPeak(sizeBytes: number, { peakLiveBytes, peakBound }: Spa
   return peakBound === "exact" ? percent(sizeBytes, peakLiveBytes) : "";
 }
 
-/**
- * The memory space with the greatest peak, the first of several; if no space has live ranges, that with the most reserved
- * bytes. Undefined if there is none.
- */
-export function worstSpace<Space extends SpaceSummary>(spaces: readonly Space[]): Space | undefined {
-  return spaces.reduce<Space | undefined>(
-    (worst, space) => (!worst || isWorse(space, worst) ? space : worst),
-    undefined,
-  );
-}
-
-function isWorse(space: SpaceSummary, other: SpaceSummary): boolean {
-  const [peak, otherPeak] = [space, other].map((one) => (one.peakStep < 0 ? -1 : one.peakLiveBytes)) as [
-    number,
-    number,
-  ];
-  return peak > otherPeak || (peak === otherPeak && space.reservedBytes > other.reservedBytes);
+/** The main memory of the device, or else the first memory space. Undefined if there is none. */
+export function mainSpace<Space extends SpaceSummary>(spaces: readonly Space[]): Space | undefined {
+  return spaces.find(({ color }) => color === 0) ?? spaces[0];
 }
 
 /** Smaller memory spaces than this are folded, as in reports. */

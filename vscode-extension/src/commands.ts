@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 
 import { human } from "../shared/numbers";
 import type { Location, Overview } from "../shared/protocol";
-import { worstSpace } from "../shared/spaces";
+import { mainSpace } from "../shared/spaces";
 import type { Comparing } from "./comparing";
 import { dumpAtCursor, dumpInTab } from "./documents";
 import { ValueFinder } from "./findValue";
@@ -42,8 +42,8 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
   },
 
   async goToTruePeak({ sets }, uri) {
-    const worst = worstSpace((await overviewOf(sets, uri)).spaces);
-    await goToOrExplain(worst?.peakLocation, "The dump has no schedule with live ranges, so its peak is unknown.");
+    const main = mainSpace((await overviewOf(sets, uri)).spaces);
+    await goToOrExplain(main?.peakLocation, "The dump has no schedule with live ranges, so its peak is unknown.");
   },
 
   async showLiveSetHere({ server, sets }, uri) {
@@ -61,7 +61,7 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     // The cursor refers to no step, or the file is too large to have a document.
     const step = await vscode.window.showInputBox({
       prompt: "Enter a step of the schedule to list its live values",
-      value: `${Math.max(0, worstSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,
+      value: `${Math.max(0, mainSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,
       validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "Expected a whole number, 0 or greater"),
     });
     if (step) await server.execute("xla-lens.showLiveSet", { uri: uri.toString(), step: Number(step) });

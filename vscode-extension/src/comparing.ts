@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import type { ModuleSummary } from "../shared/protocol";
-import { peakText, worstSpace } from "../shared/spaces";
+import { mainSpace, peakText } from "../shared/spaces";
 import { SECTION, type Server, setComparing } from "./server";
 import type { Sets } from "./sets";
 
@@ -89,8 +89,8 @@ export class Comparing {
 }
 
 function choiceOf({ module, uri, spaces }: ModuleSummary): Choice {
-  const [file, worst] = [vscode.Uri.parse(uri), worstSpace(spaces)];
-  const peak = worst && worst.peakStep >= 0 ? peakText(worst) : "";
+  const [file, main] = [vscode.Uri.parse(uri), mainSpace(spaces)];
+  const peak = main && main.peakStep >= 0 ? `${peakText(main)} of ${main.name}` : "";
   return {
     label: module || basename(file.path),
     description: peak,

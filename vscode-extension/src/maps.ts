@@ -1,10 +1,11 @@
 /** The memory map: one page for each dump set, beside the text. The page and the text follow each other. */
 
 import { randomBytes } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
 import * as vscode from "vscode";
 
 import { type MessageToMap, parseMessageFromMap, type Side, type Target } from "../shared/messages";
-import type { ComparedMaps, Description, WhatIsAt } from "../shared/protocol";
+import type { ComparedMaps, Description, MemoryMap, WhatIsAt } from "../shared/protocol";
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
 import { PAGE_SCHEME } from "./documents";
@@ -158,6 +159,17 @@ class MapPanel implements vscode.Disposable {
     this.panel.dispose();
   }
 
+  /** Reads the answer of a command from the file that the server writes it to. Undefined if there is no server. */
+  private async read<Answer>(command: "xla-lens.comparedMaps" | "xla-lens.memoryMap"): Promise<Answer | undefined> {
+    const file = await this.server.execute(command, { uri: this.uri.toString(), asFile: true });
+    if (!file) return undefined;
+    try {
+      return JSON.parse(await readFile(file.path, "utf8")) as Answer;
+    } finally {
+      await rm(file.path, { force: true });
+    }
+  }
+
   /** Sends the current map of the set to the page. During a load, schedules one more load instead. */
   async load(): Promise<void> {
     this.isStale = this.isLoading;
@@ -165,8 +177,8 @@ class MapPanel implements vscode.Disposable {
     this.isLoading = true;
     const uri = this.uri.toString();
     try {
-      this.compared = isComparison(this.uri) ? await this.server.execute("xla-lens.comparedMaps", { uri }) : undefined;
-      const map = this.compared?.new ?? (await this.server.execute("xla-lens.memoryMap", { uri }));
+      this.compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
+      const map = this.compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
       if (!map) {
         this.post({ type: "problem", message: "The XLA Lens server is not running." });
         return;

@@ -1,18 +1,17 @@
-/** The status bar item: what the server is doing, or the real peak of the set in view. */
+/** The status bar item: what the server is doing, or what the program in view needs. */
 
 import * as vscode from "vscode";
 
 import { capitalized, grouped, human, percent } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
-import { bounded, isOver, ofCapacity, peakText, reservedText, worstSpace } from "../shared/spaces";
+import { bounded, isOver, mainSpace, neededText, needs, notLiveTexts, peakText } from "../shared/spaces";
 import type { Problem } from "./activity";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
 /**
- * Shows the real peak of the worst memory space against the capacity of the device, or else against the reserved bytes. A click
- * goes to the peak, or to the advice if the program does not fit, which is red. While the server starts or
- * reads, shows that instead.
+ * Shows what the program needs of the device's main memory, against its capacity where that is known. A click goes to the
+ * peak, or to the advice if the program does not fit, which is red. While the server starts or reads, shows that instead.
  */
 export class StatusBar implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.peak`, vscode.StatusBarAlignment.Right, 100);
@@ -45,22 +44,17 @@ export class StatusBar implements vscode.Disposable {
     }
     const overview = await this.sets.overview(uri);
     if (uri !== this.sets.inView || this.showActivity()) return;
-    const worst = overview && worstSpace(overview.spaces);
-    if (!worst) {
+    const main = overview && mainSpace(overview.spaces);
+    if (!main) {
       this.item.hide();
       return;
     }
-    const reserved = reservedText(worst);
-    const peak = worst.peakStep < 0 ? "" : `${peakText(worst)} peak of `;
     const incomplete = overview.gap && ` · ${overview.gap} dump`;
-    const text = ofCapacity(worst) || `${peak}${reserved}${peak ? "" : " reserved"}`;
-    this.item.text = `$(pulse) ${text}${incomplete}`;
-    this.item.tooltip = tooltip(overview, worst);
-    this.item.accessibilityInformation = {
-      label: `XLA Lens: ${ofCapacity(worst) || `${peak}${reserved} reserved`}${incomplete}`,
-    };
-    this.item.backgroundColor = isOver(worst) ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.command = isOver(worst) ? ADVICE : `${SECTION}.goToTruePeak`;
+    this.item.text = `$(pulse) ${needs(main)}${incomplete}`;
+    this.item.tooltip = tooltip(overview, main);
+    this.item.accessibilityInformation = { label: `XLA Lens: needs ${needs(main)}${incomplete}` };
+    this.item.backgroundColor = isOver(main) ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    this.item.command = isOver(main) ? ADVICE : `${SECTION}.goToTruePeak`;
     this.item.show();
   }
 
@@ -91,33 +85,27 @@ export class StatusBar implements vscode.Disposable {
 /** The command that shows what would lower the peak. */
 const ADVICE = `${SECTION}.openAdvice`;
 
-function tooltip(overview: Overview, worst: SpaceOverview): vscode.MarkdownString {
+function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString {
   const { module, spaces, printedPeak, incomplete, gap } = overview;
   const text = new vscode.MarkdownString();
   text.isTrusted = { enabledCommands: [ADVICE] };
   text.appendMarkdown("**");
   text.appendText(module);
-  text.appendMarkdown("**\n\n| Memory space | Real peak | Share of reserved | Step |\n|---|--:|--:|--:|\n");
+  text.appendMarkdown("**\n\n| Memory space | Needed | Real peak | Step |\n|---|--:|--:|--:|\n");
   for (const space of spaces) {
-    const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
-    const [peak, share, step] =
-      space.peakStep < 0 || space.peakBound === "unknown"
-        ? ["unknown", "unknown", ""]
-        : [
-            peakText(space),
-            isExact ? percent(space.peakLiveBytes, space.reservedBytes) : "unknown",
-            grouped(space.peakStep),
-          ];
-    text.appendMarkdown(`| ${space.name} | ${peak} | ${share} of ${reservedText(space)} | ${step} |\n`);
+    const isKnown = space.peakStep >= 0 && space.peakBound !== "unknown";
+    const [peak, step] = isKnown ? [peakText(space), grouped(space.peakStep)] : ["unknown", ""];
+    text.appendMarkdown(`| ${space.name} | ${neededText(space)} | ${peak} | ${step} |\n`);
   }
+  for (const line of notLiveTexts(main)) text.appendText(`\n${line}.`);
   if (gap) text.appendText(`\n${capitalized(gap)} dump: ${incomplete}.`);
   if (printedPeak) {
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
   }
-  appendCapacity(text, worst);
-  if (isOver(worst)) text.appendMarkdown("\n\nClick to see what would lower it.");
-  else if (worst.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
+  appendCapacity(text, main);
+  if (isOver(main)) text.appendMarkdown("\n\nClick to see what would lower it.");
+  else if (main.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
   return text;
 }
 

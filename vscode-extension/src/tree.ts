@@ -9,7 +9,7 @@ import * as vscode from "vscode";
 import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
-import { isOver, limitText, peakText, reservedText, splitSmall, worstSpace } from "../shared/spaces";
+import { isOver, limitText, mainSpace, neededText, peakText, splitSmall } from "../shared/spaces";
 import type { Task } from "./activity";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
@@ -141,16 +141,14 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   /** The node of a module. `folder` tells it apart from the others of the same name. */
   private module(module: ModuleSummary, folder: string): Node {
-    const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module.spaces)];
-    const hasPeak = worst && worst.peakStep >= 0;
+    const [uri, main] = [vscode.Uri.parse(module.uri), mainSpace(module.spaces)];
     const name = module.module || "module";
     const sign = module.spaces.length ? module.gap : "empty";
-    const limit = worst && limitText(worst, true);
+    const limit = main && limitText(main, true);
     // A narrow view shows only the first fact.
-    const isFirst = worst && isOver(worst);
-    const facts = [isFirst && limit, folder, sign, worst && !hasPeak && "reserved", !isFirst && limit];
-    const size = worst ? (hasPeak ? peakText(worst) : reservedText(worst)) : "";
-    const item = row(size, name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, worst));
+    const isFirst = main && isOver(main);
+    const facts = [isFirst && limit, folder, sign, !isFirst && (limit || main?.name)];
+    const item = row(main ? neededText(main) : "", name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, main));
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
     item.contextValue = "module";
@@ -193,8 +191,8 @@ function taskText({ title, message, text }: Task): string {
   return title ? `${title}: ${progress}` : `XLA Lens: ${progress}`;
 }
 
-function moduleIcon(sign: string, worst: SpaceSummary | undefined): [icon: string, color?: string] {
-  if (worst && isOver(worst)) return ["error", OVER_COLOR];
+function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string, color?: string] {
+  if (main && isOver(main)) return ["error", OVER_COLOR];
   return sign ? ["warning", "list.warningForeground"] : ["file-binary"];
 }
 
@@ -202,8 +200,8 @@ function moduleIcon(sign: string, worst: SpaceSummary | undefined): [icon: strin
 function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
   const [shown, folded] = splitSmall(spaces);
   const sizes = shown.map((space) => {
-    const peak = space.peakStep < 0 ? "" : `${peakText(space)} peak of `;
-    return `${space.name}: ${peak}${reservedText(space)} reserved`;
+    const peak = space.peakStep < 0 ? "" : `, peak ${peakText(space)}`;
+    return `${space.name}: needs ${neededText(space)}${peak}`;
   });
   const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
   const small = folded.length ? [counted(folded.length, "small memory space")] : [];

@@ -18,7 +18,16 @@ import type {
   ValueGroup,
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import { bounded, isOver, limitText, peakText, reservedText, shareOfPeak, splitSmall } from "../shared/spaces";
+import {
+  bounded,
+  isOver,
+  limitText,
+  neededText,
+  notLiveTexts,
+  peakText,
+  shareOfPeak,
+  splitSmall,
+} from "../shared/spaces";
 import { isCompressed } from "./locations";
 import { SECTION, type Server } from "./server";
 
@@ -137,13 +146,12 @@ export class SetNodes {
 
   private space(space: SpaceOverview, parent: Node): Node {
     const [icon, color] = isOver(space) ? ["error", OVER_COLOR] : ["pulse"];
+    const peak = space.peakStep < 0 ? "" : `peak ${peakText(space)} at step ${grouped(space.peakStep)}`;
+    const item = row(neededText(space), space.name, joined(limitText(space), peak), icon, color);
     if (space.peakStep < 0) {
-      const item = row(reservedText(space), space.name, `reserved ${limitText(space)}`.trim(), icon, color);
       item.contextValue = "space";
       return new Node(item, parent, { name: space.name });
     }
-    const description = joined(limitText(space), `at step ${grouped(space.peakStep)}`);
-    const item = row(peakText(space), space.name, description, icon, color);
     item.contextValue = "space";
     item.tooltip = spaceTooltip(space);
     const shown = new Set(space.live.map(({ value }) => `value ${value}`));
@@ -278,11 +286,9 @@ function parametersText(groups: readonly ValueGroup[]): string {
 
 function spaceTooltip(space: SpaceOverview): string {
   const { name, capacity, peakInstruction } = space;
-  const isExact = space.peakBound === "exact" && space.reservedBound === "exact";
-  const part = isExact ? percent(space.peakLiveBytes, space.reservedBytes) : peakText(space);
-  const share = `${part} of the ${reservedText(space)} reserved`;
-  const limit = capacity ? `\nCapacity: ${human(capacity.sizeBytes)}, from ${capacity.source}` : "";
-  return `Real peak of ${name}: ${share}${peakInstruction && `, while ${peakInstruction} runs`}${limit}`;
+  const limit = capacity ? [`Capacity: ${human(capacity.sizeBytes)}, from ${capacity.source}`] : [];
+  const peak = `Real peak: ${peakText(space)}${peakInstruction && `, while ${peakInstruction} runs`}`;
+  return [`Needed of ${name}: ${neededText(space)}`, peak, ...notLiveTexts(space), ...limit].join("\n");
 }
 
 /** A value by its name, or by its path if it is a group of parameters by itself. */

@@ -48,7 +48,7 @@ static PyObject *release_memory(PyObject *self, PyObject *args) {
   malloc_trim(0);
   Py_END_ALLOW_THREADS
 #endif
-  Py_RETURN_NONE;
+  return Py_NewRef(Py_None);
 }
 
 static PyMethodDef METHODS[] = {

@@ -1,4 +1,5 @@
-// Reads the lines of an HLO module: computations and instructions. The lexical rules are those of `lexical.py`.
+// Reads the lines of an HLO module: computations and instructions. The lexical rules are those of `lexical.py`. A line
+// of an unknown form belongs to nothing, and ends neither the instruction nor the computation around it.
 
 #include <Python.h>
 
@@ -7,7 +8,7 @@
 
 #include "column.h"
 
-enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 4, LINES_BETWEEN_CHECKS = 1 << 13 };
+enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 4, LINES_BETWEEN_CHECKS = 1 << 13, LINES_AHEAD = 8 };
 
 // A table with room for as many rows as the module has lines. The memory of rows that are not filled is never touched.
 typedef struct {
@@ -24,6 +25,9 @@ typedef struct {
   // The computation and the instruction that are not ended yet, as their rows.
   int64_t computation[COMPUTATION_COLUMNS], instruction[INSTRUCTION_COLUMNS];
   bool is_computation_open, is_instruction_open, is_in_table;
+  // The brackets and the string that are open at `scanned` in the instruction.
+  int64_t scanned, depth;
+  bool is_in_string, is_finished;
 } ModuleReader;
 
 static bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\t'; }
@@ -76,6 +80,15 @@ static const uint8_t *read_instruction_name(const uint8_t *at, const uint8_t *en
   return at < end && ((*at >= 'a' && *at <= 'z') || *at == '(') ? name_end : NULL;
 }
 
+// Reads the name of the instruction that begins at `first`, behind an optional `ROOT`.
+static const uint8_t *read_instruction_head(const uint8_t *first, const uint8_t *end, const uint8_t **name) {
+  const uint8_t *name_end = NULL;
+  if (starts_with(first, end, "ROOT") && first + 4 < end && is_space(first[4])) {
+    name_end = read_instruction_name(after_spaces(first + 4, end), end, name);
+  }
+  return name_end ? name_end : read_instruction_name(first, end, name);
+}
+
 static const uint8_t *read_computation_name(const uint8_t *at, const uint8_t *end, const uint8_t **name) {
   const uint8_t *name_end = read_name(at, end, name);
   if (!name_end) return NULL;
@@ -109,24 +122,26 @@ static void end_instruction(ModuleReader *reader) {
   reader->is_instruction_open = false;
 }
 
+static bool has_parameters(const ModuleReader *reader) {
+  const uint8_t *end = reader->text + reader->size, *at = after_blanks(reader->text + reader->computation[3], end);
+  return at < end && *at == '(';
+}
+
 static void end_computation(ModuleReader *reader, Py_ssize_t end) {
   end_instruction(reader);
   if (reader->is_computation_open) {
     int64_t *row = reader->computation;
     row[1] = trimmed(reader, end);
     row[5] = reader->instructions.count - row[4];
-    add_row(reader, &reader->computations, row);
+    // A line that only looks like a head has neither parameters nor instructions.
+    if (row[5] || has_parameters(reader)) add_row(reader, &reader->computations, row);
   }
   reader->is_computation_open = false;
 }
 
 static bool read_instruction(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
   if (!reader->is_computation_open) return false;
-  const uint8_t *first = after_blanks(line, end), *name, *name_end = NULL;
-  if (starts_with(first, end, "ROOT") && first + 4 < end && is_space(first[4])) {
-    name_end = read_instruction_name(after_spaces(first + 4, end), end, &name);
-  }
-  if (!name_end) name_end = read_instruction_name(first, end, &name);
+  const uint8_t *first = after_blanks(line, end), *name, *name_end = read_instruction_head(first, end, &name);
   if (!name_end) return false;
   end_instruction(reader);
   const uint8_t *text = reader->text;
@@ -135,7 +150,41 @@ static bool read_instruction(ModuleReader *reader, const uint8_t *line, const ui
   };
   memcpy(reader->instruction, row, sizeof row);
   reader->is_instruction_open = true;
+  reader->scanned = row[0];
+  reader->depth = 0;
+  reader->is_in_string = reader->is_finished = false;
   return true;
+}
+
+// Whether the text of the instruction goes on at `end`: a bracket or a string is open there, and at all lines before.
+static bool is_instruction_unfinished(ModuleReader *reader, int64_t end) {
+  const uint8_t *text = reader->text;
+  for (; !reader->is_finished && reader->scanned < end; reader->scanned++) {
+    const uint8_t byte = text[reader->scanned];
+    if (byte == '"') reader->is_in_string = !reader->is_in_string;
+    else if (reader->is_in_string) reader->scanned += byte == '\\';
+    else if (byte && strchr("{[(", byte)) reader->depth++;
+    else if (byte && strchr("}])", byte)) reader->depth--;
+  }
+  reader->is_finished = reader->is_finished || (reader->depth <= 0 && !reader->is_in_string);
+  return !reader->is_finished;
+}
+
+static const uint8_t *next_line(const uint8_t *at, const uint8_t *end) {
+  const uint8_t *found = at < end ? memchr(at, '\n', end - at) : NULL;
+  return found ? found + 1 : end;
+}
+
+// Whether the computation goes on below the line that ends at `at`, so that this is not its end.
+static bool goes_on(const ModuleReader *reader, const uint8_t *at) {
+  const uint8_t *end = reader->text + reader->size;
+  for (int i = 0; i < LINES_AHEAD && at < end; i++) {
+    const uint8_t *line_end = next_line(at, end), *name;
+    if (is_blank(*at) && read_instruction_head(after_blanks(at, line_end), line_end, &name)) return true;
+    if (*at == '}' || starts_with(at, line_end, "ENTRY ") || read_computation_name(at, line_end, &name)) return false;
+    at = line_end;
+  }
+  return false;
 }
 
 static bool read_computation(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
@@ -147,6 +196,8 @@ static bool read_computation(ModuleReader *reader, const uint8_t *line, const ui
   }
   if (!name_end) name_end = read_computation_name(line, end, &name);
   if (!name_end) return false;
+  // Heads without parameters follow the end of the computation before.
+  if (reader->is_computation_open && !memchr(name_end, '(', end - name_end)) return false;
   const uint8_t *text = reader->text;
   end_computation(reader, line - text);
   int64_t row[COMPUTATION_COLUMNS] = {
@@ -178,13 +229,16 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
   if (line < end && *line >= '0' && *line <= '9' && reader->is_in_table) {
     add_row(reader, &reader->table_lines, &start);
   } else if (line < end && *line == '}' && is_close(line, end)) {
-    end_computation(reader, start + 1);
+    if (!reader->is_computation_open || !goes_on(reader, end)) end_computation(reader, start + 1);
   } else if (is_table_header(line, end)) {
+    // Only what looks like a computation can have begun before the tables.
+    if (reader->is_computation_open && !reader->instructions.count && !has_parameters(reader)) end_computation(reader, start);
     reader->is_in_table = !reader->is_computation_open;
     if (reader->is_in_table) add_row(reader, &reader->table_lines, &start);
   } else if (!read_computation(reader, line, end) && reader->is_instruction_open) {
     // The instruction continues: one of its attributes contains line ends.
-    if (line == end || after_spaces(line, end) < end) reader->instruction[1] = trimmed(reader, end - reader->text);
+    bool is_text = line == end || after_spaces(line, end) < end;
+    if (is_text && is_instruction_unfinished(reader, start)) reader->instruction[1] = trimmed(reader, end - reader->text);
   }
 }
 

@@ -803,6 +803,7 @@ static bool read_next(Reader *reader) {
     if (match(&rest, "from instruction:")) {
       close_parts(reader, FROM_INSTRUCTION);
       reader->scanner.is_first = false;
+      reader->scanner.last = FROM_INSTRUCTION;
       reader->end = offset_of(reader, rest.at);
       read_instruction(reader, rest.at);
       return true;
@@ -829,6 +830,13 @@ static bool read_next(Reader *reader) {
     text = without_trailing_blanks(text);
   }
   reader->scanner.is_first = false;
+  if (kind == FOREIGN_LINE) {
+    kind = UNKNOWN_LINE;
+  } else if (kind == POSITION || group_of(kind) != group_of((enum TokenType)reader->scanner.last)) {
+    seek(lexer, line_end);
+    if (is_foreign((enum TokenType)reader->scanner.last, kind, &lexer->base, &reader->scanner.line, false)) kind = UNKNOWN_LINE;
+  }
+  if (kind != UNKNOWN_LINE) reader->scanner.last = (uint8_t)kind;
   close_parts(reader, kind);
   switch (kind) {
     case SLICE:
@@ -922,7 +930,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
         .start = text,
         .end = text + data.len,
       },
-    .scanner = {.is_first = true},
+    .scanner = {.is_first = true, .last = ERROR_SENTINEL},
     .allocation = NONE,
     .used_value = NONE,
     .report_allocation = NONE,

@@ -9,6 +9,9 @@
 //     of the next value is glued to it;
 //   - the names in the stack trace. They are op_names: any text, with line ends, that may look like other lines;
 //   - attributes of an allocation that later releases may add.
+//
+// A line that another program or a later release printed may look like a row of another section. It does not end the
+// section around it: such a line becomes a `_foreign_line`, whose text is one `unknown_line` (see `is_foreign`).
 
 #include "tree_sitter/alloc.h"
 #include "tree_sitter/array.h"
@@ -69,6 +72,7 @@ enum TokenType {
   BRANCH,
   FRAME_NAME,
   OTHER_TEXT,
+  FOREIGN_LINE,
   ERROR_SENTINEL,
 };
 
@@ -78,7 +82,10 @@ enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
 enum {
   MAX_DIGITS = 18,         // more would not fit into 64 bits
   MAX_LINE = 1 << 26,      // a longer line is an unknown line
+  MAX_AHEAD = 32,          // lines read ahead to find where a section continues
+  MAX_BETWEEN = 3,         // known lines after a header to find its rows in
   KEPT_CAPACITY = 1 << 16, // buffer bytes that a scanner keeps between two lines
+  SERIALIZED = 5,          // bytes of a serialized scanner
 };
 
 typedef Array(uint8_t) Line;
@@ -86,6 +93,7 @@ typedef Array(uint8_t) Line;
 typedef struct {
   Line line;
   bool is_first;        // no token was emitted yet: the scanner is at the start of the file
+  uint8_t last;         // the kind of the last line that is known, ERROR_SENTINEL at the start of the file
   uint32_t name_length; // characters of the name in the stack trace line just recognized; 0 if it has none
 } Scanner;
 
@@ -436,19 +444,49 @@ static bool is_dump_name(Text name) {
          ends_with(name, "-live-range.txt") || ends_with(name, "-memory-usage-report.txt");
 }
 
+static bool contains(Text text, const char *literal) {
+  for (; text.at < text.end; text.at++) {
+    Text rest = text;
+    if (match(&rest, literal)) return true;
+  }
+  return false;
+}
+
+// Whether a line that begins like the header of an allocation is a damaged one: it has two of its three marks. Other
+// lines about allocations have one at most.
+static bool is_broken_allocation(Text text) {
+  int marks = ends_with(text, ":");
+  for (Text at = text; at.at < at.end; at.at++) {
+    Text rest = at;
+    if (match(&rest, "size ") && match_integer(&rest)) {
+      marks++;
+      break;
+    }
+  }
+  match(&text, "allocation ");
+  return marks + match_digits(&text) >= 2;
+}
+
+// Whether a line that begins with `<` is the damaged header of a used value: a number, and at least a part of the color.
+static bool is_broken_value(Text text) {
+  match(&text, "<");
+  if (!match_digits(&text)) return false;
+  return contains(text, "@") || (text.end - text.at > 2 && text.end[-1] == '>' && is_digit(text.end[-2]));
+}
+
 static enum TokenType kind_at_0(Text text) {
   Text start = text;
   if (match(&text, "allocation ")) {
     text = start;
     if (match_allocation(&text, match_integer)) return ALLOCATION;
     text = start;
-    return match_allocation(&text, match_human_size) ? REPORT_ALLOCATION : BROKEN_ALLOCATION;
+    if (match_allocation(&text, match_human_size)) return REPORT_ALLOCATION;
+    return is_broken_allocation(start) ? BROKEN_ALLOCATION : UNKNOWN_LINE;
   }
   if (match(&text, "<")) {
-    bool numbered = match_digits(&text);
     text = start;
     if (match_value(&text) && match_end(&text)) return USED_VALUE;
-    return numbered ? BROKEN_USED_VALUE : UNKNOWN_LINE;
+    return is_broken_value(start) ? BROKEN_USED_VALUE : UNKNOWN_LINE;
   }
   if (match(&text, "Total bytes")) {
     enum TokenType kind = match(&text, " used: ") ? TOTAL : match(&text, ": ") ? MEMORY_SPACE_TOTAL : UNKNOWN_LINE;
@@ -578,13 +616,17 @@ static enum TokenType next_kind(const Line *line) {
 // `line` holds the first line from the name on, `length` characters; the lexer is at its end.
 //
 // A name is any text. It ends where measures end a line and something else follows. If the first line has no measures,
-// the name continues until there are some, but never into the next branch or section.
+// the name continues until there are some, but never into the next branch or section. Afterwards, `line` holds the line
+// below the name.
 static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
   uint32_t start = 0, name_length = 0;
   for (;;) {
     const uint8_t *measures = find_measures(text_of(line));
     if (measures) name_length = start + (uint32_t)(measures - line->contents);
-    if (at_end(lexer)) return name_length;
+    if (at_end(lexer)) {
+      array_clear(line);
+      return name_length;
+    }
     start += length + 1;
     advance(lexer);
     length = read_line(lexer, line);
@@ -603,6 +645,151 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
   }
 }
 
+// ---------------------------------------------------------------- lines of other sections
+
+// In the order in which XLA prints them.
+enum Group {
+  NO_GROUP, // at the start of a file
+  ASSIGNMENT_GROUP,
+  TOTAL_GROUP,
+  VALUES_GROUP,
+  LIVE_GROUP,
+  SEQUENCE_GROUP,
+  RANGES_GROUP,
+  PEAK_GROUP,
+  TRACES_GROUP,
+  REPORT_GROUP,
+  MESSAGE_GROUP,
+};
+
+// The lines that belong together.
+static enum Group group_of(enum TokenType kind) {
+  switch (kind) {
+    case TOTAL: return TOTAL_GROUP;
+    case BUFFER_ASSIGNMENT:
+    case ALLOCATION:
+    case SLICE:
+    case OTHER_COLORS:
+    case OTHER_COLOR_VALUE:
+    case BROKEN_ALLOCATION: return ASSIGNMENT_GROUP;
+    case USED_VALUES:
+    case USED_VALUE:
+    case POSITIONS:
+    case POSITION:
+    case USES:
+    case USE:
+    case NO_USES:
+    case FROM_INSTRUCTION:
+    case BROKEN_USED_VALUE: return VALUES_GROUP;
+    case LIVE_RANGES:
+    case NO_LIVE_RANGES: return LIVE_GROUP;
+    case INSTRUCTION_SEQUENCE:
+    case SCHEDULED_INSTRUCTION: return SEQUENCE_GROUP;
+    case BUFFER_LIVE_RANGES:
+    case LIVE_RANGE: return RANGES_GROUP;
+    case PEAK:
+    case PEAK_BUFFER:
+    case NO_PEAK: return PEAK_GROUP;
+    case STACK_TRACES:
+    case STACK_TRACE_ROOT:
+    case STACK_TRACE: return TRACES_GROUP;
+    case BY_SIZE:
+    case BY_SIZE_COLUMNS:
+    case BY_SIZE_ROW:
+    case WITH_VALUES:
+    case REPORT_ALLOCATION:
+    case TABLE_COLUMNS:
+    case RULE:
+    case TABLE_ROW:
+    case REST:
+    case MEMORY_SPACE:
+    case MEMORY_SPACE_TOTAL: return REPORT_GROUP;
+    case MESSAGE:
+    case FIELD:
+    case MESSAGE_END: return MESSAGE_GROUP;
+    default: return NO_GROUP;
+  }
+}
+
+// The first line of a section, which may stand alone. The marker of a file is no part of any.
+static bool is_header(enum TokenType kind) {
+  switch (kind) {
+    case BUFFER_ASSIGNMENT:
+    case USED_VALUES:
+    case LIVE_RANGES:
+    case NO_LIVE_RANGES:
+    case INSTRUCTION_SEQUENCE:
+    case BUFFER_LIVE_RANGES:
+    case PEAK:
+    case NO_PEAK:
+    case STACK_TRACES:
+    case BY_SIZE:
+    case WITH_VALUES:
+    case MEMORY_SPACE:
+    case TOTAL: return true;
+    default: return false;
+  }
+}
+
+static bool is_marker(enum TokenType kind) { return kind == BEGIN_FILE || kind == BEGIN_OTHER_FILE || kind == END_FILE; }
+
+// Whether a section that may be the first one of a file begins with this line. A row of `kind` does not end the one
+// before it.
+static bool begins_file(enum TokenType header, enum TokenType kind) {
+  switch (header) {
+    case BUFFER_ASSIGNMENT:
+    case MEMORY_SPACE: return true;
+    case TOTAL: return group_of(kind) != ASSIGNMENT_GROUP;
+    case LIVE_RANGES: return group_of(kind) != VALUES_GROUP || kind == POSITION;
+    default: return false;
+  }
+}
+
+// Whether a line stands there by mistake: it is of another section than the last one, which continues below it, or it is
+// a row without others of its kind. The lexer is at the end of the line, or at that of the next line
+// if `line` holds that.
+static bool is_foreign(enum TokenType last, enum TokenType kind, TSLexer *lexer, Line *line, bool is_read) {
+  enum Group own = group_of(kind), group = group_of(last);
+  // The positions of a value come below its header and before its uses.
+  if (kind == POSITION && (last == USED_VALUES || last == USES || last == USE || last == NO_USES || last == FROM_INSTRUCTION)) {
+    return true;
+  }
+  if (kind == POSITION && (last == USED_VALUE || last == BROKEN_USED_VALUE)) {
+    advance(lexer);
+    read_line(lexer, line);
+    return next_kind(line) == POSITIONS;
+  }
+  if (own == group || kind == UNKNOWN_LINE || is_marker(kind)) return false;
+  bool is_section = is_header(kind);
+  bool is_alone = !is_section && kind != ALLOCATION && kind != USED_VALUE && kind != REPORT_ALLOCATION;
+  int known = 0;
+  for (int count = 0; count < MAX_AHEAD && (is_read || !at_end(lexer)); count++, is_read = false) {
+    if (!is_read) {
+      advance(lexer);
+      read_line(lexer, line);
+    }
+    Text text = text_of(line);
+    match_spaces(&text);
+    bool is_quote = text.at - line->contents == 1 && match(&text, "from instruction:");
+    enum TokenType below = is_quote ? FROM_INSTRUCTION : next_kind(line);
+    if (below == UNKNOWN_LINE) continue;
+    if (is_marker(below)) break;
+    enum Group other = group_of(below);
+    if (is_section) {
+      // Its rows follow, or if it has none, a later section. Lines of other sections may stand between.
+      if ((other == own && (!is_header(below) || below == kind)) || (group < own && own < other)) return false;
+      if (++known == MAX_BETWEEN) return true;
+      continue;
+    }
+    if (group == NO_GROUP) return is_alone && other != own && begins_file(below, kind);
+    if (other == group) return is_alone || !is_header(below);
+    // Two rows whose header is missing are a section.
+    if (!known++ && other == own && !is_header(below)) is_alone = false;
+  }
+  if (is_section) return known > 0;
+  return group != NO_GROUP && is_alone;
+}
+
 // ---------------------------------------------------------------- tokens
 
 static bool emit(TSLexer *lexer, enum TokenType type) {
@@ -610,10 +797,24 @@ static bool emit(TSLexer *lexer, enum TokenType type) {
   return true;
 }
 
+// Emits the token of a line, whose section the next one is held against.
+static bool emit_line(Scanner *scanner, TSLexer *lexer, enum TokenType kind) {
+  if (kind != UNKNOWN_LINE) scanner->last = (uint8_t)kind;
+  return emit(lexer, kind);
+}
+
 static bool scan_unknown_line(TSLexer *lexer) {
   while (!at_line_end(lexer)) advance(lexer);
   lexer->mark_end(lexer);
   return emit(lexer, UNKNOWN_LINE);
+}
+
+// Emits a row of the stack trace. The scanner's line holds it from its name on, `length` characters.
+static bool scan_stack_trace(Scanner *scanner, TSLexer *lexer, uint32_t length, enum TokenType kind) {
+  scanner->name_length = measure_name(lexer, &scanner->line, length);
+  if (!is_foreign((enum TokenType)scanner->last, kind, lexer, &scanner->line, true)) return emit_line(scanner, lexer, kind);
+  scanner->name_length = 0;
+  return emit(lexer, FOREIGN_LINE);
 }
 
 static bool scan_line(Scanner *scanner, TSLexer *lexer) {
@@ -636,7 +837,7 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
       advance(lexer);
       expected++;
     }
-    if (!*expected) return emit(lexer, FROM_INSTRUCTION);
+    if (!*expected) return emit_line(scanner, lexer, FROM_INSTRUCTION);
     return scan_unknown_line(lexer);
   }
 
@@ -648,16 +849,16 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
     uint32_t width = (uint32_t)(text.at - line->contents);
     memmove(line->contents, text.at, (size_t)(text.end - text.at));
     line->size -= width;
-    scanner->name_length = measure_name(lexer, line, length - width);
-    return emit(lexer, STACK_TRACE);
+    return scan_stack_trace(scanner, lexer, length - width, STACK_TRACE);
   }
   enum TokenType kind = length <= MAX_LINE ? line_kind(text, indent) : UNKNOWN_LINE;
   if (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text)) {
-    scanner->name_length = measure_name(lexer, line, length);
-    return emit(lexer, STACK_TRACE_ROOT);
+    return scan_stack_trace(scanner, lexer, length, STACK_TRACE_ROOT);
   }
-  if (kind >= BROKEN_ALLOCATION) lexer->mark_end(lexer);
-  return emit(lexer, kind);
+  bool is_unread = kind >= BROKEN_ALLOCATION;
+  if (is_unread) lexer->mark_end(lexer);
+  if (is_foreign((enum TokenType)scanner->last, kind, lexer, line, false)) return emit(lexer, is_unread ? UNKNOWN_LINE : FOREIGN_LINE);
+  return emit_line(scanner, lexer, kind);
 }
 
 static bool scan_branch(TSLexer *lexer) {
@@ -820,14 +1021,19 @@ void tree_sitter_xla_dump_external_scanner_destroy(void *payload) {
 unsigned tree_sitter_xla_dump_external_scanner_serialize(void *payload, char *buffer) {
   const Scanner *scanner = payload;
   memcpy(buffer, &scanner->name_length, sizeof scanner->name_length);
-  return sizeof scanner->name_length;
+  buffer[sizeof scanner->name_length] = (char)scanner->last;
+  return SERIALIZED;
 }
 
 void tree_sitter_xla_dump_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
   Scanner *scanner = payload;
   scanner->name_length = 0;
+  scanner->last = ERROR_SENTINEL;
   scanner->is_first = !length;
-  if (length == sizeof scanner->name_length) memcpy(&scanner->name_length, buffer, length);
+  if (length == SERIALIZED) {
+    memcpy(&scanner->name_length, buffer, sizeof scanner->name_length);
+    scanner->last = (uint8_t)buffer[sizeof scanner->name_length];
+  }
   if (scanner->line.capacity > KEPT_CAPACITY) array_delete(&scanner->line);
 }
 
@@ -842,6 +1048,7 @@ bool tree_sitter_xla_dump_external_scanner_scan(void *payload, TSLexer *lexer, c
     if (valid[FRAME_NAME]) return scan_frame_name(scanner, lexer);
     if (valid[OTHER_TEXT]) return scan_other_text(lexer);
     if (valid[UNKNOWN_ATTRIBUTE]) return scan_unknown_attribute(scanner, lexer);
+    if (valid[UNKNOWN_LINE] && !valid[TOTAL]) return scan_unknown_line(lexer);
   }
   return scan_line(scanner, lexer);
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from xla_lens.capturing.tables import Table
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import SetFiles, find_sets, load_module, load_set
+from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
 from xla_lens.model.memory.over_time import MemorySpace
@@ -27,6 +27,8 @@ from xla_lens.render.captures import (
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.numbers import Size, parse_size
+from xla_lens.render.warrants import bounded_size
+from xla_lens.text.printable import printable
 
 if TYPE_CHECKING:
     from xla_lens.features.report.facts import Report
@@ -37,8 +39,8 @@ class Peak:
     """The peak of one memory space of a capture, and tables of what is live there.
 
     - `space` is the name of the memory space, such as HBM.
-    - `size_bytes` are the live bytes at the peak, `reserved_bytes` those of all its allocations. `bound` and
-      `reserved_bound` say whether these are the true numbers.
+    - `size_bytes` are the live bytes at the peak, `reserved_bytes` those of all its allocations, and `needed_bytes`
+      those that the device must provide. `bound` and `reserved_bound` say whether these are the true numbers.
     - `step` and `instruction` are where the peak is first reached, None if nothing is ever live.
     """
 
@@ -48,7 +50,7 @@ class Peak:
         self.space = space_name(space.id)
         self.size_bytes = space.peak_live_bytes
         self.bound = space.live_bound
-        self.reserved_bytes = space.reserved_bytes
+        self.reserved_bytes, self.needed_bytes = space.reserved_bytes, space.needed_bytes
         self.reserved_bound = space.reserved_bound
         self.step = step if space.live_bound is not Bound.UNKNOWN else None
         self.instruction = dump.instruction_at(self.step) if self.step is not None else None
@@ -96,6 +98,7 @@ class Peak:
             "bound": self.bound.value,
             "step": self.step,
             "instruction": self.instruction,
+            "needed_bytes": self.needed_bytes if self.reserved_bound is not Bound.UNKNOWN else None,
             "reserved_bytes": self.reserved_bytes if self.reserved_bound is not Bound.UNKNOWN else None,
             "reserved_bound": self.reserved_bound.value,
         }
@@ -126,6 +129,22 @@ class Peak:
         return Table(table_title(name, self.space), rows, self.bound)
 
 
+class Needed(int):
+    """What a program needs of a memory space, a number of bytes. `bound` says how it relates to the true number."""
+
+    bound: Bound
+    space: str
+
+    def __new__(cls, space: MemorySpace) -> "Needed":
+        """Make the number of a memory space."""
+        found = super().__new__(cls, space.needed_bytes)
+        found.bound, found.space = space.reserved_bound, space_name(space.id)
+        return found
+
+    def __repr__(self) -> str:
+        return f"{bounded_size(int(self), self.bound)} of {self.space} needed"
+
+
 class Capture:
     """A compiled program and where its memory goes. In a notebook it is its own picture: a summary and the memory map.
 
@@ -147,8 +166,7 @@ class Capture:
     @cached_property
     def module(self) -> "HloModule | None":
         """The HLO module, None if it cannot be read."""
-        loaded = load_module(self._files, {}, None, lambda: False)
-        return loaded.module if loaded else None
+        return load_module_or_finding(self._files, {}, self.analysis)[1]
 
     @property
     def name(self) -> str:
@@ -168,6 +186,14 @@ class Capture:
             names = [space_name(one.id) for one in self.analysis.memory.spaces]
             raise ValueError(unknown_space(self.name, space, names))
         return Peak(self, found)
+
+    @property
+    def needed(self) -> "Needed":
+        """What the program needs of the device's main memory, in bytes: its arguments, outputs and temporaries."""
+        space = self._space(None)
+        if space is None:
+            raise ValueError(unknown_space(self.name, None, []))
+        return Needed(space)
 
     @property
     def peaks(self) -> Table:
@@ -223,7 +249,7 @@ class Capture:
             raise TypeError(no_budget(sizes))
         problems = [problem for name, budget in budgets.items() if (problem := self._problem(name, budget))]
         if problems or self.error:
-            raise AssertionError(fit_problems(self.name, self.error, problems)) from self.error
+            raise AssertionError(printable(fit_problems(self.name, self.error, problems))) from self.error
 
     def _problem(self, name: str, budget: Size) -> str | None:
         space = self._space(name)
@@ -240,7 +266,7 @@ class Capture:
     # ------------------------------------------------------------ pictures
 
     def __repr__(self) -> str:
-        return capture_text(self._report(_SUMMARY), self.error)
+        return printable(capture_text(self._report(_SUMMARY), self.error))
 
     def _repr_html_(self) -> str:
         return capture_html(self._report(_SUMMARY), self.module, self.error, page_sources())
@@ -287,7 +313,12 @@ def read_captures(path: str | Path) -> tuple[Capture, ...]:
     """Load the dumps at a path, a file or a folder such as that of `dumping`: one capture for each module, the largest
     peak first.
 
-    Raises `NotADump` if there are none, and `OSError` if they cannot be read.
+    A dump that cannot be read comes last, and its analysis has a finding that says why.
+
+    Raises `NotADump` if there are none, and `OSError` if none can be read.
     """
     found = [Capture(files, load_set(files, {}, {})[1]) for files in find_sets(Path(path))]
+    unreadable = [reasons for one in found if (reasons := unreadable_files(one.analysis))]
+    if len(unreadable) == len(found):
+        raise OSError(unreadable[0][0])
     return tuple(sorted(found, key=lambda one: -sum(space.peak_live_bytes for space in one.analysis.memory.spaces)))

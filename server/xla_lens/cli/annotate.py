@@ -5,10 +5,12 @@ import os
 from pathlib import Path
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.cli.output import print_lines, refuse_as_output
 from xla_lens.cli.report import selected
 from xla_lens.cli.sets import LoadedSet, find_dumps
 from xla_lens.features.report.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.files import file_time
+from xla_lens.reading import read_source
 from xla_lens.render.source_memory import annotated_source, no_memory_text
 from xla_lens.text.paths import names_of
 
@@ -18,8 +20,9 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     path: Path = arguments.annotate
     if arguments.output_format != "text":
         raise CannotRun(f"--annotate prints text, not {arguments.output_format}; leave out --output-format")
+    refuse_as_output([path])
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_source(path, is_named=True)
     except OSError as error:
         raise CannotRun(f"{path}: cannot be read: {error.strerror or error}") from error
     absolute = Path(os.path.abspath(path)).as_posix()
@@ -38,6 +41,5 @@ def run_annotate(arguments: argparse.Namespace) -> int:
         files = sorted({file for peak in peaks for file in peak.files})
         raise CannotRun(no_memory_text(str(path), files, len(peaks)))
     loaded, memory, newer_than = max(found, key=lambda one: one[1].size_bytes)
-    for line in annotated_source(memory, path.name, text, newer_than):
-        print(line)
+    print_lines(annotated_source(memory, path.name, text.expandtabs(), newer_than))
     return int(not loaded.analysis.is_sound)

@@ -2,13 +2,12 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.cli.ci import ci_report
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import load_sets
-from xla_lens.cli.terminal import find_terminal, lines_of
+from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -30,11 +29,11 @@ def run_check(options: argparse.Namespace) -> int:
     terminal = find_terminal(options.color)
     for loaded in load_sets(options.paths):
         sets += 1
-        limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_peak, options.max_reserved)
+        limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_memory, options.max_peak)
         found = [finding for finding in (*loaded.checked().findings, *limits) if finding.code in selected]
         if options.output_format == "text":
             for finding in found:
-                print("\n".join(_lines(finding, terminal)))
+                _print(finding, terminal)
         if ci:
             ci.add_findings(loaded, found)
         findings += found
@@ -47,8 +46,8 @@ def run_check(options: argparse.Namespace) -> int:
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
 
 
-def _lines(finding: Finding, terminal: Terminal | None) -> Iterator[str]:
-    """A finding with its related places. A terminal wraps the lines."""
+def _print(finding: Finding, terminal: Terminal | None) -> None:
+    """Print a finding with its related places."""
     severity = Piece(f"{finding.severity}", _STYLES[finding.severity])
     code = Piece(f"[{finding.code}]", Style.QUIET)
     lines = [[_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]]
@@ -57,13 +56,14 @@ def _lines(finding: Finding, terminal: Terminal | None) -> Iterator[str]:
         for related in finding.related
     ]
     for line in lines:
-        yield from lines_of(line, terminal, hanging=4) if terminal else ["".join(piece.text for piece in line)]
+        print_pieces(line, terminal, hanging=4)
 
 
 _STYLES: Final = {
     Severity.ERROR: Style.ERROR,
     Severity.WARNING: Style.WARNING,
     Severity.INFORMATION: Style.INFORMATION,
+    Severity.HINT: Style.QUIET,
 }
 
 

@@ -1,15 +1,19 @@
 """The program of `xla-lens run`: its environment, its signals, and a copy of its standard error."""
 
+import itertools
 import os
+import select
 import signal
+import socket
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any, BinaryIO, Final
 
-from xla_lens.cli import inside
+from xla_lens.cli import inside, tee
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import FLAGS, RUN, completed, quoted, user_flags
 
@@ -45,24 +49,50 @@ def child_environment(environment: Mapping[str, str], folder: Path, only: str | 
     }
 
 
-def run_program(command: Sequence[str], environment: Mapping[str, str], log: BinaryIO) -> int:
+def run_program(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
     """Run a program to its end and return the exit status as a shell does, 128 + n after signal n. What the program
     writes to standard error is also written to a log.
 
-    The terminal sends its signals to both; this process survives them. It forwards those that are sent to it alone.
-    Raises `CannotStart`.
+    A process of its own copies it (`tee.py`), so that the program goes on if this process is killed. Signals that the
+    whole process group gets, as from the keyboard, reach the program by themselves; this process survives them, and
+    forwards those that are sent to it alone. Raises `CannotStart`.
     """
-    with _signals() as forward_to, _copied_to(log) as streams:
+    with _copied_to(log) as (streams, copier), _signals(copier) as forward_to:
         try:
-            process = subprocess.Popen(command, env=environment, **streams)
+            # A shell may have opened more files for the program.
+            process = subprocess.Popen(command, env=environment, close_fds=False, **streams)
         except OSError as error:
             raise CannotStart(command[0], error) from error
         finally:
             for stream in {*streams.values()}:
                 os.close(stream)
-        forward_to(process.pid)
-        status: int = process.wait()
+        forward_to(process)
+        status = _ended(process)
     return 128 - status if status < 0 else status
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for a program to end, and return what `Popen.wait` does, but handle signals at any moment: one that arrives
+    just before `wait` asks the system would be handled when the program has ended.
+    """
+    if not hasattr(signal, "SIGCHLD"):
+        return process.wait()
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    handler = signal.signal(signal.SIGCHLD, lambda *_: None)
+    other = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        while (status := process.poll()) is None:
+            select.select([reading], [], [])
+            with suppress(BlockingIOError):
+                os.read(reading, 4096)
+        return status
+    finally:
+        signal.set_wakeup_fd(other)
+        signal.signal(signal.SIGCHLD, handler)
+        os.close(reading)
+        os.close(writing)
 
 
 class CannotStart(CannotRun):
@@ -80,41 +110,49 @@ class CannotStart(CannotRun):
 
 # ---------------------------------------------------------------- signals
 
-_SURVIVED: Final = ("SIGINT", "SIGQUIT")
-"""What the keyboard sends to the program, too."""
+_INTERRUPTS: Final = ("SIGINT", "SIGTERM", "SIGKILL")
+"""What the program gets for the first, the second and any further interrupt that is sent to this process alone."""
 
-_FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_ANSWER: Final = 1.0
+"""Seconds to wait for the copier, which is busy while nobody reads what it passes on."""
+
+_QUESTIONS: Final = itertools.cycle(range(128, 256))
+"""Bytes that the copier sends back. No signal has such a number."""
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[int], None]]:
-    """Survive signals, and forward those for the program to the process that the given function names."""
-    process: list[int] = []
+def _signals(copier: socket.socket | None) -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
+    """Survive signals, and forward those that reach this process alone to the program that the given function names.
+    The copier, which is in the same process group, sends the number of each signal that it gets.
+    """
+    programs: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
+    told: list[int] = []
+    interrupts = iter(_INTERRUPTS)
 
-    def forward(number: int, _: object) -> None:
-        early.append(number)
-        send()
+    def receive(number: int, _: object) -> None:
+        if not programs:
+            early.append(number)
+        elif not (copier and _is_told(copier, number, told)):
+            forward(number)
 
-    def send() -> None:
-        while process and early:
-            with suppress(OSError):
-                os.kill(process[0], early.pop())
+    def forward(number: int) -> None:
+        if number == signal.SIGINT:
+            number = getattr(signal, next(interrupts, _INTERRUPTS[-1]))
+        with suppress(OSError):
+            programs[0].send_signal(number)
 
-    def forward_to(pid: int) -> None:
-        process.append(pid)
-        send()
+    def forward_to(program: "subprocess.Popen[bytes]") -> None:
+        programs.append(program)
+        while early:
+            forward(early.pop(0))
 
-    handlers: dict[str, Callable[[int, object], None]] = {
-        **dict.fromkeys(_SURVIVED, lambda *_: None),
-        **dict.fromkeys(_FORWARDED, forward),
-    }
     before: dict[int, Any] = {}
-    for name, handler in handlers.items():
+    for name in tee.TOLD:
         number = getattr(signal, name, None)
         # A signal that is ignored, as below `nohup`, stays so for the program as well.
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(number, handler)
+            before[number] = signal.signal(number, receive)
     try:
         yield forward_to
     finally:
@@ -122,35 +160,84 @@ def _signals() -> Iterator[Callable[[int], None]]:
             signal.signal(number, handler)
 
 
-# ---------------------------------------------------------------- standard error
+def _is_told(copier: socket.socket, number: int, told: list[int]) -> bool:
+    """Whether the copier got a signal as well. `told` has all bytes that came from it."""
+    given_up = time.monotonic() + _ANSWER
+    question = next(_QUESTIONS)
+    with suppress(OSError):
+        copier.send(bytes([question]))
+        while number not in told and question not in told:
+            if not select.select([copier], [], [], max(0, given_up - time.monotonic()))[0]:
+                return False
+            told += copier.recv(64) or [question]
+    if number not in told:
+        return False
+    told.remove(number)
+    return True
 
-_LONGEST_LOG: Final = 64 << 20
-_BLOCK: Final = 1 << 16
-_LAST_WORDS: Final = 0.5
-"""Seconds to wait for the end of standard error after the end of the program, which others may still hold open."""
+
+# ---------------------------------------------------------------- standard error
 
 
 @contextmanager
-def _copied_to(log: BinaryIO) -> Iterator[dict[str, Any]]:
-    """Yield the streams of a program whose standard error is copied to a log. The program closes them.
+def _copied_to(log: Path) -> Iterator[tuple[dict[str, Any], socket.socket | None]]:
+    """Yield the streams of a program whose standard error is copied to a log, and a socket to the process that copies.
+    The program closes the streams. Afterwards, wait until all that it wrote has been passed on.
 
     They are a terminal if ours are. If standard output and standard error are the same file, both are copied, because
-    what the program writes has to keep its order.
+    what the program writes has to keep its order. If nothing can be copied, as on Windows, the program writes to our
+    streams.
     """
     try:
-        target = os.dup(2)
+        writing, copier = _copier(log)
     except OSError:
-        yield {}
+        yield {}, None
         return
-    reading, writing, before = _terminal(target) if hasattr(os, "openpty") and os.isatty(target) else (*os.pipe(), None)
-    pump = Thread(target=_pump, args=(reading, target, log), daemon=True)
-    pump.start()
+    with copier:
+        yield dict.fromkeys(("stdout", "stderr") if _is_same(1, 2) else ("stderr",), writing), copier
+        with suppress(OSError, KeyboardInterrupt):
+            copier.shutdown(socket.SHUT_WR)
+            while copier.recv(64):
+                # Signals that came last
+                pass
+
+
+def _copier(log: Path) -> tuple[int, socket.socket]:
+    """Start the process that copies, and return what it copies from and a socket to it. Raises `OSError`."""
+    if sys.stderr is None or not sys.executable or not hasattr(socket, "AF_UNIX"):
+        raise OSError
+    with _opened(log) as file:
+        reading, writing = _terminal(2) if os.isatty(2) else os.pipe()
+        ours, theirs = socket.socketpair()
+        # It handles the signals that arrive before it is ready.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in tee.TOLD])
+        try:
+            subprocess.Popen(
+                [sys.executable, "-I", "-S", tee.__file__, str(theirs.fileno())],
+                stdin=reading,
+                stdout=2,
+                stderr=file,
+                pass_fds=(theirs.fileno(),),
+            )
+        except OSError:
+            theirs.shutdown(socket.SHUT_RDWR)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            os.close(reading)
+            theirs.close()
+    if not ours.recv(1):
+        os.close(writing)
+        ours.close()
+        raise OSError
+    return writing, ours
+
+
+def _opened(log: Path) -> BinaryIO:
     try:
-        yield dict.fromkeys(("stdout", "stderr") if _is_same(1, 2) else ("stderr",), writing)
-    finally:
-        pump.join(_LAST_WORDS)
-        if before is not None:
-            signal.signal(signal.SIGWINCH, before)
+        return log.open("ab")
+    except OSError:
+        # The disk may be full. What the program writes is passed on nevertheless.
+        return open(os.devnull, "ab")
 
 
 def _is_same(one: int, other: int) -> bool:
@@ -160,10 +247,8 @@ def _is_same(one: int, other: int) -> bool:
         return False
 
 
-def _terminal(like: int) -> tuple[int, int, Any]:
-    """Open a pseudo-terminal of the size of another, which passes on all bytes unchanged. Returns its two ends, and the
-    handler of changes of its size before.
-    """
+def _terminal(like: int) -> tuple[int, int]:
+    """Open a pseudo-terminal like another, which passes on all bytes unchanged, and return its two ends."""
     import termios
 
     reading, writing = os.openpty()
@@ -171,26 +256,5 @@ def _terminal(like: int) -> tuple[int, int, Any]:
     output_flags = 1
     attributes[output_flags] &= ~termios.OPOST
     termios.tcsetattr(writing, termios.TCSANOW, attributes)
-
-    def resize(*_: object) -> None:
-        with suppress(OSError, termios.error):
-            termios.tcsetwinsize(reading, termios.tcgetwinsize(like))
-
-    resize()
-    return reading, writing, signal.signal(signal.SIGWINCH, resize)
-
-
-def _pump(reading: int, target: int, log: BinaryIO) -> None:
-    """Copy what arrives to a file and to a log until the last process that writes has ended."""
-    # The end of a pseudo-terminal is an error. If the target is gone, the program has to notice.
-    with suppress(OSError, ValueError):
-        while block := os.read(reading, _BLOCK):
-            rest = memoryview(block)
-            while rest:
-                rest = rest[os.write(target, rest) :]
-            if log.tell() > _LONGEST_LOG:
-                log.seek(0)
-                log.truncate()
-            log.write(block)
-            log.flush()
-    os.close(reading)
+    termios.tcsetwinsize(writing, termios.tcgetwinsize(like))
+    return reading, writing

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, print_json, print_page
+from xla_lens.cli.output import print_error, print_json, print_page, refuse_as_output
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
@@ -23,6 +23,7 @@ from xla_lens.files import SetFiles, read_flags
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.diff.flags import parse_flags
 from xla_lens.package_files import page_sources
+from xla_lens.reading import read_file
 from xla_lens.render.diff import FolderDiff, diff_outline, folder_outline, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
 from xla_lens.render.diff.gates import violation_text
@@ -43,11 +44,11 @@ def run_diff(arguments: argparse.Namespace) -> int:
     old, new = _old(arguments.old), find_dumps([arguments.new])
     pairs, only_old, only_new = _paired(old, new)
     limits = tuple(_limits(arguments))
-    violated: list[str] = []
+    problems: list[str] = []
     ci = ci_report(arguments)
     if ci and not limits:
-        raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-peak-increase LIMIT")
-    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, violated, ci)
+        raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-memory-increase LIMIT")
+    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, problems, ci)
     if ci:
         deque(diffs, maxlen=0)
         print(ci.text(), end="")
@@ -62,30 +63,31 @@ def run_diff(arguments: argparse.Namespace) -> int:
     else:
         old_names, new_names = ([_name(files) for files in side] for side in (only_old, only_new))
         _print_folders(diffs, old_names, new_names, top, arguments)
-    for line in violated:
+    for line in problems:
         print_error(line)
-    return int(bool(violated))
+    return int(bool(problems))
 
 
 def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
     """The limits of the command line. Raises `CannotRun` for an unknown memory space."""
-    given = ((arguments.max_peak_increase, False), (arguments.max_reserved_increase, True))
-    for increase, is_reserved in ((one, is_reserved) for increases, is_reserved in given for one in increases):
+    given = ((arguments.max_memory_increase, True), (arguments.max_peak_increase, False))
+    for increase, is_needed in ((one, is_needed) for increases, is_needed in given for one in increases):
         spaces = parse_spaces(increase.space) if increase.space else frozenset()
         if increase.space and not spaces:
             raise CannotRun(
                 f"{increase.text}: unknown memory space {increase.space!r}; expected hbm, vmem, smem, host or a number"
             )
-        yield IncreaseLimit(increase, is_reserved, spaces)
+        yield IncreaseLimit(increase, is_needed, spaces)
 
 
 def _checked(
-    diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], violated: list[str], ci: CiReport | None
+    diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], problems: list[str], ci: CiReport | None
 ) -> Iterator[Diff]:
-    """Pass comparisons on, and collect a line for each limit that they violate."""
+    """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for one in diffs:
         found = tuple(violations(one, limits))
-        violated += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
+        problems += (f"xla-lens: {one_file.file}: {one_file.reason}" for one_file in one.unreadable)
+        problems += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
         if ci:
             ci.add_violations(one, found)
         yield one
@@ -137,8 +139,9 @@ def _old(path: Path) -> DumpSets | tuple[Baseline, ...]:
     """The dumps at a path, or the reports in a file of JSON."""
     if path.suffix != ".json":
         return find_dumps([path])
+    refuse_as_output([path])
     try:
-        return read_baselines(json.loads(path.read_bytes()), str(path))
+        return read_baselines(json.loads(read_file(path, is_named=True)), str(path))
     except NotABaseline as error:
         raise CannotRun(str(error)) from error
     except OSError as error:
@@ -167,7 +170,7 @@ def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool = True) -> DiffSide
     (loaded,) = replace(sets, files=(files,)).load(is_shown=is_shown)
     text = read_flags(loaded.files)
     flags = parse_flags(text) if text is not None else None
-    return DiffSide(loaded.analysis, loaded.module(), _labels(loaded.files), flags)
+    return DiffSide(*loaded.read_module(), _labels(loaded.files), flags)
 
 
 def _labels(one: _Module) -> dict[FileKind, str]:

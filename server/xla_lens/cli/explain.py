@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from xla_lens.cli.terminal import find_terminal, lines_of
+from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.package_files import explanation, meaning
@@ -18,27 +18,27 @@ def run_explain(options: argparse.Namespace) -> int:
         print(explanation(options.code), end="")
         return 0
     if options.code is not None and terminal is not None:
-        print("\n".join(_fitted(explanation(options.code), terminal)))
+        _print_fitted(explanation(options.code), terminal)
         return 0
     codes = (*Code, *Rule)
     width = max(map(len, codes))
     for code in codes:
         pieces = [Piece(code, Style.NAME), Piece(" " * (width + 2 - len(code))), Piece(meaning(code))]
-        print("\n".join(lines_of(pieces, terminal, width + 2)) if terminal else "".join(one.text for one in pieces))
+        print_pieces(pieces, terminal, width + 2)
     return 0
 
 
-def _fitted(markdown: str, terminal: Terminal) -> Iterator[str]:
-    """An explanation, which has headings, paragraphs and lists, on a terminal."""
+def _print_fitted(markdown: str, terminal: Terminal) -> None:
+    """Print an explanation, which has headings, paragraphs and lists, on a terminal."""
     for number, block in enumerate(markdown.strip().split("\n\n")):
         if number:
-            yield ""
+            print()
         if block.startswith("#"):
-            yield from lines_of([Piece(block.lstrip("# "), Style.TITLE)], terminal)
+            print_pieces([Piece(block.lstrip("# "), Style.TITLE)], terminal)
             continue
         for paragraph in re.split(r"\n(?=- )", block):
             text = " ".join(paragraph.split())
-            yield from lines_of(list(_inlines(text)), terminal, 2 * text.startswith("- "))
+            print_pieces(list(_inlines(text)), terminal, 2 * text.startswith("- "))
 
 
 def _inlines(text: str) -> Iterator[Piece]:

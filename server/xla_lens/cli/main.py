@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import discard_output, open_output, prepare_output, print_error
+from xla_lens.cli.output import discard_output, open_output, print_error, printable_output
 
 
 def run() -> NoReturn:
@@ -29,10 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     # Imports and analyses allocate many objects, hardly any of them garbage.
     gc.set_threshold(50_000, 20, 20)
+    with printable_output():
+        return _status(sys.argv[1:] if arguments is None else arguments)
+
+
+def _status(arguments: Sequence[str]) -> int:
     try:
-        prepare_output()
         try:
-            status = _run(parse_arguments(sys.argv[1:] if arguments is None else arguments))
+            status = _run(parse_arguments(arguments))
         finally:
             # Also after help, which exits.
             if sys.stdout is not None:

@@ -1,6 +1,7 @@
 """`xla-lens oom` and `xla-lens report --oom`: what an out-of-memory message says, joined with the dump it is about."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,15 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, print_json
+from xla_lens.cli.output import print_error, print_json, refuse_as_output
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.single import options_of, report_of
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
-from xla_lens.files import DamagedFile, SetFiles, log_blocks
+from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import Candidate, choose_dumps
+from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
@@ -28,7 +30,7 @@ from xla_lens.syntax.oom.messages import OomLog, read_oom_log
 def run_oom(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     log, paths = arguments.log, arguments.paths
-    if log.is_dir():
+    if os.path.isdir(log):
         log, paths = STANDARD_INPUT, [log, *paths]
     is_json = arguments.output_format == "json"
     options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
@@ -87,7 +89,8 @@ def print_answer(
             # The advice has the plan for the budget, so the part of that name would repeat it.
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
-        last = report_of(LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened), options)
+        loaded = LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened, dumps.are_several)
+        last = report_of(loaded, options)
     _print(answer, last, output_format, color)
     return last is not None and last.is_sound
 
@@ -96,10 +99,11 @@ def read_log(log: Path, label: str) -> OomLog:
     """Read the messages in a log. Raises `CannotRun`."""
     if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
+    refuse_as_output([log])
     try:
         if log == STANDARD_INPUT:
             return read_oom_log(log_blocks(sys.stdin.buffer, label))
-        with log.open("rb") as stream:
+        with open_file(log, is_named=True) as stream:
             return read_oom_log(log_blocks(stream, label))
     except DamagedFile as error:
         raise CannotRun(str(error)) from error

@@ -1,15 +1,20 @@
-"""Standard output: its encoding, JSON, and errors."""
+"""The output of commands: printable text in its encoding, JSON, errors, and files."""
 
 import codecs
+import errno
 import io
 import json
 import os
+import stat
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from xla_lens.cli.errors import CannotRun
+from xla_lens.text.printable import json_printable, printable, printable_line
 
 _SIMILAR: Final = {
     **dict.fromkeys("█▉▊▋▌", "#"),
@@ -32,39 +37,78 @@ _SIMILAR: Final = {
 """What stands for a character that the encoding of standard output lacks."""
 
 
-def prepare_output() -> None:
-    """Print what the encoding of standard output lacks as similar characters, and names of files byte by byte."""
-    _set_errors("xla-lens")
+class _Printable:
+    """A text stream on which only printable text arrives, except for what is written to `unfiltered`."""
+
+    def __init__(self, unfiltered: TextIO) -> None:
+        self.unfiltered = unfiltered
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unfiltered, name)
+
+    def write(self, text: str) -> int:
+        """Write a text without its control characters."""
+        return self.unfiltered.write(printable(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts without their control characters."""
+        self.unfiltered.writelines(map(printable, lines))
 
 
-def open_output(path: Path) -> TextIO:
-    """Open the file that gets the output. Raises `CannotRun`."""
+@contextmanager
+def printable_output() -> Iterator[None]:
+    """Print no control characters, and what the encoding of an output lacks as similar characters."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="xla-lens")
+    sys.stdout, sys.stderr = (stream and _filtered(stream) for stream in before)
     try:
-        return path.open("w", encoding="utf-8", errors="xla-lens")
-    except OSError as error:
-        raise CannotRun(f"{path}: cannot be written: {error.strerror or error}. Choose another file") from error
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _filtered(stream: TextIO) -> TextIO:
+    return cast(TextIO, _Printable(stream))
+
+
+def unfiltered(stream: TextIO) -> TextIO:
+    """Return the stream for the escape sequences of XLA Lens itself."""
+    return stream.unfiltered if isinstance(stream, _Printable) else stream
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print each text as one line, whatever names are in it."""
+    sys.stdout.writelines(f"{printable_line(line)}\n" for line in lines)
+
+
+def print_painted(lines: Iterable[str]) -> None:
+    """Print lines with escape sequences, in which `render.terminal.painted` has replaced those of others."""
+    unfiltered(sys.stdout).writelines(f"{line}\n" for line in lines)
 
 
 def print_json(data: Any) -> None:
     """Print JSON, which is ASCII unless the output is UTF-8."""
-    # `backslashreplace` writes the bytes of a file name that are not UTF-8 as JSON escapes them.
-    _set_errors("backslashreplace")
     is_unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
-    print(json.dumps(data, indent=2, ensure_ascii=not is_unicode))
+    print(json_printable(json.dumps(data, indent=2, ensure_ascii=not is_unicode)))
 
 
 def print_page(page: str) -> None:
-    """Print an HTML page, which is UTF-8 as its head says, whatever the encoding of standard output."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-    print(page)
+    """Print an HTML page, which is UTF-8 as its head says, whatever the encoding of standard output. Its text is
+    printable, but its script is not.
+    """
+    stream = unfiltered(sys.stdout)
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="replace")
+    print(page, file=stream)
 
 
 def print_error(message: str) -> None:
     """Print a line on standard error, if that is possible."""
     if sys.stderr is not None:
         with suppress(OSError):
-            print(message, file=sys.stderr)
+            print(printable_line(message), file=sys.stderr)
 
 
 def discard_output() -> None:
@@ -74,10 +118,124 @@ def discard_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _set_errors(handler: str) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=handler)
+# ---------------------------------------------------------------- files
+
+
+_replaced: Final[list[os.stat_result]] = []
+"""The file that the output of the running command replaces, if it exists."""
+
+
+def refuse_as_output(inputs: Iterable[Path]) -> None:
+    """Raise `CannotRun` if the output would replace one of the files that the command reads, whatever its name is."""
+    if _replaced:
+        for path in inputs:
+            with suppress(OSError, ValueError):
+                if os.path.samestat(path.stat(), _replaced[-1]):
+                    raise CannotRun(f"{path}: the output cannot replace a file that is read. Choose another file")
+
+
+def check_output(path: Path) -> None:
+    """Check that output can be written to a file, without changing it. Raises `CannotRun`."""
+    with _writing(path):
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            path = Path(os.path.realpath(path)).parent
+            if not stat.S_ISDIR(path.stat().st_mode):
+                raise NotADirectoryError(0, os.strerror(errno.ENOTDIR)) from None
+        else:
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(0, os.strerror(errno.EISDIR))
+        if not os.access(path, os.W_OK):
+            raise PermissionError(0, os.strerror(errno.EACCES))
+
+
+@contextmanager
+def open_output(path: Path) -> Iterator[TextIO]:
+    """Yield a stream whose text replaces a file at the end, in one step. If anything fails, the file stays as it is.
+    What is no regular file, such as a FIFO, gets the text as it comes. Raises `CannotRun`.
+    """
+    check_output(path)
+    with _writing(path):
+        stream = _open_special(path)
+    if stream is None:
+        text = io.StringIO()
+        _replaced[:] = [path.stat()] if path.exists() else []
+        try:
+            yield _filtered(text)
+        finally:
+            _replaced.clear()
+        with _writing(path):
+            _replace(path, text.getvalue())
+        return
+    try:
+        with stream:
+            yield _filtered(stream)
+    except OSError as error:
+        if error.filename is not None or isinstance(error, BrokenPipeError):
+            # It is about a file that was read, or the reader has what it wanted.
+            raise
+        raise _not_written(path, error) from error
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> CannotRun:
+    return CannotRun(f"{path}: cannot be written: {error.strerror or error}. Choose another file")
+
+
+def _open_special(path: Path) -> TextIO | None:
+    """Open what cannot be replaced: FIFOs, devices, and the file that standard output or standard error is. None for
+    other files, and if there is none.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    target: Path | int = path
+    for descriptor in (1, 2):
+        # `/dev/stdout` may be a file to which others have written before.
+        with suppress(OSError):
+            if os.path.samestat(found, os.fstat(descriptor)):
+                target = os.dup(descriptor)
+                break
+    if target is path and stat.S_ISREG(found.st_mode):
+        return None
+    return open(target, "w", encoding="utf-8", errors="xla-lens")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file, or what a link to it leads to. Its permissions stay."""
+    target = os.path.realpath(path)
+    before = os.stat(target) if os.path.exists(target) else None
+    beside = os.path.join(os.path.dirname(target), f".xla-lens-{os.getpid()}-{time.time_ns()}.tmp")
+    try:
+        try:
+            with open(beside, "x", encoding="utf-8", errors="xla-lens") as stream:
+                stream.write(text)
+            if before:
+                os.chmod(beside, stat.S_IMODE(before.st_mode))
+                if hasattr(os, "chown"):
+                    os.chown(beside, before.st_uid, before.st_gid)
+            os.replace(beside, target)
+        except OSError as error:
+            if before is None or error.errno not in _IN_PLACE:
+                raise
+            with open(target, "w", encoding="utf-8", errors="xla-lens") as stream:
+                stream.write(text)
+    finally:
+        with suppress(OSError):
+            os.unlink(beside)
+
+
+_IN_PLACE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+"""Errors of files that can be written but not replaced: the folder is read-only, or somebody else owns the file."""
 
 
 def _similar(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -85,11 +243,7 @@ def _similar(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     character = error.object[error.start]
-    after = error.start + 1
-    if "\udc80" <= character <= "\udcff":
-        # A byte in the name of a file.
-        return bytes([ord(character) - 0xDC00]), after
-    return _SIMILAR.get(character, "?"), after
+    return _SIMILAR.get(character, "?"), error.start + 1
 
 
 codecs.register_error("xla-lens", _similar)

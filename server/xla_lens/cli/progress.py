@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
+from xla_lens.cli.output import unfiltered
+from xla_lens.text.printable import printable
+
 _DELAY: Final = 0.5
 """Seconds of work before the bar is drawn."""
 
@@ -21,7 +24,7 @@ class ProgressBar:
     """A progress bar. Draws nothing unless the stream is a terminal, nor before the work has taken half a second."""
 
     def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream if stream is not None and stream.isatty() else None
+        self._stream = unfiltered(stream) if stream is not None and stream.isatty() else None
         self._clock = clock
         self._next = clock() + _DELAY
         self._is_drawn = False
@@ -33,7 +36,7 @@ class ProgressBar:
         self._next = self._clock() + _PERIOD
         width = shutil.get_terminal_size().columns - 1
         bar = f"[{'#' * int(_BAR * done):{_BAR}}] {done:4.0%} "
-        self._stream.write(f"{_ERASE}{f'{bar}{title}'[:width]}")
+        self._stream.write(f"{_ERASE}{printable(f'{bar}{title}')[:width]}")
         self._stream.flush()
         self._is_drawn = True
 

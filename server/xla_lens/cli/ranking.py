@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -16,6 +17,7 @@ from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
 from xla_lens.features.report.ranking import RankedModule, ranked_module, ranking, sort_key
 from xla_lens.files import SetFiles
 from xla_lens.package_files import page_sources
+from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps_page
 from xla_lens.render.numbers import counted
 from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
@@ -34,7 +36,7 @@ def print_ranking(
     rows: dict[RankedModule, SetFiles] = {}
     summaries: dict[RankedModule, dict[str, Any]] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
-    for loaded in found.load():
+    for loaded in found.load(share=OVERVIEW_SHARE):
         row = ranked_module(loaded.analysis, [path.as_posix() for path in loaded.files.paths.values()])
         rows[row] = loaded.files
         if is_json:
@@ -48,7 +50,7 @@ def print_ranking(
     elif worst and not (arguments.all or arguments.module is not None):
         reports = iter([report_with_step(worst[1], options)])
     else:
-        reports = _reports(DumpSets(tuple(rows[row] for row in ranked.modules), found.opened), options)
+        reports = _reports(replace(found, files=tuple(rows[row] for row in ranked.modules)), options)
     errors: list[bool] = []
     reports = _noted(reports, errors)
     if is_json:
@@ -74,7 +76,7 @@ def _noted(reports: Iterator[Report], errors: list[bool]) -> Iterator[Report]:
 def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
     """The reports of all sets. Raises `CannotRun` if none of them has the requested step."""
     is_step_known = False
-    for number, loaded in enumerate(found.load(), 1):
+    for number, loaded in enumerate(found.load(share=OVERVIEW_SHARE), 1):
         one = report_of(loaded, options)
         is_step_known |= one.has_step
         if options.at_step is not None and not is_step_known and number == len(found.files):
@@ -85,9 +87,9 @@ def _reports(found: DumpSets, options: ReportOptions) -> Iterator[Report]:
 def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     """Print one page with the maps of all modules that the ranking shows."""
     rows: dict[RankedModule, MapContent] = {}
-    for loaded in found.load():
-        module = loaded.module()
-        analysis = loaded.analysis.with_module(module)
+    share = OVERVIEW_SHARE if len(found.files) > 1 else 1
+    for loaded in found.load(share=share):
+        analysis, module = loaded.with_module()
         row = ranked_module(analysis, [path.as_posix() for path in loaded.files.paths.values()])
         rows[row] = map_content(analysis, module)
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)

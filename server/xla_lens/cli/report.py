@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from dataclasses import replace
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json
@@ -52,4 +53,4 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
         raise CannotRun(f"--module {pattern}: not a regular expression: {error}") from error
     if not files:
         raise CannotRun(f"--module {pattern}: none of the {len(found.files):,} modules matches")
-    return DumpSets(files, found.opened)
+    return replace(found, files=files, are_several=len(files) > 1)

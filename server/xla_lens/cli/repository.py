@@ -29,8 +29,10 @@ class Repository:
         inside = self._inside(path) if path.is_absolute() else None
         if inside is None:
             parts = path.parts[1:] if path.is_absolute() else path.parts
-            ends = (PurePosixPath(*parts[start:]) for start in range(len(parts)) if ".." not in parts[start:])
-            inside = next((end for end in ends if _is_file(self.root / end)), None)
+            # What comes before the last `..` cannot be in the path of a file of the repository.
+            first = max((number + 1 for number, part in enumerate(parts) if part == ".."), default=0)
+            ends = ("/".join(parts[start:]) for start in range(first, len(parts)))
+            inside = next((PurePosixPath(end) for end in ends if os.path.isfile(f"{self.root}/{end}")), None)
         return CiPlace(str(inside), line.line) if inside is not None else None
 
     def dump(self, place: CiPlace) -> CiPlace:
@@ -42,6 +44,8 @@ class Repository:
     def _inside(self, path: PurePosixPath) -> PurePosixPath | None:
         """A path relative to the root, None if it is not below it."""
         root = self.root.as_posix()
+        if "\0" in str(path):
+            return None
         for one in (path, PurePosixPath(os.path.realpath(path))):
             if one.is_relative_to(root) and ".." not in one.parts and os.path.exists(one):
                 return one.relative_to(root)
@@ -53,10 +57,3 @@ def find_repository(options: argparse.Namespace) -> Repository:
     here = Path(os.path.realpath(os.getcwd()))
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     return Repository(root, tuple(options.path_mapping))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from xla_lens.cli.child import CannotStart, child_environment, run_program
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import own_folder
-from xla_lens.cli.output import discard_output, open_output, print_error
+from xla_lens.cli.output import check_output, open_output, print_error
 from xla_lens.cli.run_folder import RunFolder, create_folder
 
 if TYPE_CHECKING:
@@ -27,30 +28,33 @@ def run_run(arguments: argparse.Namespace) -> int:
     command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if not command:
         raise CannotRun("run: no command given; expected for example `xla-lens run python train.py`")
-    output = open_output(arguments.output_file) if arguments.output_file else None
+    if arguments.output_file:
+        check_output(arguments.output_file)
     chosen = own_folder(os.environ.get("XLA_FLAGS", ""))
     folder = create_folder(arguments.out or _default_folder(command), Path(chosen).absolute() if chosen else None)
     try:
-        with folder.log.open("w+b") as log:
-            status = run_program(command, child_environment(os.environ, folder.path.absolute(), arguments.only), log)
+        status = run_program(command, child_environment(os.environ, folder.path.absolute(), arguments.only), folder.log)
     except CannotStart as error:
-        folder.log.unlink()
+        folder.log.unlink(missing_ok=True)
         folder.remove_if_empty()
         print_error(f"xla-lens: {error}")
         return error.status
     try:
         folder.tidy(is_everything_kept=arguments.keep_all)
-        if not (output or folder.ends_its_line()):
+        if not (arguments.output_file or folder.ends_its_line()):
             print(file=sys.stderr)
-        with output or nullcontext(sys.stderr) as stream, redirect_stdout(stream):
+        output = open_output(arguments.output_file) if arguments.output_file else nullcontext(sys.stderr)
+        with output as stream, redirect_stdout(stream):
             _report(folder, arguments)
     except CannotRun as error:
         print_error(f"xla-lens: {error}")
     except OSError as error:
-        discard_output()
         print_error(f"xla-lens: the report cannot be written: {error.strerror or error}")
     except KeyboardInterrupt:
         print_error(f"xla-lens: interrupted. `xla-lens report {folder.path}` shows the report")
+    except Exception:
+        # An error of ours, which must not change the exit status.
+        traceback.print_exc()
     return status
 
 
@@ -73,16 +77,18 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     from xla_lens.cli.single import options_of
     from xla_lens.features.report.options import SHORT_PARTS
     from xla_lens.files import cached_modules
+    from xla_lens.syntax.oom.messages import read_oom_log
 
     is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
     if is_short:
         arguments.part = SHORT_PARTS
 
-    oom = read_log(folder.log, str(folder.log))
+    oom = read_log(folder.log, str(folder.log)) if folder.log.exists() else read_oom_log(())
     if not oom.messages:
         folder.log.unlink(missing_ok=True)
     by_folder = {place: _sets(place, folder, arguments.only) for place in folder.dump_folders()}
-    found = DumpSets(tuple(one for sets in by_folder.values() for one in sets), {})
+    dumps = tuple(one for sets in by_folder.values() for one in sets)
+    found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
     arguments.paths = [place for place, sets in by_folder.items() if sets]
     folder.remove_list()
     if not arguments.output_file and (found.files or oom.messages):
@@ -146,7 +152,7 @@ def _open(found: "DumpSets", arguments: argparse.Namespace, page: Path) -> None:
 
     from xla_lens.cli.ranking import print_pages
 
-    with page.open("w", encoding="utf-8") as output, redirect_stdout(output):
+    with open_output(page) as output, redirect_stdout(output):
         print_pages(found, arguments)
     if not webbrowser.open(page.absolute().as_uri()):
         print_error(f"xla-lens: no browser found. The memory map is in {page}")

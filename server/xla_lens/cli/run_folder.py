@@ -12,6 +12,7 @@ from typing import Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import FOLDERS
+from xla_lens.reading import SMALL_FILE, open_file, read_file, walk
 from xla_lens.records import dataclass
 
 
@@ -33,11 +34,14 @@ class RunFolder:
         return self.path / "stderr.log"
 
     def ends_its_line(self) -> bool:
-        """Return whether the last line that the program wrote to standard error is complete."""
-        with self.log.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - 1))
-            return log.read() in (b"", b"\n")
+        """Return whether the last line that the program wrote to standard error is complete, as far as is known."""
+        try:
+            with open_file(self.log) as log:
+                size = log.seek(0, os.SEEK_END)
+                log.seek(max(0, size - 1))
+                return log.read() in (b"", b"\n")
+        except OSError:
+            return True
 
     def remove_if_empty(self) -> None:
         """Remove the folders that were made for the run, where they are empty."""
@@ -54,7 +58,9 @@ class RunFolder:
         yield self.path
         others = [self.chosen] if self.chosen else []
         with suppress(OSError):
-            others += map(Path, (self.path / FOLDERS).read_text("utf-8", "surrogateescape").splitlines())
+            others += map(
+                Path, read_file(self.path / FOLDERS, SMALL_FILE).decode("utf-8", "surrogateescape").splitlines()
+            )
         for other in dict.fromkeys(map(os.path.realpath, others)):
             if os.path.isdir(other):
                 yield Path(os.path.relpath(other)) if Path(other).is_relative_to(Path.cwd()) else Path(other)
@@ -70,7 +76,7 @@ class RunFolder:
         """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
         that are the only ones of their name.
         """
-        for folder, folders, names in os.walk(self.path, topdown=False):
+        for folder, folders, names in reversed([*walk(self.path)]):
             if not is_everything_kept:
                 for name in folders:
                     if _MODULE.match(name):
@@ -84,9 +90,14 @@ class RunFolder:
 
 def create_folder(path: Path, chosen: Path | None) -> RunFolder:
     """Make the folder of a run. Raises `CannotRun` if that is impossible or if the folder is not empty."""
-    made = tuple(folder for folder in (path, *path.parents) if not folder.exists())
+    made = tuple(folder for folder in (path, *path.parents) if not os.path.exists(folder))
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            # A path that cannot be fails before any folder is made.
+            os.stat(path)
+        # With its parents, `mkdir` would call itself once for each.
+        for folder in reversed(made):
+            folder.mkdir(exist_ok=True)
         is_empty = not any(path.iterdir())
     except OSError as error:
         raise CannotRun(

@@ -5,30 +5,33 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error
+from xla_lens.cli.output import print_error, refuse_as_output
 from xla_lens.cli.progress import ProgressBar
 from xla_lens.files import (
-    DamagedFile,
     NotADump,
     SetFiles,
-    decompressed,
     file_size,
     find_set,
     find_sets,
+    inputs_of,
     is_being_written,
     is_module_being_written,
-    load_module,
+    is_output,
+    load_module_or_finding,
     load_set,
     printed_files,
     read_text,
+    unreadable_files,
 )
 from xla_lens.model.analysis import Analysis
+from xla_lens.reading import DamagedFile, unpacked
 from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
@@ -41,11 +44,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedSet:
-    """A dump set, and its files on disk. `opened` has the texts of files that are not on disk."""
+    """A dump set, and its files on disk. `opened` has the texts of files that are not on disk. A set that is one of
+    several stays usable if a file of it cannot be read: a finding says so.
+    """
 
     files: SetFiles
     analysis: Analysis
     opened: Mapping[Path, Document]
+    is_one_of_several: bool = False
 
     def checked(self) -> Analysis:
         """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
@@ -55,20 +61,36 @@ class LoadedSet:
         given_up = time.monotonic() + _LONGEST_WAIT
         while is_being_written(found, may_be_edited=False) and time.monotonic() < given_up:
             time.sleep(_BETWEEN_LOADS)
-            one = _load_written(one.files, one.opened)
+            one = replace(_load_written(one.files, one.opened), is_one_of_several=self.is_one_of_several)
             found = one._against_module()
         return found
 
     def _against_module(self) -> Analysis:
-        return self.analysis.with_module(self.module(is_prepared=False))
+        return self.with_module(is_prepared=False)[0]
 
     def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
-        try:
-            loaded = load_module(self.files, self.opened, None, lambda: False, is_prepared=is_prepared)
-        except DamagedFile as error:
-            raise CannotRun(str(error)) from error
-        return loaded.module if loaded else None
+        return self.read_module(is_prepared=is_prepared)[1]
+
+    def with_module(self, *, is_prepared: bool = True) -> "tuple[Analysis, HloModule | None]":
+        """Return the analysis with the findings against the HLO module, and the module; None if there is none that can
+        be read.
+        """
+        analysis, module = self.read_module(is_prepared=is_prepared)
+        return analysis.with_module(module), module
+
+    def read_module(self, *, is_prepared: bool = True) -> "tuple[Analysis, HloModule | None]":
+        """Return the analysis, with a finding if the HLO module cannot be decompressed, and the module; None if there
+        is none that can be read.
+        """
+        analysis, module = load_module_or_finding(self.files, self.opened, self.analysis, is_prepared=is_prepared)
+        self._reject(analysis)
+        return analysis, module
+
+    def _reject(self, analysis: Analysis) -> None:
+        """Raise `CannotRun` if a file of a set that is alone cannot be read."""
+        if not self.is_one_of_several and (unreadable := unreadable_files(analysis)):
+            raise CannotRun(unreadable[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,27 +101,30 @@ class DumpSets:
 
     files: tuple[SetFiles, ...]
     opened: Mapping[Path, Document]
+    are_several: bool = False
 
-    def load(self, *, is_shown: bool = True) -> Iterator[LoadedSet]:
-        """Load one set after another, with a progress bar if `is_shown`."""
+    def load(self, *, is_shown: bool = True, share: int = 1) -> Iterator[LoadedSet]:
+        """Load one set after another, with a progress bar if `is_shown`. `share` is that of the limit of what a
+        compressed file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
+        """
         bar = ProgressBar(sys.stderr if is_shown else None)
         ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
         for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
             draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
             try:
-                loaded = _load_written(files, self.opened, draw)
-            except DamagedFile as error:
-                raise CannotRun(str(error)) from error
+                loaded = _load_written(files, self.opened, draw, share)
             finally:
                 bar.erase()
+            loaded = replace(loaded, is_one_of_several=self.are_several)
+            loaded._reject(loaded.analysis)
             yield loaded
 
 
 def _load_written(
-    files: SetFiles, opened: Mapping[Path, Document], draw: Callable[[float], None] = lambda _: None
+    files: SetFiles, opened: Mapping[Path, Document], draw: Callable[[float], None] = lambda _: None, share: int = 1
 ) -> LoadedSet:
     """Load a set, and again while XLA seems to be writing it."""
-    loaded, analysis = load_set(files, opened, {}, report_progress=draw)
+    loaded, analysis = load_set(files, opened, {}, report_progress=draw, share=share)
     given_up = time.monotonic() + _LONGEST_WAIT
     while time.monotonic() < given_up:
         if not (is_being_written(analysis, may_be_edited=False) or is_module_being_written(files)):
@@ -108,7 +133,7 @@ def _load_written(
         # XLA may have added a file.
         with suppress(NotADump, OSError):
             files = find_sets(next(iter(files.paths.values())))[0]
-        loaded, analysis = load_set(files, opened, loaded, report_progress=draw, before=analysis)
+        loaded, analysis = load_set(files, opened, loaded, report_progress=draw, before=analysis, share=share)
     return LoadedSet(files, analysis, opened)
 
 
@@ -129,6 +154,7 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     which a line on standard error says. Raises `CannotRun` if nothing is a dump, and for a path that cannot be read or
     a folder without dumps.
     """
+    refuse_as_output(paths)
     found: dict[tuple[str, ...], SetFiles] = {}
     skipped: list[NotADump] = []
     opened: dict[Path, Document] = {}
@@ -147,9 +173,10 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         found |= {_identity(files): files for files in sets if _identity(files) not in found}
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
+    refuse_as_output(path for files in found.values() for path in inputs_of(files))
     if skipped:
         print_error(_skipped(skipped))
-    return DumpSets(tuple(found.values()), opened)
+    return DumpSets(tuple(found.values()), opened, are_several=len(found) > 1)
 
 
 STANDARD_INPUT: Final = Path("-")
@@ -165,7 +192,7 @@ def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
         if not (label in opened or path.is_file()) or not (sets := _printed_sets(label, opened)):
             raise
         return sets
-    sets = [one for files in sets for one in (_printed_sets(_only_file(files), opened) or [files])]
+    sets = [one for files in sets for one in (_printed_sets(_output(files, opened), opened) or [files])]
     if list(sets[0].paths) == [FileKind.HLO]:
         raise NotADump(f"{sets[0].stem}: an HLO module. Expected its *-buffer-assignment.txt file or a folder of dumps")
     return sets
@@ -177,9 +204,13 @@ def _sets_of_input(opened: dict[Path, Document]) -> list[SetFiles]:
     return [find_set(_LABEL_OF_INPUT, opened)]
 
 
-def _only_file(files: SetFiles) -> Path | None:
-    """The file of a set that may be the standard output of XLA, as it has no other files."""
-    return files.paths[FileKind.BUFFER_ASSIGNMENT] if set(files.paths) == {FileKind.BUFFER_ASSIGNMENT} else None
+def _output(files: SetFiles, opened: Mapping[Path, Document]) -> Path | None:
+    """The file of a set that is the standard output of XLA."""
+    try:
+        return files.stem if files.stem in opened or is_output(files) else None
+    except (OSError, DamagedFile):
+        # Loading the set tells what is wrong.
+        return None
 
 
 def _printed_sets(path: Path | None, opened: dict[Path, Document]) -> list[SetFiles]:
@@ -207,7 +238,7 @@ def _read_input() -> bytes:
     data = sys.stdin.buffer.read()
     if not data.startswith((_GZIP, _ZSTD)):
         return data
-    return decompressed(BytesIO(data), "-", is_zstd=data.startswith(_ZSTD))
+    return unpacked(BytesIO(data), "-", is_zstd=data.startswith(_ZSTD))
 
 
 _GZIP: Final = b"\x1f\x8b"

@@ -33,5 +33,5 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a loaded set. If it needs the HLO module, the dump is also checked against that."""
     files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
-    module = loaded.module() if needs_module(options) else None
-    return report(loaded.analysis.with_module(module), files, options, module)
+    analysis, module = loaded.with_module() if needs_module(options) else (loaded.analysis, None)
+    return report(analysis, files, options, module)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from xla_lens.cli.output import print_lines, print_painted
 from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
 
 if TYPE_CHECKING:
@@ -60,12 +61,20 @@ def print_outlines(
                 yield from (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES, stretch=1)))
 
     lines = lines_of_reports()
-    sys.stdout.writelines(f"{line}\n" for line in (shortened(lines) if output_format == "markdown" else lines))
+    if output_format == "markdown":
+        print_lines(shortened(lines))
+    elif terminal:
+        print_painted(lines)
+    else:
+        print_lines(lines)
 
 
-def lines_of(pieces: Pieces, terminal: Terminal, hanging: int = 0) -> Iterator[str]:
-    """Yield the lines of a text on a terminal."""
-    return (painted(line, terminal).rstrip(" ") for line in wrapped(pieces, terminal.width, hanging))
+def print_pieces(pieces: Pieces, terminal: Terminal | None, hanging: int = 0) -> None:
+    """Print a text: on a terminal in the lines that fit, else in one line."""
+    if terminal is None:
+        print_lines(["".join(piece.text for piece in pieces)])
+    else:
+        print_painted(painted(line, terminal).rstrip(" ") for line in wrapped(pieces, terminal.width, hanging))
 
 
 def _width() -> int:

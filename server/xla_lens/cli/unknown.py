@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from xla_lens.cli.output import print_json
+from xla_lens.cli.output import print_json, print_lines
 from xla_lens.cli.sets import load_sets
 from xla_lens.features.unknown_text import Form, UnknownText, unknown_text
 from xla_lens.render.unknown_text import unknown_text_data, unknown_text_lines
@@ -22,5 +22,5 @@ def run_unknown(options: argparse.Namespace) -> int:
     if options.output_format == "json":
         print_json(unknown_text_data(found))
     else:
-        print("\n".join(unknown_text_lines(found, sets)))
+        print_lines(unknown_text_lines(found, sets))
     return int(bool(found))

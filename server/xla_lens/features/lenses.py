@@ -68,12 +68,12 @@ Click: TypeAlias = Page | Place | Value | None
 
 @dataclass(frozen=True, slots=True)
 class SpacePeak:
-    """The peak and the reserved bytes of a memory space, and the capacity of the device; None if it is unknown."""
+    """The needed bytes and the peak of a memory space, and the capacity of the device; None if it is unknown."""
 
     space: SpaceId
     peak_bytes: int
     peak_step: int | None
-    reserved_bytes: int
+    needed_bytes: int
     capacity_bytes: int | None = None
     is_over: bool = False
 
@@ -275,7 +275,7 @@ def _summary(analysis: Analysis) -> SummaryLens:
             space.id,
             space.peak_live_bytes,
             space.peak_step,
-            space.reserved_bytes,
+            space.needed_bytes,
             capacity.size_bytes if (capacity := capacity_of(space, analysis.capacity)) else None,
             bool(capacity and over_bytes(space, capacity)),
         )

@@ -6,10 +6,11 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import origins
-from xla_lens.model.capacity import Capacity, reserved_parts
+from xla_lens.model.capacity import Capacity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.needed import not_live_parts, reserved_parts
+from xla_lens.model.memory.over_time import Memory, MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
@@ -35,11 +36,13 @@ class LiveEntry:
 @dataclass(frozen=True, slots=True)
 class SpaceOverview:
     """A memory space, the instruction at its peak with its place in the schedule, and the largest of the `live_count`
-    values live there. `parts` are the reserved bytes by the kind of the allocation.
+    values live there. `parts` are the reserved bytes by the kind of the allocation, `not_live` those that are needed,
+    but not live at the peak.
     """
 
     space: MemorySpace
     parts: tuple[tuple[str, int], ...]
+    not_live: tuple[tuple[str, int], ...]
     peak_instruction: str
     peak_place: Place | None
     live: tuple[LiveEntry, ...]
@@ -82,7 +85,7 @@ def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview
     dump = analysis.dump
     return Overview(
         module=module_of(dump.files),
-        spaces=tuple(_space(dump, module, space, top) for space in analysis.memory.spaces),
+        spaces=tuple(_space(dump, analysis.memory, module, space, top) for space in analysis.memory.spaces),
         printed_peak=first_printed_peak(dump),
         printed_place=row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None,
         allocations=tuple(_allocations(analysis, top)),
@@ -92,12 +95,13 @@ def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview
     )
 
 
-def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int) -> SpaceOverview:
+def _space(dump: DumpSet, memory: Memory, module: HloModule | None, space: MemorySpace, top: int) -> SpaceOverview:
     step = space.peak_step
     live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
     return SpaceOverview(
         space=space,
         parts=reserved_parts(dump, space.color),
+        not_live=not_live_parts(dump, memory, space),
         peak_instruction=(dump.instruction_at(step) or "") if step is not None else "",
         peak_place=schedule_place(dump, dump.schedule_row(step)) if step is not None else None,
         live=tuple(live_entries(dump, module, live[:top])),

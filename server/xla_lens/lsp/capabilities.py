@@ -1,49 +1,38 @@
-"""The request `initialize`: what the editor supports, and what the server announces.
-
-Editors wait for the answer. It is made from plain JSON, because the types of lsprotocol take longer to import than
-everything else that the answer needs.
-"""
+"""What the editor supports."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.methods import ACTION_KIND, PAGE_SCHEME, TOKEN_MODIFIERS, TOKEN_TYPES, Command
-from xla_lens.lsp.raw_json import Json
-from xla_lens.lsp.uris import uri_of
+from lsprotocol import types as lsp
+from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
+
 from xla_lens.records import dataclass
 from xla_lens.text.encoding import Encoding
 
 _REFRESH_SUPPORT: Final = {
-    "workspace/diagnostic/refresh": "workspace.diagnostics.refreshSupport",
-    "workspace/inlayHint/refresh": "workspace.inlayHint.refreshSupport",
-    "workspace/codeLens/refresh": "workspace.codeLens.refreshSupport",
-    "workspace/semanticTokens/refresh": "workspace.semanticTokens.refreshSupport",
-    "workspace/foldingRange/refresh": "workspace.foldingRange.refreshSupport",
-}
-
-_SYNCHRONIZATION: Final = "textDocument.synchronization.dynamicRegistration"
-_SOURCE_SUPPORT: Final = {
-    "textDocument/didOpen": _SYNCHRONIZATION,
-    "textDocument/didChange": _SYNCHRONIZATION,
-    "textDocument/didSave": _SYNCHRONIZATION,
-    "textDocument/didClose": _SYNCHRONIZATION,
-    "textDocument/hover": "textDocument.hover.dynamicRegistration",
-    "textDocument/inlayHint": "textDocument.inlayHint.dynamicRegistration",
+    lsp.WORKSPACE_DIAGNOSTIC_REFRESH: "workspace.diagnostics.refresh_support",
+    lsp.WORKSPACE_INLAY_HINT_REFRESH: "workspace.inlay_hint.refresh_support",
+    lsp.WORKSPACE_CODE_LENS_REFRESH: "workspace.code_lens.refresh_support",
+    lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH: "workspace.semantic_tokens.refresh_support",
+    lsp.WORKSPACE_FOLDING_RANGE_REFRESH: "workspace.folding_range.refresh_support",
 }
 
 _LINK_SUPPORT: Final = {
-    "textDocument/definition": "textDocument.definition.linkSupport",
-    "textDocument/declaration": "textDocument.declaration.linkSupport",
-    "textDocument/typeDefinition": "textDocument.typeDefinition.linkSupport",
-    "textDocument/implementation": "textDocument.implementation.linkSupport",
+    lsp.TEXT_DOCUMENT_DEFINITION: "text_document.definition.link_support",
+    lsp.TEXT_DOCUMENT_DECLARATION: "text_document.declaration.link_support",
+    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: "text_document.type_definition.link_support",
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: "text_document.implementation.link_support",
 }
 
-_MARKDOWN: Final = "markdown"
-
-_INCREMENTAL: Final = 2
-"""The kind of document synchronization that sends the changed parts."""
+_SYNCHRONIZATION: Final = "text_document.synchronization.dynamic_registration"
+_SOURCE_SUPPORT: Final = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: _SYNCHRONIZATION,
+    lsp.TEXT_DOCUMENT_DID_CHANGE: _SYNCHRONIZATION,
+    lsp.TEXT_DOCUMENT_DID_SAVE: _SYNCHRONIZATION,
+    lsp.TEXT_DOCUMENT_DID_CLOSE: _SYNCHRONIZATION,
+    lsp.TEXT_DOCUMENT_HOVER: "text_document.hover.dynamic_registration",
+    lsp.TEXT_DOCUMENT_INLAY_HINT: "text_document.inlay_hint.dynamic_registration",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +52,7 @@ class ClientCapabilities:
     refreshes: frozenset[str] = frozenset()
     folding_limit: int | None = None
     has_markdown: bool = True
+    has_link_tooltips: bool = False
     has_nested_symbols: bool = False
     has_code_action_literals: bool = False
     has_pull_diagnostics: bool = False
@@ -76,127 +66,36 @@ class ClientCapabilities:
     has_command_uris: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InitializeParams:
-    """The parameters of `initialize`. `options` are the settings, in any form. `process_id` is the editor's process,
-    None if it does not say.
-    """
-
-    capabilities: ClientCapabilities
-    process_id: int | None
-    folder_uris: tuple[str, ...]
-    options: Any
-
-
-def read_params(params: Any) -> InitializeParams:
-    """Read the parameters of `initialize`, which may be any JSON. Capabilities of an unknown form count as missing.
-
-    Raises `InvalidParams`.
-    """
-    if not isinstance(params, dict) or not isinstance(params.get("capabilities"), dict):
-        raise InvalidParams("expected an object with the capabilities of the editor")
-    process_id = params.get("processId")
-    if process_id is not None and (not isinstance(process_id, int) or isinstance(process_id, bool)):
-        raise InvalidParams("processId: expected an integer or null")
-    return InitializeParams(
-        capabilities=_client_capabilities(params["capabilities"]),
-        process_id=process_id,
-        folder_uris=_folder_uris(params),
-        options=params.get("initializationOptions"),
-    )
-
-
-def _folder_uris(params: Json) -> tuple[str, ...]:
-    """The URIs of the workspace folders. Older editors send the root only."""
-    folders, root_uri, root_path = (params.get(name) for name in ("workspaceFolders", "rootUri", "rootPath"))
-    if folders is not None:
-        if not isinstance(folders, list):
-            raise InvalidParams("workspaceFolders: expected a list or null")
-        uris = [folder.get("uri") for folder in folders if isinstance(folder, dict)]
-        texts = tuple(uri for uri in uris if isinstance(uri, str))
-        if len(texts) < len(folders):
-            raise InvalidParams("workspaceFolders: expected objects with a URI")
-        return texts
-    if not all(root is None or isinstance(root, str) for root in (root_uri, root_path)):
-        raise InvalidParams("rootUri, rootPath: expected a string or null")
-    root = root_uri or (root_path and uri_of(Path(root_path)))
-    return (root,) if root else ()
-
-
-def _client_capabilities(capabilities: Json) -> ClientCapabilities:
-    """What matters here of the capabilities that the editor announces."""
+def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilities:
+    """Read what matters here of the capabilities that the editor announces."""
 
     def get(path: str) -> Any:
-        value: Any = capabilities
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return value
+        return get_capability(capabilities, path)
 
-    def has(path: str) -> bool:
-        return get(path) is True
+    def supported(paths: Mapping[str, str]) -> frozenset[str]:
+        return frozenset(method for method, path in paths.items() if get(path))
 
-    def texts(path: str) -> list[str]:
-        values = get(path)
-        return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-
-    encodings = [Encoding(name) for name in texts("general.positionEncodings") if name in set(Encoding)]
-    limit = get("textDocument.foldingRange.rangeLimit")
-    draws = has("experimental.xlaLens.sourceLines")
-    pulls = isinstance(get("textDocument.diagnostic"), Mapping)
+    own = capabilities.experimental.get("xlaLens") if isinstance(capabilities.experimental, Mapping) else None
+    extras = {name for name, value in own.items() if value is True} if isinstance(own, Mapping) else set()
+    formats = get("text_document.hover.content_format") or [lsp.MarkupKind.Markdown]
+    refreshes, pulls = supported(_REFRESH_SUPPORT), get("text_document.diagnostic") is not None
     return ClientCapabilities(
-        encoding=encodings[0] if encodings else Encoding.UTF16,
-        links=frozenset(method for method, path in _LINK_SUPPORT.items() if has(path)),
-        refreshes=frozenset(method for method, path in _REFRESH_SUPPORT.items() if has(path)),
-        folding_limit=limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else None,
-        has_markdown=_MARKDOWN in (texts("textDocument.hover.contentFormat") or [_MARKDOWN]),
-        has_nested_symbols=has("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
-        has_code_action_literals=isinstance(get("textDocument.codeAction.codeActionLiteralSupport"), Mapping),
+        encoding=Encoding(ServerCapabilitiesBuilder.choose_position_encoding(capabilities)),
+        links=supported(_LINK_SUPPORT),
+        refreshes=refreshes,
+        folding_limit=get("text_document.folding_range.range_limit"),
+        has_markdown=lsp.MarkupKind.Markdown in formats,
+        has_link_tooltips=bool(get("text_document.document_link.tooltip_support")),
+        has_nested_symbols=bool(get("text_document.document_symbol.hierarchical_document_symbol_support")),
+        has_code_action_literals=get("text_document.code_action.code_action_literal_support") is not None,
         has_pull_diagnostics=pulls,
         # An edit of one file can change the findings in another, so pulling only works with refresh requests.
-        pulls_diagnostics=pulls and has(_REFRESH_SUPPORT["workspace/diagnostic/refresh"]),
-        has_configuration=has("workspace.configuration"),
-        has_progress=has("window.workDoneProgress"),
-        has_show_document=has("window.showDocument.support"),
-        has_text_document_content=isinstance(get("workspace.textDocumentContent"), Mapping),
-        has_did_load=has("experimental.xlaLens.didLoad"),
-        has_command_uris=has("experimental.xlaLens.commandUris"),
-        source_methods=frozenset(method for method, path in _SOURCE_SUPPORT.items() if has(path) and not draws),
+        pulls_diagnostics=pulls and lsp.WORKSPACE_DIAGNOSTIC_REFRESH in refreshes,
+        has_configuration=bool(get("workspace.configuration")),
+        has_progress=bool(get("window.work_done_progress")),
+        has_show_document=bool(get("window.show_document.support")),
+        has_text_document_content=get("workspace.text_document_content") is not None,
+        has_did_load="didLoad" in extras,
+        has_command_uris="commandUris" in extras,
+        source_methods=frozenset() if "sourceLines" in extras else supported(_SOURCE_SUPPORT),
     )
-
-
-def server_capabilities(client: ClientCapabilities) -> Json:
-    """Return what the server announces to an editor: the requests of `METHODS`, and how documents are synchronized."""
-    capabilities = {
-        "positionEncoding": client.encoding.value,
-        "textDocumentSync": {"openClose": True, "change": _INCREMENTAL, "save": True},
-        "hoverProvider": True,
-        "definitionProvider": True,
-        "declarationProvider": True,
-        "typeDefinitionProvider": True,
-        "implementationProvider": True,
-        "referencesProvider": True,
-        "documentHighlightProvider": True,
-        "selectionRangeProvider": True,
-        "callHierarchyProvider": True,
-        "documentSymbolProvider": True,
-        "foldingRangeProvider": True,
-        "semanticTokensProvider": {
-            "legend": {"tokenTypes": TOKEN_TYPES, "tokenModifiers": TOKEN_MODIFIERS},
-            "range": True,
-        },
-        "inlayHintProvider": {"resolveProvider": False},
-        "codeLensProvider": {"resolveProvider": True},
-        "documentLinkProvider": {"resolveProvider": True},
-        "codeActionProvider": {"codeActionKinds": ["quickfix", ACTION_KIND]},
-        "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": True},
-        "workspaceSymbolProvider": {"resolveProvider": False, "workDoneProgress": True},
-        "executeCommandProvider": {"commands": [*Command], "workDoneProgress": True},
-        "workspace": {
-            "workspaceFolders": {"supported": True, "changeNotifications": True},
-            "textDocumentContent": {"schemes": [PAGE_SCHEME]},
-        },
-    }
-    if client.has_pull_diagnostics and not client.pulls_diagnostics:
-        # The editor would show the published diagnostics and the pulled ones.
-        del capabilities["diagnosticProvider"]
-    return capabilities

@@ -4,18 +4,19 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
 
 from xla_lens.lsp.capabilities import ClientCapabilities
-from xla_lens.lsp.converter import to_json
-from xla_lens.lsp.methods import DID_LOAD, REFRESHES
-from xla_lens.lsp.protocol import LanguageServerProtocol
-from xla_lens.lsp.raw_json import RawJson
+from xla_lens.lsp.converter import RawJson, to_json
+from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
+from xla_lens.lsp.tasks import Activity
 
 logger = logging.getLogger(__name__)
 
@@ -50,23 +51,24 @@ def _glob(path: Path) -> str:
 class Client:
     """The editor. Whatever it does not support is not sent."""
 
-    def __init__(self, protocol: LanguageServerProtocol, capabilities: ClientCapabilities) -> None:
+    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities, activity: Activity) -> None:
         self.capabilities = capabilities
         self.source_files: frozenset[Path] = frozenset()
         """The files of the program that the editor was asked to report."""
-        self._protocol = protocol
+        self._server, self._activity = server, activity
         self._registering = asyncio.Lock()
 
     def let_go_first(self) -> None:
-        """Block a worker thread for a moment while messages and requests are being handled."""
-        self._protocol.activity.await_end(_LONGEST_WAIT)
+        """Block a worker thread for a moment while requests are being handled."""
+        self._activity.await_end(_LONGEST_WAIT)
 
-    async def _try_request(self, method: str, params: Any = None) -> bool:
-        """Send a request for an action. Return whether the editor accepts it."""
+    async def _try(self, request: Awaitable[Any]) -> bool:
+        """Wait for the answer to a request for an action. Return whether the editor accepts it."""
         try:
-            await self._protocol.request(method, params)
+            # pygls cannot take an answer that nobody waits for.
+            await asyncio.shield(request)
         except Exception as error:
-            logger.info("the editor rejects %s: %s", method, error)
+            logger.info("the editor rejects a request: %s", error)
             return False
         return True
 
@@ -75,37 +77,43 @@ class Client:
     def publish_diagnostics(self, uri: str, diagnostics: Sequence[lsp.Diagnostic], version: int | None) -> None:
         """Publish all diagnostics of a document. `version` is None for a document that is not open."""
         params = lsp.PublishDiagnosticsParams(uri, diagnostics, version)
-        self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+        self._server.text_document_publish_diagnostics(params)
 
     async def refresh(self, methods: Iterable[str]) -> None:
         """Make the editor send some requests again."""
-        refreshes = {REFRESHES[method] for method in methods if method in REFRESHES}
-        await asyncio.gather(*map(self._try_request, sorted(refreshes & self.capabilities.refreshes)))
+        refreshes = {HANDLERS[method].refresh for method in methods} & self.capabilities.refreshes
+        send = self._server.protocol.send_request_async
+        await asyncio.gather(*(self._try(send(refresh)) for refresh in sorted(refreshes)))
 
     async def refresh_page(self, uri: str) -> None:
         """Make the editor read a page again."""
         if self.capabilities.has_text_document_content:
             params = lsp.TextDocumentContentRefreshParams(uri)
-            await self._try_request(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH, params)
+            await self._try(self._server.workspace_text_document_content_refresh_async(params))
 
     async def show_document(self, uri: str, selection: lsp.Range | None = None) -> None:
         """Make the editor show a document."""
         if self.capabilities.has_show_document:
             params = lsp.ShowDocumentParams(uri, take_focus=True, selection=selection)
-            await self._try_request(lsp.WINDOW_SHOW_DOCUMENT, params)
+            await self._try(self._server.window_show_document_async(params))
 
-    async def register_source_files(self, paths: frozenset[Path]) -> None:
-        """Make the editor report some files of the program, and request their hints and hovers, instead of those that
-        it reported before. Other files of their language stay out of it.
+    async def register_source_files(self, find: Callable[[], Awaitable[frozenset[Path]]]) -> None:
+        """Make the editor report the files of the program that `find` finds, and request their hints and hovers,
+        instead of those that it reported before. Other files of their language stay out of it. One call waits for the
+        end of another before it searches, so that the last call decides.
         """
+        methods = self.capabilities.source_methods & _SOURCE_METHODS.keys()
+        if not methods:
+            return
         async with self._registering:
+            paths = await find()
             if paths == self.source_files:
                 return
             before, self.source_files = self.source_files, paths
-            methods = self.capabilities.source_methods & _SOURCE_METHODS.keys()
             if before:
                 removed = [lsp.Unregistration(f"xla-lens/{method}", method) for method in sorted(methods)]
-                await self._try_request(lsp.CLIENT_UNREGISTER_CAPABILITY, lsp.UnregistrationParams(removed))
+                params = lsp.UnregistrationParams(removed)
+                await self._try(self._server.client_unregister_capability_async(params))
             if paths:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
@@ -114,34 +122,42 @@ class Client:
                     )
                     for method in sorted(methods)
                 ]
-                await self._try_request(lsp.CLIENT_REGISTER_CAPABILITY, lsp.RegistrationParams(added))
+                await self._try(self._server.client_register_capability_async(lsp.RegistrationParams(added)))
 
     def notify_did_load(self, uris: Collection[str], *, is_loaded: bool) -> None:
         """Report that the set of some files was loaded, or was closed."""
         if self.capabilities.has_did_load:
-            self._protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
+            self._server.protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
 
     # ---------------------------------------------------------------- messages and settings
 
     def show_message(self, kind: lsp.MessageType, text: str) -> None:
         """Show a message to the user."""
-        self._protocol.notify(lsp.WINDOW_SHOW_MESSAGE, lsp.ShowMessageParams(kind, text))
+        self._server.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def log_message(self, kind: lsp.MessageType, text: str) -> None:
         """Write a message to the editor's log."""
-        self._protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(kind, text))
+        self._server.window_log_message(lsp.LogMessageParams(kind, text))
 
-    async def configuration(self, section: str) -> Any:
-        """Request a section of the user's settings. Raises `ResponseError` or a conversion error."""
+    async def configuration(self, section: str, receive: Callable[[Any], None]) -> None:
+        """Request a section of the user's settings, and pass it on with the response, before any later message is
+        handled. Raises `JsonRpcException`.
+        """
+
+        def answered(response: Future[Any]) -> None:
+            if response.exception() is None and response.result():
+                receive(response.result()[0])
+
         params = lsp.ConfigurationParams([lsp.ConfigurationItem(section=section)])
-        (settings,) = await self._protocol.request(lsp.WORKSPACE_CONFIGURATION, params)
-        return settings
+        response = self._server.workspace_configuration(params)
+        response.add_done_callback(answered)
+        await asyncio.shield(asyncio.wrap_future(response))
 
     # ---------------------------------------------------------------- partial results and progress
 
     def send_partial_result(self, token: lsp.ProgressToken, part: Any) -> None:
         """Send a part of a result before its response."""
-        self._protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, to_json(part)))
+        self._server.progress(lsp.ProgressParams(token, to_json(part)))
 
     def split_result(self, token: lsp.ProgressToken | None, result: Any) -> Any:
         """Send a long list in parts if the request has a token for them. Return what remains for the response."""
@@ -175,27 +191,20 @@ class Client:
         self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str | None, int] | None]
     ) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
+        progress = self._server.work_done_progress
         if token is None:
             token = f"xla-lens-{uuid.uuid4()}"
-            params = lsp.WorkDoneProgressCreateParams(token)
-            if not (
-                self.capabilities.has_progress and await self._try_request(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, params)
-            ):
+            if not (self.capabilities.has_progress and await self._try(progress.create_async(token))):
                 return
         first = measure()
         # Editors never show a percentage for progress that begins without one.
-        self._send_progress(token, lsp.WorkDoneProgressBegin(title, percentage=first[1] if first else None))
+        progress.begin(token, lsp.WorkDoneProgressBegin(title, percentage=first[1] if first else None))
         try:
             while True:
                 await asyncio.sleep(_PROGRESS_PERIOD)
                 if now := measure():
-                    self._send_progress(token, lsp.WorkDoneProgressReport(message=now[0], percentage=now[1]))
+                    progress.report(token, lsp.WorkDoneProgressReport(message=now[0], percentage=now[1]))
         finally:
-            self._send_progress(token, lsp.WorkDoneProgressEnd())
-
-    def _send_progress(
-        self,
-        token: lsp.ProgressToken,
-        value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd,
-    ) -> None:
-        self._protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, to_json(value)))
+            progress.end(token, lsp.WorkDoneProgressEnd())
+            # pygls keeps every token.
+            progress.tokens.pop(token, None)

@@ -54,6 +54,8 @@ class Comparisons:
     def __init__(self) -> None:
         self.active: Keys | None = None
         """The comparison that lenses and hovers show."""
+        self.wanted: Keys | None = None
+        """The comparison that becomes the active one when it is computed."""
         self.selected: str | None = None
         """The URI of the dump that the next comparison is with."""
         self._last: Compared | None = None
@@ -68,11 +70,12 @@ class Comparisons:
             if first is None or second is None:
                 self._last = None
                 return None
-            sources = (old, old.generation), (new, new.generation)
+            (one, old_generation), (other, new_generation) = first, second
+            sources = (old, old_generation), (new, new_generation)
             if not self._last or self._last.sources != sources:
                 # Free the memory of the last one first.
                 self._last = None
-                found, pairs = await in_thread(_compared, first, second)
+                found, pairs = await in_thread(_compared, one, other)
                 self._last = Compared(sources, found, pairs)
             return self._last
 
@@ -94,8 +97,7 @@ class Comparisons:
 
     def end(self) -> None:
         """End the active comparison."""
-        self.active = None
-        self._last = None
+        self.active = self.wanted = self._last = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,19 +131,17 @@ class ActiveComparison:
         return self.compared.diff.comparison
 
 
-async def _side(state: DumpSetState) -> DiffSide | None:
-    """Return a set as a side of a comparison, None if it cannot be read."""
-    analysis = await state.analysis_for(state.path)
-    module = await state.module_for(state.path)
-    # The path may be that of the HLO module, which is loaded last.
-    analysis = analysis or await state.analysis_for(state.path)
+async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
+    """Return a set as a side of a comparison, and its generation. None if it cannot be read."""
+    # Both at once: the set may be loaded again while the other side is awaited.
+    (analysis, module), generation = await state.loaded_for(state.path), state.generation
     if analysis is None:
         return None
     files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
     if module:
         files[module.file.kind] = Path(module.file.label).as_posix()
     flags = await in_thread(read_flags, SetFiles(state.key, {}))
-    return DiffSide(analysis, module, files, parse_flags(flags) if flags is not None else None)
+    return DiffSide(analysis, module, files, parse_flags(flags) if flags is not None else None), generation
 
 
 def _compared(old: DiffSide, new: DiffSide) -> tuple[Diff, ValuePairs]:

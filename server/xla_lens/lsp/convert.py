@@ -9,8 +9,8 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
+from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.raw_json import Json, RawJson
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding

@@ -36,7 +36,7 @@ def diagnostics_of(
     if state.is_from_cache:
         return {uri: [_from_cache(opened)] for uri, opened in by_uri.items()}
     convert, omitted = Converter(state.open, encoding), dict.fromkeys(found, 0)
-    limits = over_limits(state.analysis.dump, state.analysis.memory, settings.max_peak, settings.max_reserved)
+    limits = over_limits(state.analysis.dump, state.analysis.memory, settings.max_memory, settings.max_peak)
     for finding in (*state.analysis.findings, *limits):
         if finding.code in settings.ignored_codes:
             continue

@@ -6,12 +6,11 @@ from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.long_messages import utf8
 from xla_lens.records import dataclass
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, merged
 from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_offset, to_position
+from xla_lens.text.positions import encode, to_offset, to_position
 
 _MERGED_EDITS: Final = 20
 """A notification with more changes than this counts as one edit, because mapping a position takes one step per edit."""
@@ -60,7 +59,7 @@ def _applied(document: Document, changes: Sequence[_Change], encoding: Encoding)
         part = change.range if isinstance(change, lsp.TextDocumentContentChangePartial) else None
         if run and not (part and (part.end.line, part.end.character) < first):
             document, run = _replaced(document, run), []
-        text, start, end = utf8(change.text), 0, len(document.data)
+        text, start, end = encode(change.text), 0, len(document.data)
         if part:
             start, end = (
                 to_offset(document, position.line, position.character, encoding) for position in (part.start, part.end)

@@ -102,6 +102,7 @@ class DumpSetState:
         self._module = ModuleState()
         self._own: Analysis | None = None
         self._evidence: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     # ---------------------------------------------------------------- documents
 
@@ -136,11 +137,12 @@ class DumpSetState:
 
     def _load_again(self) -> None:
         self._is_stale = True
-        if not self._is_loading_files:
+        if not self._is_loading_files and not self._is_closed:
             self._task = asyncio.get_running_loop().create_task(self._load_until_fresh())
 
     def close(self) -> None:
-        """Cancel the loads in progress."""
+        """Cancel the loads in progress. From now on nothing is loaded."""
+        self._is_closed = True
         if self._load:
             self._load.is_cancelled = True
         if self._task:
@@ -176,6 +178,14 @@ class DumpSetState:
             await self.settled()
             opened = self.open.get(path)
         return self.analysis if self.has_files and (not opened or opened.analysed) else None
+
+    async def loaded_for(self, path: Path) -> tuple[Analysis | None, HloModule | None]:
+        """Return what `analysis_for` and `module_for` return, both as they are at the same moment: the set may be
+        loaded again while its module is awaited.
+        """
+        await self.analysis_for(path)
+        await self.module_for(path)
+        return await self.analysis_for(path), self.module
 
     @property
     def module(self) -> HloModule | None:
@@ -248,7 +258,7 @@ class DumpSetState:
 
     async def settled(self) -> None:
         """Wait until the analysis is that of the current texts."""
-        if self._task and not self._task.done():
+        while self._task and not self._task.done():
             self._skip_debounce.set()
             # Not awaited directly: cancelling the load must not cancel the waiting request.
             await asyncio.wait((self._task,))
@@ -281,20 +291,23 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        found = await in_thread(lambda: stamps(set_files(self.path, texts), self.module_stamps))
-        known = self.stamps | self.module_stamps
+        known, modules = self.stamps | self.module_stamps, self.module_stamps
+        found = await in_thread(lambda: stamps(set_files(self.path, texts), modules))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
-        if self._is_loading_files:
+        is_outdated = known != self.stamps | self.module_stamps
+        if is_outdated or self._is_loading_files or self._is_closed:
             return
-        if self.is_being_written and self.analysis:
-            self.is_being_written = await in_thread(is_being_written, self.analysis, may_be_edited=True)
-            if not self.is_being_written:
-                self._changed()
-        if self.analysis and is_still and on_disk != known:
+        analysis = self.analysis
+        if analysis and is_still and on_disk != known:
             if deleted := sorted(known.keys() - found.keys()):
                 self._events.files_deleted(deleted)
             self.reload()
+        elif self.is_being_written and analysis:
+            is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
+            if not is_written and self.analysis is analysis and not self._is_closed:
+                self.is_being_written = False
+                self._changed()
 
     async def _load_until_fresh(self) -> None:
         while self._is_stale:
@@ -330,9 +343,10 @@ class DumpSetState:
                 before=self._own,
                 report_file=report_file,
             )
-        self._files = files
-        self.is_being_written = await in_thread(is_being_written, analysis, may_be_edited=True)
-        self.is_from_cache = not files and await in_thread(is_cached_module, self.path)
+        is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
+        is_from_cache = not files and await in_thread(is_cached_module, self.path)
+        # All at once: a request that came in between would see the new files with the last analysis.
+        self._files, self.is_being_written, self.is_from_cache = files, is_written, is_from_cache
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
             self._own = self.analysis = analysis
@@ -379,8 +393,11 @@ class DumpSetState:
         except Exception:
             logger.exception("cannot check %s against its HLO module", self.key)
             return
-        if not is_outdated() and analysis is not self.analysis:
-            self.is_being_written |= await in_thread(is_being_written, analysis, may_be_edited=True)
+        if analysis is self.analysis:
+            return
+        is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
+        if not is_outdated():
+            self.is_being_written |= is_written
             self.analysis, self.generation = analysis, next(_GENERATIONS)
             self._changed()
 

@@ -1,45 +1,37 @@
-"""Errors as responses to requests, with the codes of JSON-RPC and of the Language Server Protocol."""
+"""Errors as responses to requests. The message of each is one line, whatever text of a request it quotes."""
 
-from enum import IntEnum
-from typing import Any
-
-
-class ErrorCode(IntEnum):
-    """The codes that the server uses."""
-
-    PARSE_ERROR = -32700
-    INVALID_REQUEST = -32600
-    METHOD_NOT_FOUND = -32601
-    INVALID_PARAMS = -32602
-    INTERNAL_ERROR = -32603
-    SERVER_NOT_INITIALIZED = -32002
-    REQUEST_FAILED = -32803
-    REQUEST_CANCELLED = -32800
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 
-class ResponseError(Exception):
-    """A request failed. The editor gets the code and the message, and sends them when a request to it fails."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
-
-
-class SourceNotFound(ResponseError):
+class SourceNotFound(JsonRpcException):
     """A source file that a dump names is not here. `data` has its path in the dump, so that an editor can ask where
     the file is.
     """
 
     def __init__(self, path: str, message: str) -> None:
-        super().__init__(ErrorCode.REQUEST_FAILED, message, {"source": path})
+        super().__init__(_line(message), lsp.LSPErrorCodes.RequestFailed.value, {"source": path})
 
 
-class InvalidParams(ResponseError):
+class InvalidParams(JsonRpcInvalidParams):
     """The parameters of a request are wrong."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.INVALID_PARAMS, message)
+        super().__init__(_line(message))
+
+
+class DocumentClosed(InvalidParams):
+    """A document was closed while a request about it was handled. A request about the document then finds nothing, and
+    a command fails.
+    """
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"{uri} is not open")
 
 
 class RemoteAddress(Exception):
     """Other machines can reach the address to listen on, and the user has not allowed that."""
+
+
+def _line(message: str) -> str:
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in message)

@@ -190,7 +190,8 @@ class WorkspaceIndex:
         encoding = self._client.capabilities.encoding
         generation, convert = state.generation, Converter(state.open, encoding)
         indexed = await in_thread(index_set, files, {}, analysis, encoding, convert.diagnostic)
-        self._in_memory[state.key] = generation, indexed
+        if state in self._sets:
+            self._in_memory[state.key] = generation, indexed
         return indexed
 
     # ---------------------------------------------------------------- stale answers

@@ -6,9 +6,10 @@ All functions but `set_key` read the disk: call them in a worker thread.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from xla_lens.files import DamagedFile, LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
+from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_module, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
+from xla_lens.reading import DamagedFile
 from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.text.document import Document
 

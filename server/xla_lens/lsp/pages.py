@@ -6,7 +6,7 @@ The URI of a page consists of a scheme of its own, the path of the set and the n
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from xla_lens.features.report.pages import page_facts
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
-from xla_lens.lsp.methods import PAGE_SCHEME
+from xla_lens.lsp.handlers import PAGE_SCHEME
 from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -32,13 +32,17 @@ _CACHE_SIZE: Final = 30
 """Number of pages that are kept, and refreshed in the editor when their set changes."""
 
 
+Sources: TypeAlias = tuple[tuple[DumpSetState, int], ...]
+"""Some sets, and the generation of each."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedPage:
     """A page, rendered from the analyses of some sets that each had a generation: of one set, or of two that are
     compared.
     """
 
-    sources: tuple[tuple[DumpSetState, int], ...]
+    sources: Sources
     document: Document
     links: tuple[PageLink | SourceLink, ...]
 

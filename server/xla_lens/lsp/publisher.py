@@ -22,7 +22,7 @@ _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
     "ignored_codes": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
     "device_memory": lsp.TEXT_DOCUMENT_CODE_LENS,
     "max_peak": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-    "max_reserved": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+    "max_memory": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
     "checks_workspace": lsp.WORKSPACE_DIAGNOSTIC,
 }
 """The request whose answers change with a setting."""
@@ -84,12 +84,16 @@ class Publisher:
 
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
-        is_wanted = self.state.settings.source_lines and self._client.capabilities.source_methods
-        if is_wanted or self._client.source_files:
-            named = await self.state.source_memories.named() if is_wanted else []
-            await self._client.register_source_files(frozenset(path for one in named for path in one.files))
+        await self._client.register_source_files(self._source_files)
         if self.state.settings.source_lines and any(self.state.source_documents):
             self._refresh({lsp.TEXT_DOCUMENT_INLAY_HINT} & self.state.requested)
+
+    async def _source_files(self) -> frozenset[Path]:
+        """Return the files of the program that the editor shall report."""
+        if not self.state.settings.source_lines:
+            return frozenset()
+        named = await self.state.source_memories.named()
+        return frozenset(path for one in named for path in one.files)
 
     def _set_closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""

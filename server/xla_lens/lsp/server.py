@@ -1,31 +1,31 @@
-"""The language server: composes state, publisher and handlers, and dispatches messages to them.
+"""The language server: a `LanguageServer` of pygls with the handlers of the table in `handlers.py`.
 
 Importing this module is part of the editor's wait for `initialize`, so it does not import the engine (model, features,
 render). That is imported in a worker thread after `initialize`, or with the first message that needs it.
 """
 
 import asyncio
-import gc
 import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from lsprotocol import types as lsp
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInternalError
+from pygls.lsp.server import LanguageServer
+
 from xla_lens import __version__
-from xla_lens.lsp.capabilities import ClientCapabilities, InitializeParams, read_params, server_capabilities
-from xla_lens.lsp.errors import ResponseError
-from xla_lens.lsp.methods import METHODS
-from xla_lens.lsp.protocol import LanguageServerProtocol
-from xla_lens.lsp.raw_json import Json
+from xla_lens.lsp.capabilities import ClientCapabilities, read_capabilities
+from xla_lens.lsp.client import Client
+from xla_lens.lsp.converter import shared_converter
+from xla_lens.lsp.handlers import HANDLERS, Command
+from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
-from xla_lens.lsp.tasks import BackgroundTasks
+from xla_lens.lsp.tasks import Activity, BackgroundTasks
 
 if TYPE_CHECKING:
-    from lsprotocol import types as lsp
-
-    from xla_lens.lsp.client import Client
     from xla_lens.lsp.publisher import Publisher
     from xla_lens.lsp.state import State
 
@@ -35,32 +35,52 @@ _POLL_SECONDS: Final = 1.0
 """How often the disk is polled."""
 
 
-class Server:
-    """The language server, not yet connected to a client."""
+class Server(LanguageServer):
+    """The language server. `exit_status` is the exit status of the process once the server has ended."""
+
+    protocol: Protocol
 
     def __init__(self) -> None:
-        notifications: dict[str, Callable[[Any], None]] = {
-            "initialized": self._initialized,
-            "textDocument/didOpen": self._did_open,
-            "textDocument/didChange": self._did_change,
-            "textDocument/didClose": self._did_close,
-            "textDocument/didSave": self._did_save,
-            "workspace/didChangeConfiguration": self._did_change_configuration,
-            "workspace/didChangeWatchedFiles": self._did_change_watched_files,
-            "workspace/didChangeWorkspaceFolders": self._did_change_workspace_folders,
-        }
-        methods = (*METHODS, "workspace/executeCommand")
-        self.protocol = LanguageServerProtocol(self._initialize, methods, self._answer, notifications)
+        self.exit_status = 1
         self.tasks = BackgroundTasks()
-        self._params = InitializeParams(ClientCapabilities(), None, (), None)
-        self._folder_uris: list[str] = []
+        self.activity = Activity()
+        """The requests that are being handled."""
+        self._options: Any = None
+        self._root: str | None = None
+        self._pulls = 0
+        """How often the settings were requested."""
+        # pygls logs each error response with its traceback. The server logs by itself what nobody expects.
+        logging.getLogger("pygls").setLevel(logging.CRITICAL)
+        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=shared_converter)
+        for method, handler in HANDLERS.items():
+            self.feature(method, handler.options)(partial(self._answer, method))
+        for command in Command:
+            self.command(command)(partial(self._answer, lsp.WORKSPACE_EXECUTE_COMMAND))
+        notifications: dict[str, Callable[[Any], None]] = {
+            lsp.INITIALIZE: self._initialize,
+            lsp.INITIALIZED: self._initialized,
+            lsp.EXIT: self._exit,
+            lsp.TEXT_DOCUMENT_DID_OPEN: self._did_open,
+            lsp.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
+            lsp.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
+            lsp.TEXT_DOCUMENT_DID_SAVE: self._did_save,
+            lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: self._did_change_configuration,
+            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._did_change_watched_files,
+            lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._did_change_workspace_folders,
+        }
+        for method, handle in notifications.items():
+            # pygls sets attributes, which methods do not have.
+            self.feature(method)(partial(handle))
 
     @cached_property
-    def client(self) -> "Client":
-        """The editor."""
-        from xla_lens.lsp.client import Client
+    def capabilities(self) -> ClientCapabilities:
+        """What the editor supports."""
+        return read_capabilities(self.client_capabilities)
 
-        return Client(self.protocol, self._params.capabilities)
+    @cached_property
+    def client(self) -> Client:
+        """The editor."""
+        return Client(self, self.capabilities, self.activity)
 
     @cached_property
     def publisher(self) -> "Publisher":
@@ -71,7 +91,7 @@ class Server:
         state = State(self.client, self.tasks)
         publisher = Publisher(state)
         state.sets.events = publisher.events
-        state.apply_settings(_section(self._params.options))
+        state.apply_settings(_section(self._options))
         state.set_folders(self._folder_uris)
         return publisher
 
@@ -92,16 +112,14 @@ class Server:
 
     # ---------------------------------------------------------------- lifecycle
 
-    def _initialize(self, params: Any) -> Json:
-        self._params = read_params(params)
-        self._folder_uris = [*self._params.folder_uris]
-        self.tasks.start(self._poll(self._params.process_id))
-        return {
-            "capabilities": server_capabilities(self._params.capabilities),
-            "serverInfo": {"name": "xla-lens", "version": __version__},
-        }
+    def _initialize(self, params: lsp.InitializeParams) -> None:
+        self._options = params.initialization_options
+        # Older editors send the root only.
+        self._root = None if params.workspace_folders is not None else self.workspace.root_uri
+        asyncio.get_running_loop().set_exception_handler(_log_unless_gone)
+        self.tasks.start(self._poll(params.process_id))
 
-    def _initialized(self, _params: "lsp.InitializedParams") -> None:
+    def _initialized(self, _params: lsp.InitializedParams) -> None:
         self.tasks.start(self._start())
 
     async def _start(self) -> None:
@@ -112,47 +130,74 @@ class Server:
     async def _poll(self, editor: int | None) -> None:
         """Poll the disk until the editor's process is gone, then exit."""
         editor = editor if editor and _is_alive(editor) else None
-        while editor is None or _is_alive(editor):
-            await asyncio.sleep(_POLL_SECONDS)
-            if self._has_state:
-                try:
-                    await self.state.sets.poll()
-                except Exception:
-                    logger.exception("cannot poll the disk")
-                self.tasks.start(self.publisher.update_workspace())
-        self.protocol.on_exit()
+        try:
+            while editor is None or _is_alive(editor):
+                await asyncio.sleep(_POLL_SECONDS)
+                if self._has_state:
+                    try:
+                        await self.state.sets.poll()
+                    except Exception:
+                        logger.exception("cannot poll the disk")
+                    self.tasks.start(self.publisher.update_workspace())
+        finally:
+            # At the end of the input, pygls waits for the threads that load.
+            self.close()
+        # Another process may keep the input open, and nothing can wake the thread that reads it.
+        os._exit(1)
+
+    def _exit(self, _params: None) -> None:
+        """End the server. Without a `shutdown` request before it, that is an error."""
+        self.exit_status = 0 if self.protocol.is_shut_down else 1
+        self.close()
+
+    def report_server_error(self, error: Exception, source: type[Exception]) -> None:
+        """Log an error that no response reports, unless it is that the editor is gone."""
+        if isinstance(error, OSError) or self.protocol.is_shut_down:
+            return
+        if isinstance(error, JsonRpcInternalError):
+            logger.error("%s\n%s", error, "".join((error.data or {}).get("traceback", ())))
+        elif source is not FeatureRequestError:
+            logger.warning("ignored: %s: %s", type(error).__name__, error)
 
     # ---------------------------------------------------------------- documents and files
 
-    def _did_open(self, params: "lsp.DidOpenTextDocumentParams") -> None:
+    def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         self.state.did_open(params)
 
-    def _did_change(self, params: "lsp.DidChangeTextDocumentParams") -> None:
+    def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         self.state.did_change(params)
 
-    def _did_close(self, params: "lsp.DidCloseTextDocumentParams") -> None:
+    def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         self.state.did_close(params)
 
-    def _did_save(self, params: "lsp.DidSaveTextDocumentParams") -> None:
+    def _did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
         self.state.did_save(params)
 
-    def _did_change_watched_files(self, _params: "lsp.DidChangeWatchedFilesParams") -> None:
+    def _did_change_watched_files(self, _params: lsp.DidChangeWatchedFilesParams) -> None:
         self.state.files_changed()
 
     # ---------------------------------------------------------------- settings and folders
 
-    def _did_change_configuration(self, params: "lsp.DidChangeConfigurationParams") -> None:
-        if self._params.capabilities.has_configuration:
+    def _did_change_workspace_folders(self, _params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        self.state.set_folders(self._folder_uris)
+
+    def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
+        if self.capabilities.has_configuration:
             self.tasks.start(self._pull_settings())
         else:
             self._apply_settings(params.settings)
 
     async def _pull_settings(self) -> None:
-        if self._params.capabilities.has_configuration:
+        if self.capabilities.has_configuration:
+            self._pulls += 1
             with suppress(Exception):
-                settings = await self.client.configuration(SECTION)
-                # Some editors answer null and send settings only with `initialize`.
-                self._apply_settings(self._params.options if settings is None else settings)
+                await self.client.configuration(SECTION, partial(self._receive_settings, self._pulls))
+
+    def _receive_settings(self, pull: int, settings: Any) -> None:
+        # If the settings have changed again, another answer comes; they may come in any order.
+        if pull == self._pulls:
+            # Some editors answer null and send settings only with `initialize`.
+            self._apply_settings(self._options if settings is None else settings)
 
     def _apply_settings(self, given: Any) -> None:
         before = self.state.settings
@@ -160,28 +205,38 @@ class Server:
         if self.state.settings != before:
             self.publisher.settings_changed(before)
 
-    def _did_change_workspace_folders(self, params: "lsp.DidChangeWorkspaceFoldersParams") -> None:
-        removed = {folder.uri for folder in params.event.removed}
-        added = [folder.uri for folder in params.event.added]
-        self._folder_uris = [*dict.fromkeys((*(uri for uri in self._folder_uris if uri not in removed), *added))]
-        self.state.set_folders(self._folder_uris)
+    @property
+    def _folder_uris(self) -> list[str]:
+        """The URIs of the workspace folders."""
+        folders = (folder.uri for folder in self.workspace.folders.values())
+        return [*([self._root] if self._root else []), *folders]
 
     # ---------------------------------------------------------------- requests
 
     async def _answer(self, method: str, params: Any) -> Any:
         """Answer a request. Unexpected exceptions are logged here, and nowhere else."""
-        from xla_lens.lsp.requests import answer
-
-        self.state.requested.add(method)
-        token = getattr(params, "work_done_token", None)
+        task = asyncio.current_task()
+        assert task is not None
+        self.protocol.running.add(task)
+        self.activity.begin()
         try:
-            async with self.client.progress("XLA Lens", token) if token is not None else nullcontext():
-                result = await answer(self.state, method, params)
-        except (asyncio.CancelledError, ResponseError):
+            return await self._result(method, params)
+        except (asyncio.CancelledError, JsonRpcException):
             raise
         except Exception:
             logger.exception("cannot answer %s", method)
             raise
+        finally:
+            self.activity.end()
+            self.protocol.running.discard(task)
+
+    async def _result(self, method: str, params: Any) -> Any:
+        from xla_lens.lsp.requests import answer
+
+        self.state.requested.add(method)
+        token = getattr(params, "work_done_token", None)
+        async with self.client.progress("XLA Lens", token) if token is not None else nullcontext():
+            result = await answer(self.state, method, params)
         return self.client.split_result(getattr(params, "partial_result_token", None), result)
 
 
@@ -190,14 +245,15 @@ def _section(settings: Any) -> Any:
     return settings[SECTION] if isinstance(settings, Mapping) and SECTION in settings else settings
 
 
+def _log_unless_gone(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error in a callback of the event loop, unless it is that the editor is gone."""
+    if not isinstance(context.get("exception"), OSError):
+        loop.default_exception_handler(context)
+
+
 def _import_engine() -> None:
-    # Modules are never garbage: keep the collector from scanning them, now and later.
-    gc.disable()
     import xla_lens.lsp.publisher
     import xla_lens.lsp.requests  # noqa: F401
-
-    gc.freeze()
-    gc.enable()
 
 
 def _is_alive(process_id: int) -> bool:

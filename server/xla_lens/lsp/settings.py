@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from xla_lens.records import dataclass
-from xla_lens.render.names import nearest
+from xla_lens.render.names import nearest, renamed
 from xla_lens.render.numbers import parse_size
 
 SECTION: Final = "xla-lens"
@@ -15,7 +15,7 @@ SECTION: Final = "xla-lens"
 class Settings:
     """The settings.
 
-    `place_limit` is the maximum number of places in one answer. `max_peak` and `max_reserved` are limits in bytes for
+    `place_limit` is the maximum number of places in one answer. `max_memory` and `max_peak` are limits in bytes for
     the device's main memory, as in `xla-lens check`; None means no limit. `device_memory` is the size of that memory,
     None if the user does not state it. Findings in `ignored_codes` are not reported.
     `source_lines` shows the memory of the lines of Python files that a loaded dump names.
@@ -27,8 +27,8 @@ class Settings:
     code_lenses: bool = True
     place_limit: int = 10_000
     ignored_codes: frozenset[str] = frozenset()
+    max_memory: int | None = None
     max_peak: int | None = None
-    max_reserved: int | None = None
     device_memory: int | None = None
     checks_workspace: bool = False
     source_lines: bool = False
@@ -55,6 +55,8 @@ def read_settings(given: Any) -> tuple[Settings, list[str]]:
     if given is not None and not isinstance(given, Mapping):
         return settings, [f"{SECTION}: expected an object with settings"]
     for name, value in _flat(given or {}, ""):
+        if name == _OLD_LIMIT and value != "":
+            errors.append(renamed(f"{SECTION}.{name}", f"{SECTION}.{_LIMIT}"))
         if name not in _SETTINGS:
             # Editors keep settings of their own in this section, with names unlike ours.
             if close := nearest(name, _SETTINGS, _SIMILAR):
@@ -119,13 +121,17 @@ def _mapping(value: Any) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
+_LIMIT: Final = "diagnostics.maxMemory"
+_OLD_LIMIT: Final = "diagnostics.maxReserved"
+
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "inlayHints.enable": ("inlay_hints", _boolean),
     "codeLens.enable": ("code_lenses", _boolean),
     "references.limit": ("place_limit", _positive),
     "diagnostics.ignore": ("ignored_codes", _codes),
+    _OLD_LIMIT: ("max_memory", _size),
+    _LIMIT: ("max_memory", _size),
     "diagnostics.maxPeak": ("max_peak", _size),
-    "diagnostics.maxReserved": ("max_reserved", _size),
     "device.memory": ("device_memory", _size),
     "diagnostics.workspace": ("checks_workspace", _boolean),
     "sourceLines.enable": ("source_lines", _boolean),

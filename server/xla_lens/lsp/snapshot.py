@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from lsprotocol import types as lsp
 
@@ -14,6 +14,7 @@ from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.handlers import Kind
 from xla_lens.lsp.pages import RenderedPage
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.uris import uri_of
@@ -40,6 +41,8 @@ class FileSnapshot:
     `offset` converts a position in the editor's current text to an offset in that file. `on_truncated` is called with a
     text for the user when an answer is truncated.
     """
+
+    kind: ClassVar[Kind] = "dump"
 
     uri: str
     file: DumpFile
@@ -85,6 +88,10 @@ class Snapshot(FileSnapshot):
         """Return what is mentioned at a position, None if nothing is."""
         return mention_at(self.analysis.dump, self.file, self.offset(position))
 
+    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
+        """Return what is mentioned at a position of the file, whatever kind it has, None if nothing is."""
+        return self.mention(position)
+
     def truncate(self, found: list[_T], limit: int, what: str) -> list[_T]:
         """Truncate a list to `limit`. Callers fetch `limit + 1` items so that truncation can be detected. `what` names
         the items in the message to the user.
@@ -98,11 +105,17 @@ class Snapshot(FileSnapshot):
 class HloSnapshot(Snapshot):
     """The HLO module of a dump set."""
 
+    kind: ClassVar[Kind] = "hlo"
+
     module: HloModule
 
     def hlo_mention(self, position: lsp.Position) -> HloMention | None:
         """Return what is mentioned at a position of the module, None if nothing is."""
         return hlo_mention_at(self.module, self.offset(position))
+
+    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
+        """Return what is mentioned at a position of the module, None if nothing is."""
+        return self.hlo_mention(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,8 @@ class PageSnapshot:
 
     `find_source` finds the source file that a dump names by a path, None if it is not here.
     """
+
+    kind: ClassVar[Kind] = "page"
 
     page: RenderedPage
     sets: tuple[tuple[Analysis | None, HloModule | None], ...]
@@ -124,6 +139,8 @@ class SourceSnapshot:
     """A file of the program, and its memory. `rows` are where the lines that the dump names are in `document`, the
     current text. `newer_than` is the time of the dump if the file was saved since.
     """
+
+    kind: ClassVar[Kind] = "source"
 
     memory: SourceMemory
     document: Document

@@ -15,12 +15,12 @@ from lsprotocol import types as lsp
 
 from xla_lens.files import file_time
 from xla_lens.lsp.documents import apply_changes
-from xla_lens.lsp.long_messages import utf8
 from xla_lens.lsp.uris import path_of
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import encode
 
 _SUFFIXES: Final = (".py", ".pyi", ".pyw")
 _LANGUAGE: Final = "python"
@@ -100,7 +100,7 @@ class SourceDocuments:
 
     def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document."""
-        document, path = Document(utf8(item.text)), path_of(item.uri)
+        document, path = Document(encode(item.text)), path_of(item.uri)
         self._open[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
 
     def did_change(self, uri: str, changes: Sequence[_Change], encoding: Encoding) -> None:

@@ -1,5 +1,6 @@
 """The memory of files of the program: which dump sets in memory name a file, and what they say about it."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Final
@@ -29,11 +30,14 @@ class NamedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What `NamedFiles` depend on. `context` is what finding a file depends on, such as settings."""
+    """What `NamedFiles` depend on. `context` is what finding a file depends on, such as settings, and `version` counts
+    the changes of files.
+    """
 
     generation: int
     module: HloModule | None
     context: object
+    version: int
 
 
 class SourceMemories:
@@ -48,10 +52,11 @@ class SourceMemories:
     ) -> None:
         self._sets, self._index, self._find_source, self._context = sets, index, find_source, context
         self._known: dict[Path, tuple[_Key, NamedFiles | None]] = {}
+        self._version = 0
 
     def invalidate(self) -> None:
         """Find all files again: files have changed."""
-        self._known.clear()
+        self._version += 1
 
     async def named(self) -> list[NamedFiles]:
         """Return the sets in memory that name files of the program, that with the greatest peak first. Waits for those
@@ -88,10 +93,11 @@ class SourceMemories:
         return []
 
     async def _named(self, state: DumpSetState) -> NamedFiles | None:
-        analysis, module = state.analysis, await state.module_for(state.path)
+        await state.module_for(state.path)
+        analysis, module = state.analysis, state.module
         if analysis is None:
             return None
-        key = _Key(state.generation, module, self._context())
+        key = _Key(state.generation, module, self._context(), self._version)
         known = self._known.get(state.key)
         if known and known[0] == key:
             return known[1]
@@ -111,7 +117,8 @@ class SourceMemories:
 
 async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemory:
     """Return what a set says about a file that it names. `text` is what the file contained at that time, if known."""
-    names = one.files[await in_thread(_real, path)]
+    # A link on the way to the file may have changed.
+    names = one.files.get(await in_thread(_real, path), frozenset())
     return await in_thread(source_memory, one.peak, names, text)
 
 
@@ -121,6 +128,6 @@ def _first_time(paths: Iterable[Path]) -> float:
 
 def _real(path: Path) -> Path:
     try:
-        return path.resolve()
-    except (OSError, RuntimeError):
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
         return path

@@ -42,6 +42,8 @@ class SourceFinder:
 
     def __init__(self) -> None:
         self._listing: _Listing | None = None
+        self._version = 0
+        """How often files have changed."""
 
     async def find(self, path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Path | None:
         """Return the source file of a path in a dump, None if there is none.
@@ -49,15 +51,16 @@ class SourceFinder:
         That is the mapped path or the path itself if the file exists, else the file of the workspace with the most
         similar path.
         """
-        before = self._listing
+        before, version = self._listing, self._version
         found, listing = await in_thread(_find, mapped(path, mapping), path, folders, before)
-        if self._listing is before:
+        if self._listing is before and self._version == version:
             self._listing = listing
         return found
 
     def invalidate(self) -> None:
         """List the files again at the next search: files have changed."""
         self._listing = None
+        self._version += 1
 
 
 def source_uri(path: Path, line: int | None) -> str:

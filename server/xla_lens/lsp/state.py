@@ -6,15 +6,15 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import DamagedFile, NotADump, find_set, is_output
+from xla_lens.files import NotADump, find_set, is_output
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
@@ -22,13 +22,15 @@ from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.documents import apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.errors import DocumentClosed
+from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.loading import set_key
-from xla_lens.lsp.long_messages import utf8
-from xla_lens.lsp.methods import NEEDS_MODULE, PAGE_SCHEME, SOURCE_METHODS, USER_INITIATED
+from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
     PageCache,
     RenderedPage,
+    Sources,
     is_page_of,
     old_key_of_comparison,
     render_page,
@@ -51,11 +53,22 @@ from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, page_of_name
+from xla_lens.reading import DamagedFile
 from xla_lens.render.diff.page import comparison_page, unreadable_text
 from xla_lens.render.pages import PageText
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
+
+_T = TypeVar("_T")
+
+_USER_INITIATED: Final = (
+    lsp.TEXT_DOCUMENT_DEFINITION,
+    lsp.TEXT_DOCUMENT_REFERENCES,
+    lsp.CALL_HIERARCHY_INCOMING_CALLS,
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS,
+)
+"""Requests that editors send only for an action of the user, who may then see a message about the answer."""
 
 _MOST_OTHERS: Final = 3
 """Open dumps that an action offers to compare with."""
@@ -98,13 +111,19 @@ class State:
         self.published = Published()
         self.requested: set[str] = set()
         """The methods of all requests so far."""
+        self.written: list[Path] = []
+        """Files with answers, which the editor deletes when it has read them."""
         self._named: set[Path] = set()
+        self._openings: dict[str, object] = {}
+        """By the URI of each open document: what is unique to each time that it is opened."""
         self._setting_errors: list[str] = []
 
     def close(self) -> None:
         """Cancel everything in progress."""
         self.sets.close()
         self.index.close()
+        for path in self.written:
+            path.unlink(missing_ok=True)
 
     # ---------------------------------------------------------------- settings, folders, files on disk
 
@@ -137,10 +156,11 @@ class State:
     def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """Add a document. Pages are left out: some editors report those, too."""
         item = params.text_document
+        self._openings[item.uri] = object()
         if is_source(item):
             self.source_documents.did_open(item)
         elif not is_page(item.uri):
-            self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(utf8(item.text)))
+            self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
     def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Change a document. Does nothing if it is not open."""
@@ -153,12 +173,27 @@ class State:
 
     def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Remove a document. Does nothing if it is not open."""
+        self._openings.pop(params.text_document.uri, None)
         self.sets.close_document(params.text_document.uri)
         self.source_documents.did_close(params.text_document.uri)
 
     def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
         """Note that a document was saved. Only files of the program are of interest: dumps are polled on disk."""
         self.source_documents.did_save(params.text_document.uri)
+
+    async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
+        """Return the result of something that is done for a request about a document. Raises `DocumentClosed` if the
+        document is closed in the meantime, also if it is opened again: its text may be another one then.
+        """
+        opening = self._opening(uri)
+        result = await work
+        if self._opening(uri) is not opening:
+            raise DocumentClosed(uri)
+        return result
+
+    def _opening(self, uri: str) -> object:
+        """What is unique to each time that a document is opened, None if it is not open."""
+        return self._openings.get(uri) or self._openings.get(split_line(uri)[0])
 
     # ---------------------------------------------------------------- access to sets and pages
 
@@ -176,7 +211,8 @@ class State:
         except (NotADump, DamagedFile, OSError):
             return None
         self._named.add(files.stem)
-        return self.sets.load(files.stem, path)
+        # The file may have been opened in the meantime.
+        return self.sets.find_set(path) or self.sets.load(files.stem, path)
 
     def set_for_page(self, uri: str) -> DumpSetState | None:
         """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
@@ -193,6 +229,8 @@ class State:
         in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.sets.kept))
         if state := next((state for state in in_memory if state.key == key), None):
             return state
+        if not key.name:
+            return None
         paths = [
             key,
             *(key.with_name(key.name + suffix + end) for end in ("", *COMPRESSED) for suffix in SUFFIXES.values()),
@@ -206,43 +244,56 @@ class State:
         return state
 
     def _is_in_workspace(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(folder.resolve()) for folder in self.folders)
+        return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)) for folder in self.folders)
 
     async def page(self, uri: str) -> RenderedPage | None:
         """Return a page, None if there is none with this URI or its set is not accessible."""
         if old_key := old_key_of_comparison(uri):
             return await self._comparison_page(uri, old_key)
-        page, state = page_of_name(uri.rpartition("/")[2]), self.set_for_page(uri)
-        analysis = await state.analysis_for(state.path) if page and state else None
-        if page is None or state is None or analysis is None:
-            return None
-        generation, known = state.generation, self.pages.pages.get(uri)
-        if known and known.is_current:
-            return known
-        module = await state.module_for(state.path) if not isinstance(page, HistoryPage) else None
-        text = await in_thread(render_page, analysis.on_device(self.settings.device_memory), module, page)
-        rendered = RenderedPage(((state, generation),), Document(encode(text.text)), text.links)
-        self.pages.add(uri, rendered)
-        return rendered
+        page = page_of_name(uri.rpartition("/")[2])
+        while page and (state := self.set_for_page(uri)):
+            analysis, module = await state.analysis_for(state.path), None
+            if analysis and not isinstance(page, HistoryPage):
+                analysis, module = await state.loaded_for(state.path)
+            if analysis is None:
+                return None
+            if (known := self.pages.pages.get(uri)) and known.is_current:
+                return known
+            sources, device_memory = ((state, state.generation),), self.settings.device_memory
+            text = await in_thread(render_page, analysis.on_device(device_memory), module, page)
+            if device_memory == self.settings.device_memory and (found := self._add_page(uri, sources, text)):
+                return found
+        return None
 
     async def _comparison_page(self, uri: str, old_key: Path) -> RenderedPage | None:
         """Return the page of a comparison, None if one of its sets is not accessible. If one cannot be read, the page
         says so.
         """
-        old, new = self._set_of_key(old_key), self.set_for_page(uri)
-        if old is None or new is None:
+        while (old := self._set_of_key(old_key)) and (new := self.set_for_page(uri)):
+            compared = await self.comparisons.of(old, new)
+            if (known := self.pages.pages.get(uri)) and known.is_current:
+                return known
+            sources = compared.sources if compared else ((old, old.generation), (new, new.generation))
+            if compared:
+                text = await in_thread(comparison_page, compared.diff)
+            else:
+                text = PageText(unreadable_text([state.path.name for state in (old, new) if not state.has_files]), ())
+            if found := self._add_page(uri, sources, text):
+                return found
+        return None
+
+    def _add_page(self, uri: str, sources: Sources, text: PageText) -> RenderedPage | None:
+        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: only
+        for pages that are kept does a load make the editor read them again.
+        """
+        page = RenderedPage(sources, Document(encode(text.text)), text.links)
+        if not page.is_current:
             return None
-        compared, known = await self.comparisons.of(old, new), self.pages.pages.get(uri)
-        if known and known.is_current:
-            return known
-        if compared:
-            text = await in_thread(comparison_page, compared.diff)
-        else:
-            text = PageText(unreadable_text([state.path.name for state in (old, new) if not state.has_files]), ())
-        sources = (old, old.generation), (new, new.generation)
-        rendered = RenderedPage(compared.sources if compared else sources, Document(encode(text.text)), text.links)
-        self.pages.add(uri, rendered)
-        return rendered
+        self.pages.add(uri, page)
+        for state, _ in sources:
+            if state not in self.sets:
+                self.pages.drop(state)
+        return page
 
     # ---------------------------------------------------------------- comparisons
 
@@ -250,13 +301,23 @@ class State:
         """Compare two sets, and let lenses and hovers show the differences from now on. Return whether both can be
         read.
         """
-        before, self.sets.kept = self.sets.kept, frozenset((old.key, new.key))
-        if await self.comparisons.of(old, new) is None:
-            self.sets.kept = before
-            return False
-        self.comparisons.active = old.key, new.key
-        self._named |= self.sets.kept
-        return True
+        self.comparisons.wanted = wanted = old.key, new.key
+        self._keep_compared()
+        compared = None
+        try:
+            compared = await self.comparisons.of(old, new)
+        finally:
+            # The user may have ended the comparison or started another one in the meantime.
+            if self.comparisons.wanted is wanted:
+                self.comparisons.wanted = None
+                self.comparisons.active = wanted if compared else self.comparisons.active
+                self._keep_compared()
+        self._named |= set(wanted) if compared else set()
+        return compared is not None
+
+    def _keep_compared(self) -> None:
+        """Keep the sets in memory that are compared or shall be."""
+        self.sets.kept = frozenset((*(self.comparisons.active or ()), *(self.comparisons.wanted or ())))
 
     async def compared(self, uri: str) -> Compared | None:
         """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""
@@ -274,7 +335,7 @@ class State:
     def end_comparison(self) -> None:
         """End the active comparison."""
         self.comparisons.end()
-        self.sets.kept = frozenset()
+        self._keep_compared()
 
     # ---------------------------------------------------------------- snapshots
 
@@ -282,6 +343,7 @@ class State:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
         """
+        handler = HANDLERS[method]
         if is_page(uri):
             if (page := await self.page(uri)) is None:
                 return None
@@ -290,7 +352,7 @@ class State:
             convert = Converter(page.open, capabilities.encoding)
             return PageSnapshot(page, sets, convert, capabilities, self.find_source)
         if uri in self.source_documents:
-            return await self._source_snapshot(uri) if method in SOURCE_METHODS else None
+            return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
         return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
@@ -304,8 +366,10 @@ class State:
         if not naming:
             return None
         memory = await memory_of(naming[0], opened.path, None)
-        # The document may have changed in the meantime.
-        opened = self.source_documents.get(uri) or opened
+        # The document and the settings may have changed in the meantime.
+        opened = self.source_documents.get(uri)
+        if opened is None or not self.settings.source_lines:
+            return None
         rows, is_newer = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
@@ -335,10 +399,13 @@ class State:
             return None
         state, path = found
         analysis = await state.analysis_for(path)
-        if analysis is None or state.is_module(path) or method in NEEDS_MODULE:
-            await state.module_for(path)
-            if analysis is None and not state.is_module(path):
-                return None
+        handler = HANDLERS[method]
+        needs_module = isinstance(handler, DocumentHandler) and handler.needs_module
+        if analysis is None or state.is_module(path) or needs_module:
+            analysis, _ = await state.loaded_for(path)
+        # The document may have been closed in the meantime.
+        if self.sets.find(uri) != found or (analysis is None and not state.is_module(path)):
+            return None
         state.record_answer(method, path)
         on_truncated = self._on_truncated(method, uri)
         capabilities, others = self.client.capabilities, self._others(state)
@@ -389,7 +456,7 @@ class State:
         """Report that an answer is truncated: in a message if the user has made the request, else in the log, once for
         each method and document.
         """
-        if method in USER_INITIATED:
+        if method in _USER_INITIATED:
             self.client.show_message(lsp.MessageType.Info, text)
         elif (method, uri) not in self.published.truncations:
             self.published.truncations.add((method, uri))

@@ -1,13 +1,10 @@
 """Worker threads and background tasks."""
 
 import asyncio
-import ctypes
 import logging
-import sys
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -85,16 +82,3 @@ class Activity:
     def await_end(self, seconds: float) -> None:
         """Block a worker thread until nothing is being handled, at most for some seconds."""
         self._is_idle.wait(seconds)
-
-
-_M_ARENA_MAX: Final = -8
-"""Option of glibc's `mallopt`."""
-
-
-def share_heap() -> None:
-    """Let all threads share one heap; call this before starting any. By default glibc gives each thread a heap of its
-    own and keeps freed memory there.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)

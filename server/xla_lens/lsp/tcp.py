@@ -1,15 +1,19 @@
 """A TCP port on which the server waits for one editor, and refuses all others."""
 
 import ipaddress
-import json
 import logging
 import socket
+import sys
 import threading
 from contextlib import suppress
 from typing import Any, Final
 
-from xla_lens.lsp.errors import ErrorCode, RemoteAddress
-from xla_lens.lsp.transport import Malformed, read_body
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from xla_lens import __version__
+from xla_lens.lsp.errors import RemoteAddress
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +22,8 @@ _REFUSAL: Final = "XLA Lens already serves another editor on this port. Start a 
 _REFUSAL_SECONDS: Final = 5.0
 """How long a refused editor may take to send its first message, and to read the answer."""
 
-_LONGEST_FIRST_MESSAGE: Final = 1 << 20
+_FIRST: Final = b"content-"
+"""What the first message of an editor begins with."""
 
 
 def listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
@@ -41,8 +46,17 @@ def listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
 
 
 def accept_one(listening: socket.socket) -> socket.socket:
-    """Wait for the first editor, and return the connection. From then on, a thread refuses all others."""
-    connection, _ = listening.accept()
+    """Wait for the first editor, and return the connection. From then on, a thread refuses all others.
+
+    What does not begin like the message of an editor is no editor: any page in a browser can make it send requests to
+    ports of this machine.
+    """
+    while True:
+        connection, _ = listening.accept()
+        with suppress(OSError):
+            if _FIRST.startswith(connection.recv(len(_FIRST), socket.MSG_PEEK).lower() or b"-"):
+                break
+        connection.close()
     threading.Thread(target=_refuse_others, args=(listening,), name="refusals", daemon=True).start()
     return connection
 
@@ -52,16 +66,26 @@ def _refuse_others(listening: socket.socket) -> None:
         while True:
             connection, _ = listening.accept()
             logger.warning("refused a second editor")
-            with connection, suppress(OSError, ValueError, RecursionError, Malformed):
+            with connection, suppress(OSError):
                 connection.settimeout(_REFUSAL_SECONDS)
-                # Closing a connection with unread bytes would discard the answer.
-                first = read_body(connection.makefile("rb"), _LONGEST_FIRST_MESSAGE)
-                connection.sendall(_refusal(json.loads(first) if first else None))
+                try:
+                    _Refusal().start_io(connection.makefile("rb"), connection.makefile("wb"))
+                finally:
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
-def _refusal(request: Any) -> bytes:
-    """The error response to the first request of an editor."""
-    number = request.get("id") if isinstance(request, dict) else None
-    error = {"code": ErrorCode.REQUEST_FAILED, "message": _REFUSAL, "data": {"retry": False}}
-    body = json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
-    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+class _Refusal(LanguageServer):
+    """A server that answers its first request with an error, and ends."""
+
+    def __init__(self) -> None:
+        super().__init__("xla-lens", __version__)
+        self.feature(lsp.INITIALIZE)(_refuse)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """End the connection: the error was sent."""
+        del error, source
+        sys.exit()
+
+
+def _refuse(_params: lsp.InitializeParams) -> None:
+    raise JsonRpcException(_REFUSAL, lsp.LSPErrorCodes.RequestFailed.value, {"retry": False})

@@ -4,10 +4,11 @@ import os
 import re
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
+
+from pygls.uris import to_fs_path
 
 _SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]*:.")
-_DRIVE: Final = re.compile(r"/[A-Za-z]:")
 
 
 def path_of(uri: str) -> Path:
@@ -35,15 +36,8 @@ def uri_of(path: Path) -> str:
 
 def file_path(uri: str) -> str:
     """Return the path of a `file:` URI, empty for any other. Raises `ValueError` for some that are malformed."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
-        return ""
-    host, path = unquote(parts.netloc), unquote(parts.path)
-    if host and path:
-        path = f"//{host}{path}"
-    elif _DRIVE.match(path):
-        path = path[1].lower() + path[2:]
-    return path.replace("/", "\\") if os.name == "nt" else path
+    # pygls would drop what follows a semicolon, which some editors do not escape.
+    return to_fs_path(uri.replace(";", "%3B")) or ""
 
 
 def _quoted(text: str) -> str:

@@ -11,6 +11,7 @@ from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import may_overlap
+from xla_lens.model.checks.structure import unreadable
 from xla_lens.model.memory.over_time import Memory, measure, with_bounds
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -60,6 +61,10 @@ class Analysis:
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))
         found = warrants(self.dump, findings)
         return replace(self, findings=findings, memory=with_bounds(self.memory, found), warrants=found)
+
+    def with_unreadable(self, module: DumpFile) -> "Analysis":
+        """Return this analysis with the finding that the HLO module could not be read."""
+        return replace(self, findings=(*self.findings, unreadable(module)))
 
     @property
     def is_sound(self) -> bool:

@@ -4,14 +4,12 @@ The capacity is never guessed. The user states it, or a file beside the dump doe
 module, or the description of the GPU that XLA compiled for. No text of a TPU dump names the generation of the chip.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend, SpaceId
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.records import dataclass
 
@@ -49,12 +47,12 @@ class Space(Protocol):
         """The number and the backend."""
 
     @property
-    def held_bytes(self) -> int:
-        """The bytes that the device must hold at once."""
+    def needed_bytes(self) -> int:
+        """The bytes that the device must provide."""
 
     @property
     def reserved_bound(self) -> Bound:
-        """How `held_bytes` relates to the true number."""
+        """How `needed_bytes` relates to the true number."""
 
     @property
     def peak_live_bytes(self) -> int:
@@ -63,6 +61,16 @@ class Space(Protocol):
     @property
     def live_bound(self) -> Bound:
         """How `peak_live_bytes` relates to the true number."""
+
+
+_Space = TypeVar("_Space", bound=Space)
+
+
+def main_space(spaces: Sequence[_Space]) -> _Space | None:
+    """Return the main memory of the device among some memory spaces, the first one if it is not among them, None if
+    there are none.
+    """
+    return next((space for space in spaces if space.id.color == DEFAULT_COLOR), next(iter(spaces), None))
 
 
 def given_capacity(size_bytes: int | None) -> Capacity | None:
@@ -91,28 +99,24 @@ def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
 
 def over_bytes(space: Space, capacity: Capacity) -> int | None:
     """Return by how much a program exceeds the device, 0 if it fits, None if the dump does not tell. The device must
-    hold all allocations that are not thread-local for as long as the program runs.
+    provide the needed bytes for as long as the program runs.
     """
+    if space.reserved_bound is Bound.EXACT:
+        return max(0, space.needed_bytes - capacity.size_bytes)
+    # What is live at once must be provided, too, so bounds of either can exceed the device, but not prove that it fits.
     known = [
         size_bytes
         for size_bytes, bound in (
-            (space.held_bytes, space.reserved_bound),
+            (space.needed_bytes, space.reserved_bound),
             (space.peak_live_bytes, space.live_bound),
         )
         if bound is not Bound.UNKNOWN
     ]
     over = max(known, default=0) - capacity.size_bytes
-    if over > 0:
-        return over
-    return 0 if space.reserved_bound is Bound.EXACT else None
+    return over if over > 0 else None
 
 
-def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
-    """Return the reserved bytes of a memory space by the kind of the allocation, without kinds that have none. They add
-    up to the reserved bytes.
-    """
-    table = dump.allocations
-    kinds = allocation_kinds(dump)
-    is_here = table.color == color
-    sums = ((name, sum(table.size_bytes[is_here & (kinds == kind)].tolist())) for kind, name in enumerate(KIND_NAMES))
-    return tuple((name, size_bytes) for name, size_bytes in sums if size_bytes)
+def fits(space: Space, size_bytes: int) -> bool | None:
+    """Return whether what a memory space needs is within a size, None if the dump does not tell."""
+    over = over_bytes(space, Capacity(size_bytes, CapacitySource.GIVEN))
+    return None if over is None else not over

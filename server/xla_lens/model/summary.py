@@ -90,7 +90,7 @@ class SpaceSummary:
     reserved_bytes: int
     peak_step: int | None
     peak_live_bytes: int
-    held_bytes: int
+    needed_bytes: int
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
@@ -145,7 +145,7 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
                 space.reserved_bytes,
                 space.peak_step,
                 space.peak_live_bytes,
-                space.held_bytes,
+                space.needed_bytes,
                 space.reserved_bound,
                 space.live_bound,
             )

@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-from xla_lens.model.capacity import Capacity, CapacitySource, Space, over_bytes, reserved_parts
+from xla_lens.model.capacity import Capacity, CapacitySource, Space, over_bytes
+from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound

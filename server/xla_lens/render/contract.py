@@ -62,8 +62,8 @@ class Capacity(TypedDict):
     source: str
     """What states it, in words: `the setting xla-lens.device.memory`, `error.log`."""
     overBytes: int
-    """By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must hold the reserved
-    bytes, without thread-local ones.
+    """By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must provide
+    `neededBytes`.
     """
 
 
@@ -76,9 +76,11 @@ class SpaceSummary(TypedDict):
     """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` if the number has no known meaning."""
     reservedBytes: int
     """The sum of the sizes of its allocations."""
+    neededBytes: int
+    """What the device must provide: the reserved bytes without thread-local allocations."""
     reservedBound: Literal["exact", "at_least", "unknown"]
-    """How `reservedBytes` relates to the true number. `at_least`: the true one is the same or larger. `unknown`: it may
-    be smaller or larger, so `reservedBytes` must not be shown.
+    """How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
+    `unknown`: it may be smaller or larger, so they must not be shown.
     """
     peakLiveBytes: int
     peakBound: Literal["exact", "at_least", "unknown"]
@@ -104,7 +106,9 @@ class ModuleSummary(TypedDict):
 
 
 class Modules(TypedDict):
-    """The dump sets of the workspace that have been read so far, largest peak first."""
+    """The dump sets of the workspace that have been read so far: first those that do not fit their device, then the
+    largest peak of the main memory.
+    """
 
     isReading: bool
     """More sets are being read: ask again later."""
@@ -156,6 +160,10 @@ class ReservedPart(TypedDict):
 class SpaceOverview(SpaceSummary):
     """A memory space, and what is live at its peak."""
 
+    notLive: list[ReservedPart]
+    """The bytes that are needed, but not live at the peak, by the kind of the allocation. What is live in thread-local
+    allocations is negative.
+    """
     parts: list[ReservedPart]
     """The reserved bytes by the kind of the allocation; they add up to `reservedBytes`."""
 
@@ -444,6 +452,20 @@ class UriArguments(TypedDict):
     uri: str
 
 
+class MapArguments(UriArguments):
+    """The arguments of the commands for memory maps. Megabytes in an answer would delay all others, so that a client on
+    the same machine asks for a file.
+    """
+
+    asFile: bool
+
+
+class MapFile(TypedDict):
+    """A file with the JSON of a memory map, or of two that are compared. The client deletes it."""
+
+    path: str
+
+
 class OverviewArguments(UriArguments):
     """The arguments of `xla-lens.overview`."""
 
@@ -531,7 +553,7 @@ COMMANDS: Final[Mapping[str, tuple[type, type | UnionType | None]]] = {
     "xla-lens.overview": (OverviewArguments, Overview),
     "xla-lens.peak": (PeakArguments, PeakGroups),
     "xla-lens.values": (ValuesArguments, list[ValueEntry]),
-    "xla-lens.memoryMap": (UriArguments, MemoryMap),
+    "xla-lens.memoryMap": (MapArguments, MapFile),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": (DescribeArguments, Description),
     "xla-lens.sourceMemory": (SourceMemoryArguments, SourceMemory | None),
@@ -542,7 +564,7 @@ COMMANDS: Final[Mapping[str, tuple[type, type | UnionType | None]]] = {
     "xla-lens.showAdvice": (UriArguments, None),
     "xla-lens.showLiveSet": (LiveSetArguments, None),
     "xla-lens.compare": (CompareArguments, None),
-    "xla-lens.comparedMaps": (UriArguments, ComparedMaps),
+    "xla-lens.comparedMaps": (MapArguments, MapFile),
     "xla-lens.selectForCompare": (UriArguments, None),
     "xla-lens.endComparison": (NoArguments, None),
     "xla-lens.report": (ReportArguments, str),

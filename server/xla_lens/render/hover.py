@@ -10,6 +10,7 @@ from typing import Final
 from xla_lens.features.hover.facts import (
     AllocationFacts,
     AllocationName,
+    Elements,
     End,
     Hover,
     InstructionFacts,
@@ -25,11 +26,11 @@ from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.glossary import kind_sentence, remat_sentence
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import apart, counted, human, parse_size, percent, shortened
+from xla_lens.render.numbers import apart, counted, human, percent, shortened
 from xla_lens.render.padding import padding_cause, padding_part
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.warrants import bounded, bounded_size, reasons
-from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import FileKind
 
 _MAX_INTERVALS: Final = 4
@@ -92,9 +93,14 @@ def kind_text(kind: Kind) -> str:
 
 def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> Iterator[str]:
     size = f" · {human(facts.size_bytes)}" if facts.size_bytes is not None else ""
-    source = source_suffix(facts.frames, links)
-    yield f"**{code(facts.label)}**{size}{_share(facts, warrants.of(Quantity.LIVE).bound)}{source}"
+    share = _share(facts, warrants.of(Quantity.LIVE).bound)
+    if facts.elements:
+        # The bytes of the tuple itself are only pointers.
+        size, share = f" · {human(facts.elements.size_bytes)} in {counted(facts.elements.count, 'output')}", ""
+    yield f"**{code(facts.label)}**{size}{share}{source_suffix(facts.frames, links)}"
     yield ""
+    if facts.elements:
+        yield from _elements(facts.elements, links)
     if facts.alias:
         yield f"- {code(facts.alias)} is an alias of it, without bytes of its own"
     if facts.op_name:
@@ -109,8 +115,7 @@ def _value_lines(facts: ValueFacts, warrants: Warrants, links: CommandLinks) -> 
     if _REMAT.search(facts.label):
         yield f"- `remat`: {remat_sentence()}"
     if facts.shape is not None:
-        exact = _rounded_bytes(facts.size_bytes) if facts.size_bytes is not None else ""
-        yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{exact}{_padding(facts)}"
+        yield f"- {code(shortened(facts.shape, _MAX_SHAPE))}{_padding(facts)}"
         if facts.padding and len(facts.padding.parts) > 1:
             yield from (f"  - {padding_part(part)}" for part in facts.padding.parts)
     if facts.allocation:
@@ -136,20 +141,27 @@ def _derived(derived: Derived, *, is_for_backward: bool) -> str:
 _REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")
 
 
-def _rounded_bytes(size_bytes: int) -> str:
-    """The bytes of a size that `human` rounds: ``, 4,243,456 bytes``. Empty for other sizes, which would repeat."""
-    shown = parse_size(human(size_bytes))
-    return f", {size_bytes:,} bytes" if shown != size_bytes else ""
+def _elements(elements: Elements, links: CommandLinks) -> Iterator[str]:
+    yield f"- outputs, {elements.size_bytes:,} B together:"
+    for value, allocation in elements.shown:
+        name = code(value.label)
+        yield f"  - {links.history(name, allocation) if allocation != NONE else name} {human(value.size_bytes)}"
+    if elements.count > len(elements.shown):
+        yield f"  - and {elements.count - len(elements.shown):,} more"
+
+
+def _exact_bytes(size_bytes: int) -> str:
+    """A size with its bytes: ``2.0 KiB (2,048 B)``."""
+    return human(size_bytes) + (f" ({size_bytes:,} B)" if size_bytes >= 1024 else "")
 
 
 def _placement(facts: ValueFacts, allocation: AllocationName, links: CommandLinks) -> str:
     is_whole = facts.size_bytes == allocation.size_bytes
-    kind = kind_text(allocation.kind)
-    size = "" if is_whole else apart(allocation.size_bytes, facts.size_bytes or 0)
-    details = ", ".join(filter(None, (kind, size)))
-    where = "all of" if is_whole else f"offset {facts.offset:,} of"
+    size = _exact_bytes(facts.size_bytes) if facts.size_bytes is not None else "unknown size"
+    details = ", ".join(filter(None, (kind_text(allocation.kind), space_name(facts.space))))
     name = links.history(f"allocation {allocation.index}", allocation.index)
-    return f"{where} {name}{f' ({details})' if details else ''} in {space_name(facts.space)}"
+    part = ", all of it" if is_whole else f" of {apart(allocation.size_bytes, facts.size_bytes or 0)}"
+    return f"{size} at offset {facts.offset:,} of {name}{part} ({details})"
 
 
 def _share(facts: ValueFacts, bound: Bound) -> str:
@@ -234,7 +246,8 @@ def _allocation_lines(facts: AllocationFacts, warrants: Warrants, links: Command
     yield ""
     meaning = kind_sentence(facts.name.kind)
     words = kind_text(facts.name.kind) or "no kind"
-    yield f"- {words} in {space}{_rounded_bytes(size_bytes)}{f': {meaning}' if meaning else ''}"
+    exact = f", {size_bytes:,} B" if size_bytes >= 1024 else ""
+    yield f"- {words} in {space}{exact}{f': {meaning}' if meaning else ''}"
     if facts.parameter is not None:
         yield f"- parameter {facts.parameter}{f', {code(facts.name.path)}' if facts.name.path else ''}"
     if facts.shape is not None:
@@ -346,14 +359,14 @@ def _peak_lines(facts: PeakFacts, warrants: Warrants) -> Iterator[str]:
     rows = [
         (
             space_name(space.space),
+            bounded_size(space.needed_bytes, reserved),
             bounded_size(space.peak_bytes, live),
             f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-",
             bounded(apart(space.live_at_printed, space.peak_bytes), live),
-            bounded_size(space.reserved_bytes, reserved),
         )
         for space in facts.spaces
     ]
-    yield from table(("memory space", "real peak", "at step", "live at the printed step", "reserved"), rows, (0,))
+    yield from table(("memory space", "needed", "real peak", "at step", "live at the printed step"), rows, (0,))
     yield ""
     differences = list(_differences(facts)) if warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact else []
     if differences:

@@ -15,6 +15,7 @@ from xla_lens.features.lenses import (
     SummaryLens,
     UsesLens,
 )
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.warrants import COMPLETE, Bound, Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
@@ -26,7 +27,7 @@ _MOST_SPACES: Final = 3
 
 def lens_title(facts: LensFacts, warrants: Warrants = COMPLETE) -> str:
     """Return the title of a lens, with bounds and the reason where `warrants` say that numbers are not exact:
-    ``HBM: peak ≥ 3.57 MiB, reserved 4.22 MiB · dump is cut off``.
+    ``HBM: needs 4.22 MiB, peak ≥ 3.57 MiB · dump is cut off``.
     """
     warrant = warrants.of(Quantity.LIVE)
     bound, reason = warrant.bound, short_reason(warrant)
@@ -58,9 +59,9 @@ def lens_title(facts: LensFacts, warrants: Warrants = COMPLETE) -> str:
 
 
 def _summary(facts: SummaryLens, warrants: Warrants) -> str:
-    biggest = sorted(facts.spaces, key=lambda space: space.reserved_bytes, reverse=True)
-    parts = [_space(space, warrants) for space in biggest[:_MOST_SPACES]]
-    more = len(biggest) - _MOST_SPACES
+    shown = sorted(facts.spaces, key=lambda space: (space.space.color != DEFAULT_COLOR, -space.needed_bytes))
+    parts = [_space(space, warrants) for space in shown[:_MOST_SPACES]]
+    more = len(shown) - _MOST_SPACES
     parts += [counted(more, "more memory space")] if more > 0 else []
     parts += [counted(facts.findings, "finding")] if facts.findings else []
     reason = short_reason(warrants)
@@ -72,8 +73,8 @@ def _space(space: SpacePeak, warrants: Warrants) -> str:
     live, reserved = warrants.of(Quantity.LIVE).bound, warrants.of(Quantity.RESERVED).bound
     capacity = f" of {human(space.capacity_bytes)}" if space.capacity_bytes is not None else ""
     over = " (does not fit)" if space.is_over else ""
-    peak = f"peak {bounded_size(space.peak_bytes, live)}{capacity}{over}, " if space.peak_step is not None else ""
-    return f"{space_name(space.space)}: {peak}reserved {bounded_size(space.reserved_bytes, reserved)}"
+    peak = f", peak {bounded_size(space.peak_bytes, live)}" if space.peak_step is not None else ""
+    return f"{space_name(space.space)}: needs {bounded_size(space.needed_bytes, reserved)}{capacity}{over}{peak}"
 
 
 def _sizes(live: Sequence[tuple[SpaceId, int]], bound: Bound) -> str:

@@ -17,6 +17,15 @@ def code(text: str, longest: int = LONGEST_NAME) -> str:
     return f"{fence}{pad}{text}{pad}{fence}" if text else ""
 
 
+def escaped(text: str) -> str:
+    """Return any text on one line as Markdown that shows it, without markup, links and HTML."""
+    return _PUNCTUATION.sub(r"\\\g<0>", text)
+
+
+_PUNCTUATION: Final = re.compile(r"[][!#$&*<>@\\`|~]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.")
+"""What begins markup or a link. An underscore within a word does not."""
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int]) -> Iterator[str]:
     """Yield the lines of a table whose cells are Markdown. All columns but those in `left` are aligned to the right."""
     yield _row(header)
@@ -28,7 +37,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(_cell, cells))} |"
 
 
-_PIPE: Final = re.compile(r"(\\*)\|")
+_PIPE: Final = re.compile(r"(?<!\\)(\\*)\|")
 
 
 def _cell(text: str) -> str:

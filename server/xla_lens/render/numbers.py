@@ -72,19 +72,30 @@ class Size(int):
 
 
 def as_given(size_bytes: int) -> str:
-    """A size as somebody wrote it: ``15.75GiB``, ``16GB (14.90 GiB)``; other sizes in a unit that fits."""
-    if not isinstance(size_bytes, Size) or not size_bytes.text:
+    """A size with the digits and the unit that somebody wrote: ``15.75 GiB``, ``16 GB (14.90 GiB)``; other sizes in a
+    unit that fits.
+    """
+    if not isinstance(size_bytes, Size) or not size_bytes.text or not size_bytes:
         return human(size_bytes)
     if size_bytes.text.isdecimal():
         return f"{size_bytes:,} bytes"
-    return f"{size_bytes.text} ({human(size_bytes)})" if _is_decimal(size_bytes.text) else size_bytes.text
+    text = _spaced(size_bytes.text)
+    return f"{text} ({human(size_bytes)})" if _is_decimal(size_bytes.text) else text
 
 
 def exact_as_given(size_bytes: int) -> str:
-    """A size as somebody wrote it, followed by the bytes: ``16GB (16,000,000,000 bytes)``."""
+    """A size as somebody wrote it, followed by the bytes: ``16 GB (16,000,000,000 bytes)``."""
     if not isinstance(size_bytes, Size) or not size_bytes.text:
         return exact(size_bytes)
-    return f"{size_bytes:,} bytes" if size_bytes.text.isdecimal() else f"{size_bytes.text} ({size_bytes:,} bytes)"
+    return (
+        f"{size_bytes:,} bytes" if size_bytes.text.isdecimal() else f"{_spaced(size_bytes.text)} ({size_bytes:,} bytes)"
+    )
+
+
+def _spaced(text: str) -> str:
+    """A size with a space before its unit."""
+    match = _SIZE.fullmatch(text)
+    return f"{match[1]} {text[len(match[1]) :].strip()}" if match and text[-1] in "bB" else text
 
 
 _SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?", re.IGNORECASE)

@@ -180,8 +180,10 @@ def _contents(choice: Choice) -> Iterator[str]:
     if join.sums:
         parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if join.sums[one][0]]
         holds = " and ".join(f"{_sum_size(join, one)} of {_sum_name(dump, join, one)}" for one in parts)
-        space = space_name(dump.space_id(join.color))
-        yield f"It needs {_sum_size(join, DumpSum.RESERVED)} of {space}{f', with {holds}' if holds else ''}."
+        space = choice.analysis.memory.space(join.color)
+        if space is not None:
+            needed = bounded_size(space.needed_bytes, space.reserved_bound)
+            yield f"It needs {needed} of {space_name(space.id)}{f', with {holds}' if holds else ''}."
 
 
 def _no_dump(report: OomReport, message: OomMessage) -> Section:

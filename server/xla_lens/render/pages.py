@@ -185,7 +185,7 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
 
 
 def _sums(report: Report) -> Sections:
-    titles = ("", "live bytes", "of the peak", "values", "peak", "at step", "reserved")
+    titles = ("", "live bytes", "of the peak", "values", "peak", "at step", "needed")
     rows = tuple(_sum(report, one) for one in report.spaces)
     return (Section("Memory space", (Table(headers(*titles, text=("",)), rows),)),)
 
@@ -199,7 +199,7 @@ def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
         bounded(f"{len(one.at_step.values) if one.at_step else 0:,}", space.live_bound),
         bounded_size(space.peak_live_bytes, space.live_bound),
         step_link(space.peak_step) if space.live_bound is not Bound.UNKNOWN else "",
-        bounded_size(space.reserved_bytes, space.reserved_bound),
+        bounded_size(space.needed_bytes, space.reserved_bound),
     )
 
 

@@ -1,5 +1,6 @@
 """The ranking of the modules of a folder as blocks and as JSON."""
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
@@ -53,14 +54,18 @@ def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
     modules = one.modules
     words: list[str] = []
     if budget_bytes is not None:
-        over = sum((module.peak_bytes or 0) > budget_bytes for module in modules)
+        over = sum(_is_over(module, budget_bytes) for module in modules)
         words.append(f"{over:,} {'does' if over == 1 else 'do'} not fit into {as_given(budget_bytes)}")
     elif over := sum(bool(module.over_bytes) for module in modules):
         words.append(f"{over:,} {'does not fit its' if over == 1 else 'do not fit their'} device")
-    incomplete = sum(not module.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact for module in modules)
+    if unreadable := sum(len(module.unreadable) for module in modules):
+        words.append(f"{counted(unreadable, 'file')} cannot be read")
+    incomplete = sum(
+        not (module.unreadable or module.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact) for module in modules
+    )
     if incomplete:
         words.append(f"{incomplete:,} {'is' if incomplete == 1 else 'are'} incomplete")
-    errors = sum(bool(module.error_count) for module in modules)
+    errors = sum(bool(module.error_count) and not module.unreadable for module in modules)
     if errors:
         words.append(f"{errors:,} {'has' if errors == 1 else 'have'} errors")
     if words:
@@ -73,15 +78,15 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
     # A folder may have dumps of several backends.
     title = f"{spaces.pop()} peak" if len(spaces) == 1 else "peak"
     columns: list[tuple[str, bool, list[Text]]] = [
-        (title, False, [_peak(module) for module, _ in shown]),
+        ("needs", False, [_reserved(module, module.needed_bytes) for module, _ in shown]),
         (
             "of device" if budget_bytes is None else "of budget",
             False,
             [_share(module, _limit(module) if budget_bytes is None else budget_bytes) for module, _ in shown],
         ),
+        (title, False, [_peak(module) for module, _ in shown]),
         ("no.", False, [f"{module.number:04}" if module.number is not None else "" for module, _ in shown]),
         ("module", True, [Name(module.name, widest=WIDEST_NAME) for module, _ in shown]),
-        ("reserved", False, [_reserved(module, module.reserved_bytes) for module, _ in shown]),
         ("temp", False, [_reserved(module, module.temp_bytes) for module, _ in shown]),
         (
             "values",
@@ -96,7 +101,12 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
     header = headers(*(name for name, _, _ in kept), text=tuple(name for name, is_text, _ in kept if is_text))
     rows = tuple(zip(*(cells for _, _, cells in kept), strict=True))
     rest = (_folded(one, show_all),) if one.folded else ()
-    return (Section("Modules, worst first", (Table(header, rows), *rest)),)
+    unreadable = [
+        (Name(re.split(r"[/\\]", file)[-1], widest=None), f" {reason}.")
+        for module in one.modules
+        for file, reason in module.unreadable
+    ]
+    return (Section("Modules, worst first", (Table(header, rows), *rest, *unreadable)),)
 
 
 def _peak(module: RankedModule) -> str:
@@ -110,10 +120,16 @@ def _limit(module: RankedModule) -> int | None:
 
 
 def _share(module: RankedModule, budget_bytes: int | None) -> str:
-    is_exact = module.warrants.of(Quantity.LIVE).is_exact
-    return (
-        percent(module.peak_bytes, budget_bytes) if budget_bytes and module.peak_bytes is not None and is_exact else ""
-    )
+    is_exact = module.warrants.of(Quantity.RESERVED).is_exact
+    return percent(module.needed_bytes, budget_bytes) if budget_bytes and is_exact else ""
+
+
+def _is_over(module: RankedModule, budget_bytes: int) -> bool:
+    """Whether a module is known not to fit into a budget."""
+    needed, live = module.warrants.of(Quantity.RESERVED), module.warrants.of(Quantity.LIVE)
+    if needed.is_known:
+        return module.needed_bytes > budget_bytes
+    return live.is_known and (module.peak_bytes or 0) > budget_bytes
 
 
 def _reserved(module: RankedModule, size_bytes: int) -> str:
@@ -133,6 +149,8 @@ def _printed(module: RankedModule) -> str:
 def _findings(module: RankedModule) -> str:
     counts = ((module.error_count, "error"), (module.warning_count, "warning"))
     words = [counted(count, noun) for count, noun in counts if count]
+    if module.unreadable:
+        return f"{counted(len(module.unreadable), 'file')} cannot be read"
     reason = short_reason(module.warrants.of(Quantity.LIVE, Quantity.RESERVED))
     return ", ".join([*([reason] if reason else []), *words])
 

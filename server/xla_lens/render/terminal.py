@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.records import dataclass
+from xla_lens.text.printable import printable_line
 
 
 class Style(Enum):
@@ -88,13 +89,6 @@ def width_of(pieces: Pieces) -> int:
     return sum([columns(piece.text) for piece in pieces])
 
 
-def printable(text: str) -> str:
-    """Return a text whose characters all show: escape sequences in a dump must not reach the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else "�" for character in text)
-
-
 def painted(pieces: Pieces, terminal: Terminal) -> str:
     """Return a line as the terminal gets it."""
     joined: list[Piece] = []
@@ -107,7 +101,7 @@ def painted(pieces: Pieces, terminal: Terminal) -> str:
 
 
 def _painted(piece: Piece, terminal: Terminal) -> str:
-    text = printable(piece.text)
+    text = printable_line(piece.text)
     if terminal.has_colors and piece.style is not Style.PLAIN:
         text = f"\x1b[{piece.style.value}m{text}\x1b[0m"
     return f"\x1b]8;;{piece.url}\x1b\\{text}\x1b]8;;\x1b\\" if piece.url else text

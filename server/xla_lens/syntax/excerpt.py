@@ -7,6 +7,7 @@ spans lines; and, in standard output, the file that a line belongs to.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Final
@@ -24,8 +25,17 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     punctuation around them. A name includes the index attached to it, and within an instruction its `%`.
     """
     start, end = _whole_rows(data, columns, start, end)
-    instructions = _instructions(columns, start, end)
-    found = _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions)))
+    instructions, unknown = _instructions(columns, start, end), _unknown_lines(data, columns, start, end)
+    starts = [span[0] for span in unknown]
+    found = [("unknown_line", *span) for span in unknown]
+    # The lines around a line decide whether it is an unknown one, and some of them are not parsed.
+    for word in _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions))):
+        before = bisect_right(starts, word[1]) - 1
+        if before >= 0 and word[1] < unknown[before][1]:
+            continue
+        is_row = word[0] == "unknown_line" and not _is_unknown(columns, word[1])
+        line = data.rfind(b"\n", 0, word[1]) + 1, word[2]
+        found += _words_below(parse_parts(data, [line])) if is_row else [word]
     for instruction in instructions:
         found += quoted_words(data, *instruction)
     return sorted(found, key=itemgetter(1))
@@ -69,6 +79,19 @@ def _instructions(columns: FileColumns, start: int, end: int) -> list[tuple[int,
     rows = slice(max(0, first - 1), last)
     spans = zip(used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
     return [span for span in spans if span[0] != NONE and start <= span[1] and span[0] <= end]
+
+
+def _unknown_lines(data: bytes, columns: FileColumns, start: int, end: int) -> list[tuple[int, int]]:
+    """The spans of the unknown lines among some, without unknown parts of lines."""
+    unknown = columns.unknown_lines
+    rows = slice(place_in(unknown.start, start), place_in(unknown.start, end, "right"))
+    spans = zip(unknown.start[rows].tolist(), unknown.end[rows].tolist(), strict=True)
+    return [span for span in spans if not data[data.rfind(b"\n", 0, span[0]) + 1 : span[0]].strip()]
+
+
+def _is_unknown(columns: FileColumns, start: int) -> bool:
+    row = place_in(columns.unknown_lines.start, start)
+    return row < len(columns.unknown_lines) and int(columns.unknown_lines.start[row]) == start
 
 
 def _parsed(

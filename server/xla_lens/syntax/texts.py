@@ -28,7 +28,7 @@ def same_texts(
 
 def column(cells: tree_sitter_xla_dump.Column) -> Column:
     """Return a column that C code has filled."""
-    return np.asarray(memoryview(cells))
+    return np.asarray(cells)
 
 
 def cells(column: Column) -> Column:

@@ -150,11 +150,11 @@ def test_set_of_a_file_over_50_mib_is_available(open_window: OpenWindow, workspa
     values.write_text(text.replace(mark, kernel + mark))
     assert values.stat().st_size > 50 << 20
     with open_window(workspace, values) as window:
-        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         # VS Code shows a notification of its own as well.
         text = "VS Code gives extensions no text of files over 50.00 MiB"
         notices = wait_for(window.notices, lambda notices: any(text in notice for notice in notices), SECONDS)
-        assert any("The real peak is 4.21 MiB." in notice for notice in notices), notices
+        assert any("The real peak of host memory is 4.21 MiB." in notice for notice in notices), notices
         window.page.locator(".notification-list-item-buttons-container >> text=Open the live-range file").click()
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         window.open(values)

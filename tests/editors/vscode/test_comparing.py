@@ -23,7 +23,7 @@ def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Pat
     with open_window(workspace, values) as window:
         window.wait_for_text("BufferAssignment:")
         window.command("XLA Lens: Focus on XLA Memory View")
-        old, new = "8.00 MiB", "12.00 MiB"
+        old, new = "8.03 MiB", "12.05 MiB"
         window.has_rows("XLA Memory", f"{new} jit_roundtrip", f"{old} jit_roundtrip")
         for size, label in ((old, "Select for Compare"), (new, "Compare with Selected")):
             window.row("XLA Memory", size).click(button="right")

@@ -126,7 +126,7 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         window.command("XLA Lens: Show Report")
         wait_for(window.active_tab, lambda name: name == "report.md", SECONDS)
         _wait_for_heading(window, "h2", "jit_train_step")
-        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         window.command("Problems: Focus on Problems View")
         window.page.locator("a", has_text="peak-understated").first.click()
         wait_for(window.active_tab, lambda name: name == "peak-understated.md", SECONDS)

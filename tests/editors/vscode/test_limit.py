@@ -23,7 +23,7 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
     (folder / "error.txt").write_text(_MESSAGE)
     file = folder / TPU.name
     with open_window(folder, file, viewport={"width": 1600, "height": 900}) as window:
-        text = " 12.00 MiB of 10.00 MiB HBM, over by 2.05 MiB"
+        text = " 12.05 MiB of 10.00 MiB HBM, over by 2.05 MiB"
         wait_for(window.status, lambda texts: text in texts, SECONDS)
         item = window.page.locator(".statusbar-item", has_text=text.strip())
         red, green, blue = map(
@@ -46,11 +46,11 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         assert window.hover().startswith("T(8,128): the array is stored in tiles of 8 × 128 elements")
         window.command("XLA Lens: Focus on XLA Memory View")
         window.expand("XLA Memory", "jit_roundtrip")
-        (row,) = window.has_rows("XLA Memory", "12.00 MiB HBM")
+        (row,) = window.has_rows("XLA Memory", "12.05 MiB HBM")
         assert "of 10.00 MiB, over by 2.05 MiB" in row
         item.click()
         wait_for(window.active_tab, lambda name: "advice" in name, SECONDS)
         # A setting counts more than the message, at once.
         (folder / ".vscode").mkdir(exist_ok=True)
         (folder / ".vscode" / "settings.json").write_text(json.dumps({"xla-lens.device.memory": "16MiB"}))
-        wait_for(window.status, lambda texts: " 12.00 MiB of 16.00 MiB HBM" in texts, SECONDS)
+        wait_for(window.status, lambda texts: " 12.05 MiB of 16.00 MiB HBM" in texts, SECONDS)

@@ -273,7 +273,7 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
         lines = map.find("line.limit.over")
         assert lines.count() == 2
         assert "limit" in (map.find(".plot-curve svg").text_content() or "")
-        for fact in ("8.00 MiB (the out-of-memory message in error.txt)", "150.0 % of the limit", "over the limit"):
+        for fact in ("8.00 MiB (the out-of-memory message in error.txt)", "150.6 % of the limit", "over the limit"):
             assert fact in map.details()
         striped = map.eval("map.colorsAtPeak")
     with Map.of_file(browser, written_page(TPU, tmp_path)) as map:

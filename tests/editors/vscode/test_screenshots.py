@@ -1,6 +1,8 @@
 """Takes the screenshots of both READMEs and of the walkthrough of the extension. `make screenshots` keeps them."""
 
+import hashlib
 import os
+import re
 import tarfile
 from pathlib import Path
 
@@ -41,7 +43,7 @@ def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_
             "XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step", "580.0 KiB 001_491faa5ce21a17c6"
         )
         window.expand("XLA Memory", "jit_train_step")
-        window.expand("XLA Memory", "host memory")
+        window.expand("XLA Memory", "MiB host memory")
         window.has_rows("XLA Memory", "By source line", "1.53 MiB programs.py:50")
         window.command("XLA Lens: Go to Real Peak")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
@@ -67,7 +69,14 @@ def test_screenshot_of_the_memory_map_of_llama(browser: Browser, tmp_path: Path)
     with Map.of_file(browser, page, fragment=_LLAMA_STATE, **looks) as map:
         assert map.eval("map.state.colorBy") == "source"
         map.page.screenshot(path=picture, animations="disabled")
+        text = map.page.inner_text("body")
     assert 10_000 < picture.stat().st_size < _MAX_README_BYTES
+    # By this, a test tells whether the picture is older than the report below it.
+    needed, live = (re.search(rf"\b{name}\s+(\S+ GiB)", text) for name in ("needed", "live"))
+    assert needed
+    assert live
+    digest = hashlib.sha256(picture.read_bytes()).hexdigest()
+    picture.with_suffix(".txt").write_text(f"{digest}\nneeds {needed[1]}, peak {live[1]}\n", encoding="utf-8")
 
 
 def test_screenshot_of_a_python_file(open_window: OpenWindow, workspace: Path, tmp_path: Path) -> None:

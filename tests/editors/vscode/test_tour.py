@@ -37,7 +37,7 @@ def test_walkthrough_opens_the_sample(open_window: OpenWindow, tmp_path: Path) -
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         # The sample is beside the walkthrough.
         assert steps.nth(1).is_visible()
-        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
 
 
 def test_map_survives_a_window_reload_and_follows_file_changes(open_window: OpenWindow, workspace: Path) -> None:
@@ -57,7 +57,7 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
         window.reload()
         map = Map(window.page)
         assert map.eval("map.state") == saved
-        assert _space(map) == "host memory: 4.21 MiB of 4.22 MiB"
+        assert _space(map) == "host memory: needs 4.21 MiB, peak 4.21 MiB"
         # Another program rewrites the file: dot is live only after the step that defines it, so the peak is unknown.
         whole = file.read_text()
 
@@ -68,10 +68,10 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
             return _space(map)
 
         broken = whole.replace("    dot{}:35-37", "    dot{}:37-37")
-        wait_for(lambda: space_after(broken), lambda text: text == "host memory: unknown of 4.22 MiB", SECONDS)
-        wait_for(window.status, lambda texts: " unknown peak of 4.22 MiB · contradictory dump" in texts, SECONDS)
-        wait_for(lambda: space_after(whole), lambda text: text == "host memory: 4.21 MiB of 4.22 MiB", SECONDS)
-        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        wait_for(lambda: space_after(broken), lambda text: text == "host memory: needs 4.21 MiB, peak unknown", SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory · contradictory dump" in texts, SECONDS)
+        wait_for(lambda: space_after(whole), lambda text: text == "host memory: needs 4.21 MiB, peak 4.21 MiB", SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         assert map.eval("map.state") == saved
         window.wait_for_line("    36:ynn_fusion.14.21 MiB live ◀ peak")
 
@@ -109,22 +109,26 @@ def test_several_memory_spaces_and_a_dump_without_schedule(open_window: OpenWind
     shutil.copy(SPLIT, folder / "bare")
     with open_window(folder, color_scheme="dark", forced_colors="active") as window:
         window.command("XLA Lens: Focus on XLA Memory View")
-        modules = window.has_rows("XLA Memory", "12.00 MiB jit_roundtrip", "≥ 4.22 MiB jit_train_step")
-        assert modules == ["12.00 MiB jit_roundtrip", "≥ 4.22 MiB jit_train_stepincomplete · reserved"]
+        modules = window.has_rows("XLA Memory", "12.05 MiB jit_roundtrip", "≥ 4.21 MiB jit_train_step")
+        assert modules == ["12.05 MiB jit_roundtripHBM", "≥ 4.21 MiB jit_train_stepincomplete · host memory"]
         # A sign beside the words: the theme's color of warnings.
         assert window.row("XLA Memory", "jit_train_step").locator(".codicon-warning").count() == 1
         assert window.row("XLA Memory", "jit_roundtrip").locator(".codicon-warning").count() == 0
         window.expand("XLA Memory", "jit_train_step")
-        window.has_rows("XLA Memory", "≥ 4.22 MiB host memoryreserved", "Allocations30", "Files1")
+        window.has_rows("XLA Memory", "≥ 4.21 MiB host memory", "Allocations30", "Files1")
         window.row("XLA Memory", "jit_train_step").click()
         window.expand("XLA Memory", "jit_roundtrip")
-        spaces = ["12.00 MiB HBMat step 8", "4.00 MiB VMEMat step 1", "8 B SMEMat step 3"]
-        spaces += ["4.00 MiB host memoryat step 3"]
+        spaces = [
+            "12.05 MiB HBMpeak 12.00 MiB at step 8",
+            "4.00 MiB VMEMpeak 4.00 MiB at step 1",
+            "8 B SMEMpeak 8 B at step 3",
+        ]
+        spaces += ["4.00 MiB host memorypeak 4.00 MiB at step 3"]
         window.has_rows("XLA Memory", *spaces, "Allocations6", "Files5")
         window.row("XLA Memory", "jit_roundtrip").hover()
         window.page.locator('.monaco-list-row .action-label[aria-label^="Show Memory Map"]').first.click()
         map = Map(window.page)
         assert map.eval("document.documentElement.dataset.contrast") == "more"
-        assert (_space(map), map.eval("map.drawnCount")) == ("HBM: 12.00 MiB of 12.05 MiB", 7)
-        map.choose("space", "VMEM: 4.00 MiB of 4.00 MiB")
+        assert (_space(map), map.eval("map.drawnCount")) == ("HBM: needs 12.05 MiB, peak 12.00 MiB", 7)
+        map.choose("space", "VMEM: needs 4.00 MiB, peak 4.00 MiB")
         wait_for(lambda: map.eval("[map.color, map.liveBytes]"), lambda text: text == [1, 4 << 20], SECONDS)

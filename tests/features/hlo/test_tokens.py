@@ -12,10 +12,11 @@ from samples import BARE, SEED, WHILE, analysis_of, malformed_modules, module_of
 from xla_lens.features.hlo.tokens import tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
-from xla_lens.model.hlo.module import HloModule, operand_position
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from goldens import SAME, SWAP, SWAP_2025, check, files_of, findings_text
+from goldens import SAME, SWAP, SWAP_2025, check, edited, files_of, findings_text
 from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import SizesTooLarge
+from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind
 
@@ -138,20 +140,24 @@ def test_reports_unknown_lines() -> None:
         SWAP,
         [("    3:copy.1\n", "    3;copy.1\n    oops\n")],
         """
-error[syntax] These 2 lines do not belong to a dump. They are cut off, were edited, or were printed by another
-program or a newer release of XLA.
+error[syntax] This line of the dump is damaged. It is cut off or was edited, and what it said is missing.
     3;copy.1
     ^^^^^^^^
+information[syntax] This line does not belong to a dump: another program or a newer release of XLA printed it.
+Nothing is missing without it.
+    oops
+    ^^^^
 """,
     )
 
 
-def test_warns_about_unknown_part_of_line() -> None:
+def test_unknown_part_of_line_is_a_note() -> None:
     check(
         SWAP,
         [("size 800, preallocated-temp", "size 800, pinned, preallocated-temp")],
         """
-warning[syntax] XLA Lens does not know this part of the line. It was edited, or printed by a newer release of XLA.
+information[syntax] XLA Lens does not know this part of the line, and reads the rest. A newer release of XLA printed
+it.
 allocation 3: size 800, pinned, preallocated-temp:
                         ^^^^^^
 """,
@@ -168,3 +174,44 @@ allocation 3: size 800, pinned, preallocated-temp:
 )
 def test_reports_empty_and_foreign_files(text: str, expected: str) -> None:
     assert findings_text(analysis_of_text(text)) == expected
+
+
+@pytest.mark.parametrize("depth", [101, 600, 5000])
+def test_shape_that_nests_too_deeply_is_a_finding(depth: int) -> None:
+    shape = "(" * depth + "f32[2]{0}" + ")" * depth
+    text = f"BufferAssignment:\nallocation 0: size 8:\n value: <0 f @0> (size=8,offset=0): {shape}\n"
+    messages = _messages(analysis_of_text(text))
+    assert (
+        "syntax: XLA Lens does not know this part of the line, and reads the rest. A newer release of XLA printed it."
+        in messages
+    )
+
+
+def test_damaged_attribute_is_a_warning() -> None:
+    analysis = edited(SWAP, [("size 800, preallocated-temp", "size 800, preallocatedtemp")])
+    assert _messages(analysis) == [
+        "syntax: This part of the line is damaged. It was edited, and what it said is missing."
+    ]
+    assert "warning[syntax]" in findings_text(analysis)
+    assert analysis.warrants.of(Quantity.LIVE).bound is Bound.UNKNOWN
+
+
+def test_cut_explains_why_two_lists_differ() -> None:
+    files = files_of(SPLIT)
+    halves = {kind: dump_file(file.document.data[: len(file.document.data) // 2], kind) for kind, file in files.items()}
+    cut = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES)
+    found = analyse(halves[kind] if kind in cut else file for kind, file in files.items()).findings
+    assert {finding.code for finding in found} == {Code.TRUNCATED_DUMP}
+
+
+def test_sums_over_64_bits_are_refused() -> None:
+    size = "9" * 18
+    text = "BufferAssignment:\n" + "".join(
+        f"allocation {number}: size {size}, maybe-live-out:\n"
+        f" value: <{number} v{number} @0> (size={size},offset=0): u8[9]\n"
+        for number in range(10)
+    )
+    analysis = analysis_of_text(text)
+    assert any(isinstance(finding.problem, SizesTooLarge) for finding in analysis.findings)
+    assert analysis.warrants.of(Quantity.RESERVED).bound is Bound.UNKNOWN
+    assert analysis.warrants.of(Quantity.LIVE).bound is Bound.UNKNOWN

@@ -26,7 +26,7 @@ async function openSplit(): Promise<vscode.TextDocument> {
   const { statusBar } = await api();
   await eventually(
     () => statusBar.item.text,
-    (text) => text.includes("4.21 MiB peak of 4.22 MiB"),
+    (text) => text.includes("4.21 MiB of host memory"),
   );
   return document;
 }
@@ -48,7 +48,7 @@ test("extension: the status bar shows the peak of the set in view", async () => 
   await open("single", "-buffer-assignment.txt");
   await eventually(
     () => statusBar.item.text,
-    (text) => text.includes("5.00 MiB peak of 5.00 MiB"),
+    (text) => text.includes("5.00 MiB of HBM"),
   );
 });
 
@@ -89,12 +89,12 @@ test("extension: a page brings its set into view", async () => {
   await open("single", "-buffer-assignment.txt");
   await eventually(
     () => statusBar.item.text,
-    (text) => text.includes("5.00 MiB peak of 5.00 MiB"),
+    (text) => text.includes("5.00 MiB of HBM"),
   );
   await vscode.window.showTextDocument(page);
   await eventually(
     () => statusBar.item.text,
-    (text) => text.includes("4.21 MiB peak of 4.22 MiB"),
+    (text) => text.includes("4.21 MiB of host memory"),
   );
   assert.equal(sets.inView?.toString(), page.uri.toString());
   await vscode.commands.executeCommand("xla-lens.goToTruePeak");
@@ -124,9 +124,9 @@ test("extension: the tree lists modules, largest peak first", async () => {
     tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
   const found = await eventually(roots, (names) => names.length === 3);
   assert.deepEqual(found, [
-    "5.00 MiB  jit_matmul_bias_relu ",
-    "4.21 MiB  jit_train_step ",
-    "580.0 KiB  001_491faa5ce21a17c6 ",
+    "5.00 MiB  jit_matmul_bias_relu HBM",
+    "4.21 MiB  jit_train_step host memory",
+    "580.0 KiB  001_491faa5ce21a17c6 HBM",
   ]);
   const module = (await tree.getChildren())[1];
   assert.equal(module?.uri?.toString().endsWith(".txt"), true);

@@ -113,7 +113,7 @@ test("three files: inlay hints", async () => {
 
 test("three files: code lenses", async () => {
   assert.deepEqual(await ask.lenses(await document()), [
-    "1: host memory: peak 4.21 MiB, reserved 4.22 MiB (xla-lens.showSummary)",
+    "1: host memory: needs 4.21 MiB, peak 4.21 MiB (xla-lens.showSummary)",
     "39: show values live at the peak: 4.21 MiB of host memory (xla-lens.showLiveSet)",
     "84: show values live here: 3.96 MiB of host memory (xla-lens.showLiveSet)",
     "84: real host memory peak: 4.21 MiB at step 36 (xla-lens.goTo)",

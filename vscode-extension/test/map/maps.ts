@@ -49,6 +49,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
         color: 0,
         name: "HBM",
         reservedBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
+        neededBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
         reservedBound: "exact",
         peakLiveBytes: peak,
         peakBound: "exact",

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { SpaceSummary } from "../../shared/protocol";
-import { isOver, limitText, ofCapacity, splitSmall } from "../../shared/spaces";
+import { isOver, limitText, mainSpace, needs, notLiveTexts, splitSmall } from "../../shared/spaces";
 
 const GIB = 2 ** 30;
 
@@ -12,7 +12,8 @@ function space(overBytes: number | null, given: Partial<SpaceSummary> = {}): Spa
   return {
     color: 0,
     name: "HBM",
-    reservedBytes: 44.5 * GIB,
+    reservedBytes: 45 * GIB,
+    neededBytes: 44.5 * GIB,
     reservedBound: "exact",
     peakLiveBytes: 44 * GIB,
     peakBound: "exact",
@@ -22,12 +23,36 @@ function space(overBytes: number | null, given: Partial<SpaceSummary> = {}): Spa
   };
 }
 
-test("the peak is shown against the capacity", () => {
-  assert.equal(ofCapacity(space(28.5 * GIB)), "44.00 GiB of 16.00 GiB HBM, over by 28.50 GiB");
+test("what the program needs is shown against the capacity", () => {
+  assert.equal(needs(space(28.5 * GIB)), "44.50 GiB of 16.00 GiB HBM, over by 28.50 GiB");
   assert.equal(limitText(space(0)), "of 16.00 GiB");
-  assert.equal(ofCapacity(space(-1, { peakBound: "at_least" })), "≥ 44.00 GiB of 16.00 GiB HBM");
-  assert.equal(ofCapacity(space(0, { peakStep: -1 })), "44.50 GiB of 16.00 GiB HBM");
-  assert.equal(ofCapacity(space(null)), "");
+  assert.equal(needs(space(-1, { reservedBound: "at_least" })), "≥ 44.50 GiB of 16.00 GiB HBM");
+  assert.equal(needs(space(null)), "44.50 GiB of HBM");
+});
+
+test("the main memory is shown, whatever else is bigger", () => {
+  const vmem = space(null, { color: 1, name: "VMEM", peakLiveBytes: 100 * GIB });
+  const hbm = space(null);
+  assert.equal(mainSpace([vmem, hbm]), hbm);
+  assert.equal(mainSpace([vmem]), vmem);
+});
+
+test("what is needed but not live is told by its kind", () => {
+  const notLive = [
+    { kind: "output", sizeBytes: GIB },
+    { kind: "thread-local", sizeBytes: -64 },
+  ];
+  const overview = {
+    ...space(null),
+    notLive,
+    parts: [],
+    peakInstruction: "",
+    peakLocation: null,
+    live: [],
+    liveCount: 0,
+  };
+  assert.deepEqual(notLiveTexts(overview), ["Not live then: 1.00 GiB of outputs that no argument is donated to"]);
+  assert.deepEqual(notLiveTexts({ ...overview, peakBound: "at_least" }), []);
 });
 
 test("a program exceeds the device only if the dump proves it", () => {

@@ -77,13 +77,18 @@ def _start() -> None:
     def complete(value: "Any") -> None:
         try:
             flags = user_flags(os.fsdecode(value), ours)
-            if own_folder(flags):
-                with open(os.path.join(run, FOLDERS), "a") as file:
-                    file.write(os.path.abspath(own_folder(flags)) + "\n")
             real_putenv(name, environ.encodevalue(completed(flags, ours, process_folder(run))))
         except Exception:
             # XLA reports what is wrong with the flags.
             real_putenv(name, value)
+            return
+        if own_folder(flags):
+            try:
+                with open(os.path.join(run, FOLDERS), "a") as file:
+                    file.write(os.path.abspath(own_folder(flags)) + "\n")
+            except Exception:
+                # The disk may be full. The report lacks this folder.
+                pass
 
     def putenv(key: "Any", value: "Any") -> None:
         if key in (name, "XLA_FLAGS", b"XLA_FLAGS"):
@@ -132,5 +137,9 @@ if __name__ == "sitecustomize":
         try:
             _start()
         except Exception as error:
-            sys.stderr.write("xla-lens: no dumps of this process: " + str(error) + "\n")
+            try:  # noqa: SIM105 (`contextlib` may not be loaded)
+                sys.stderr.write("xla-lens: no dumps of this process: " + str(error) + "\n")
+            except Exception:
+                # Standard error is closed or full.
+                pass
     _run_next()

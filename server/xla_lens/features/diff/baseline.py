@@ -27,6 +27,8 @@ class BaselineSpace:
     peak_step: int | None
     reserved_bytes: int
     reserved_bound: Bound
+    needed_bytes: int
+    needed_bound: Bound
     breakdowns: Mapping[By, Breakdown]
 
 
@@ -73,6 +75,8 @@ def _space(space: Mapping[str, Any]) -> BaselineSpace:
     bounds, peak, reserved = space.get("bounds", {}), space["peak_live_bytes"], space["reserved_bytes"]
     live_bound = Bound(bounds.get("peak_live_bytes", Bound.EXACT)) if peak is not None else Bound.UNKNOWN
     reserved_bound = Bound(bounds.get("reserved_bytes", Bound.EXACT)) if reserved is not None else Bound.UNKNOWN
+    # Older reports do not have the needed bytes.
+    needed = space.get("needed_bytes")
     found = dict(_breakdowns(space))
     return BaselineSpace(
         peak_live_bytes=int(peak or 0),
@@ -80,6 +84,8 @@ def _space(space: Mapping[str, Any]) -> BaselineSpace:
         peak_step=space["peak_step"],
         reserved_bytes=int(reserved or 0),
         reserved_bound=reserved_bound,
+        needed_bytes=int(needed or 0),
+        needed_bound=reserved_bound if needed is not None else Bound.UNKNOWN,
         breakdowns={by: rows for by, rows in found.items() if sum(row.size_bytes for row in rows.values()) == peak},
     )
 

@@ -13,7 +13,16 @@ from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, Part, breakdowns
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparable import Difference, NoLiveRanges, Side, differences, other_compiler, other_flags
+from xla_lens.model.diff.comparable import (
+    Difference,
+    NoLiveRanges,
+    Side,
+    Unreadable,
+    differences,
+    other_compiler,
+    other_flags,
+    unreadable_files,
+)
 from xla_lens.model.diff.comparison import Comparison, Pair, SpaceComparison, bound_of_change, compare_analyses, joined
 from xla_lens.model.diff.moved_lines import moved_lines_of_groups, with_moved_lines
 from xla_lens.model.hlo.module import HloModule
@@ -85,6 +94,11 @@ class Diff:
         return self.new.name or self.old.name
 
     @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """The files of both dumps that could not be read."""
+        return tuple(difference for difference in self.differences if isinstance(difference, Unreadable))
+
+    @property
     def has_peaks(self) -> bool:
         """Whether both dumps have live ranges; without them there is no peak to compare."""
         return not any(isinstance(difference, NoLiveRanges) for difference in self.differences)
@@ -118,7 +132,7 @@ def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Di
     found = {color: (one, _breakdowns(new, color, paths)) for color, one in spaces_of_old.items()}
     moved = moved_lines_of_groups((one.breakdowns.get(By.GROUP, {}), rows[By.GROUP]) for one, rows in found.values())
     spaces = tuple(_space(one, new, color, rows, moved) for color, (one, rows) in found.items())
-    missing = () if new.has_live_ranges else (NoLiveRanges(Side.NEW),)
+    missing = (*unreadable_files(new.analysis), *(() if new.has_live_ranges else (NoLiveRanges(Side.NEW),)))
     return Diff(old, new, options, spaces, None, missing, (), np.zeros(0, np.int64))
 
 
@@ -153,7 +167,7 @@ def _breakdowns(new: DiffSide, color: int, old_paths: Collection[str]) -> Mappin
     return breakdowns(new.dump, new.module, step, color, {}, other_paths=old_paths)
 
 
-_NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, {by: {} for by in By})
+_NO_SPACE: Final = BaselineSpace(0, Bound.EXACT, None, 0, Bound.EXACT, 0, Bound.EXACT, {by: {} for by in By})
 
 
 def _space(
@@ -167,6 +181,8 @@ def _space(
         live_bound=bound_of_change(old.live_bound, new.live_bound(color)),
         reserved_bytes=Pair(old.reserved_bytes, space.reserved_bytes if space else 0),
         reserved_bound=bound_of_change(old.reserved_bound, space.reserved_bound if space else Bound.EXACT),
+        needed_bytes=Pair(old.needed_bytes, space.needed_bytes if space else 0),
+        needed_bound=bound_of_change(old.needed_bound, space.reserved_bound if space else Bound.EXACT),
         old_peak_step=old.peak_step,
         new_peak_step=space.peak_step if space else None,
         breakdowns={by: joined(old_rows[by], rows) for by, rows in found.items() if by in old_rows},

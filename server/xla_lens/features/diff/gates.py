@@ -13,12 +13,12 @@ from xla_lens.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IncreaseLimit:
-    """A limit on the growth of the peak or of the reserved bytes of some memory spaces; no spaces mean the default
+    """A limit on the growth of the needed bytes or of the peak of some memory spaces; no spaces mean the default
     one.
     """
 
     increase: Increase
-    is_reserved: bool
+    is_needed: bool
     spaces: Collection[SpaceId]
 
     def is_about(self, space: SpaceId) -> bool:
@@ -43,9 +43,9 @@ def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation
         for space in one.memory_spaces:
             if not limit.is_about(space.id):
                 continue
-            sizes = space.reserved_bytes if limit.is_reserved else space.peak_live_bytes
-            bound = space.reserved_bound if limit.is_reserved else space.live_bound
-            if bound is not Bound.EXACT or not (limit.is_reserved or one.has_peaks):
+            sizes = space.needed_bytes if limit.is_needed else space.peak_live_bytes
+            bound = space.needed_bound if limit.is_needed else space.live_bound
+            if bound is not Bound.EXACT or not (limit.is_needed or one.has_peaks):
                 yield Violation(limit, space.id, None)
             elif limit.increase.is_exceeded(sizes.old, sizes.new):
                 yield Violation(limit, space.id, sizes)

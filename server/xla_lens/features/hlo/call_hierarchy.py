@@ -6,6 +6,8 @@ nothing reads is a consumer.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -164,10 +166,10 @@ def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
     found: list[tuple[HloTarget, int, int]] = []
     seen, waiting = {row}, [row]
     while waiting:
-        for reader, use in _readers(module, waiting.pop()):
+        for reader, own in groupby(_readers(module, waiting.pop()), itemgetter(0)):
             is_view = _viewed(module, reader) != NONE and any(_readers(module, reader))
             if not is_view:
-                found.append((HloInstruction(reader), use.start, use.end))
+                found += ((HloInstruction(reader), use.start, use.end) for _, use in own)
             elif reader not in seen:
                 seen.add(reader)
                 waiting.append(reader)
@@ -176,8 +178,9 @@ def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
 
 def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
     """The instructions that have `row` among their operands, with the operands."""
-    for use in references_to(module, HloInstruction(row)):
-        reader = module.instruction_at(use.start)
+    uses = references_to(module, HloInstruction(row))
+    # An instruction can have thousands of operands: read it once.
+    for reader, own in groupby(uses, lambda use: module.instruction_at(use.start)):
         instruction = module.instruction(reader) if reader != NONE else None
-        if instruction and instruction.operands_start <= use.start < instruction.operands_end:
-            yield reader, use
+        operands = range(instruction.operands_start, instruction.operands_end) if instruction else ()
+        yield from ((reader, use) for use in own if use.start in operands)

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule, operand_position
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, operand_position
 from xla_lens.syntax.hlo.words import module_words
 
 _LINES: Final = 256

@@ -57,6 +57,17 @@ class LiveRangeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """The values that an instruction defines besides its tuple: their number and bytes, and the first of them, each
+    with the index of its allocation, NONE if it has none.
+    """
+
+    count: int
+    size_bytes: int
+    shown: tuple[tuple[ValueName, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ValueFacts:
     """A value. Facts that the dump set lacks are None; `missing` are the files that would have them.
 
@@ -64,7 +75,7 @@ class ValueFacts:
     whether the value is part of the peak of its memory space, `peak_bytes`. `nearest` is the nearest in time of the
     `sharer_count` values that share bytes with it. `frames` are the calls that made it, innermost first; `derived` says
     from what they and the `op_name` are derived. `is_for_backward` says that only the backward pass reads what a loop
-    of the forward pass stores in it.
+    of the forward pass stores in it. `elements` are what the instruction defines if the value is its tuple.
     """
 
     id: int
@@ -87,6 +98,7 @@ class ValueFacts:
     derived: Derived | None
     is_for_backward: bool
     missing: tuple[FileKind, ...]
+    elements: Elements | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +164,10 @@ class InstructionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SpacePeak:
-    """The real peak of a memory space, and its live bytes at the printed one."""
+    """The needed bytes and the real peak of a memory space, and its live bytes at the printed one."""
 
     space: SpaceId
-    reserved_bytes: int
+    needed_bytes: int
     peak_bytes: int
     peak_step: int | None
     peak_instruction: str | None

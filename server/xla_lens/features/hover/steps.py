@@ -58,7 +58,7 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
         spaces=tuple(
             SpacePeak(
                 space.id,
-                space.reserved_bytes,
+                space.needed_bytes,
                 space.peak_live_bytes,
                 space.peak_step,
                 dump.instruction_at(space.peak_step) if space.peak_step is not None else None,

@@ -1,11 +1,12 @@
 """The facts in a hover over a value."""
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from xla_lens.features.hover.facts import End, LiveRangeFacts, ValueFacts
-from xla_lens.features.hover.names import allocation_name, value_name
+from xla_lens.features.hover.facts import Elements, End, LiveRangeFacts, ValueFacts
+from xla_lens.features.hover.names import LONGEST_LIST, allocation_name, value_name
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rules.facts import is_backward
@@ -14,7 +15,8 @@ from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.dataflow import uses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -48,7 +50,27 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
         derived=origin.derived,
         is_for_backward=_is_for_backward(dump, value, origin),
         missing=dump.missing,
+        elements=_elements(dump, value),
     )
+
+
+def _elements(dump: DumpSet, value: int) -> Elements | None:
+    """The other values of the instruction, None if the value is one of them or there are none."""
+    values = dump.values
+    if values.index[value] > EMPTY_INDEX:
+        return None
+    rows = np.flatnonzero((values.name == values.name[value]) & (values.index > EMPTY_INDEX))
+    if not len(rows):
+        return None
+    rows = np.array(sorted(rows.tolist(), key=lambda row: _numbers(dump.indices[values.index[row]])))
+    indices = taken(dump.allocations.index, values.allocation[rows[:LONGEST_LIST]])
+    shown = zip(map(partial(value_name, dump), rows[:LONGEST_LIST].tolist()), indices.tolist(), strict=True)
+    return Elements(len(rows), sum(np.maximum(values.size_bytes[rows], 0).tolist()), tuple(shown))
+
+
+def _numbers(index: bytes) -> list[int]:
+    """The numbers of an index: ``{1,0}``."""
+    return [int(number) for number in index.strip(b"{}").split(b",") if number.isdigit()]
 
 
 def _is_for_backward(dump: DumpSet, value: int, origin: Origin) -> bool:

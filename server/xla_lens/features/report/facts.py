@@ -112,6 +112,32 @@ class ArenaReport:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class BudgetReport:
+    """Values to remove so that what a program needs of a memory space is within a budget.
+
+    What is needed but not live at the peak, `idle_bytes`, is taken to stay as it is, so that `plan` keeps the live
+    bytes that far below the budget. If that is impossible, `is_reached` is false, and `plan` keeps them below it.
+    Fewer than `at_least` values cannot suffice; 0 if that is unknown.
+    """
+
+    budget_bytes: int
+    plan: "BudgetPlan"
+    idle_bytes: int
+    is_reached: bool
+    at_least: int
+
+    @property
+    def needed_bytes(self) -> int:
+        """What the program needs without the values."""
+        return self.plan.peak_bytes + self.idle_bytes
+
+    @property
+    def is_proven_smallest(self) -> bool:
+        """Whether no smaller set suffices."""
+        return self.is_reached and len(self.plan.values) == self.at_least
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SpaceReport:
     """One memory space.
 
@@ -129,7 +155,7 @@ class SpaceReport:
     alive: tuple[PeakWithout, ...]
     padding: PaddingReport | None
     arenas: tuple[ArenaReport, ...]
-    budget: "BudgetPlan | None"
+    budget: BudgetReport | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -412,12 +438,24 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
     return tuple(found)
 
 
-def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> "BudgetPlan | None":
-    if budget_bytes is None or space.color != DEFAULT_COLOR:
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> "BudgetReport | None":
+    if budget_bytes is None or space.color != DEFAULT_COLOR or space.reserved_bound is not Bound.EXACT:
         return None
-    from xla_lens.model.advice.budget import smallest_set
+    from xla_lens.model.advice.budget import fewest, smallest_set
 
-    return smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes)
+    idle_bytes = space.needed_bytes - space.peak_live_bytes
+    live_budget = budget_bytes - idle_bytes if space.needed_bytes > budget_bytes else space.peak_live_bytes
+    plan = smallest_set(analysis.dump, analysis.memory, space.color, live_budget)
+    if plan is None:
+        return None
+    if not plan.is_reached:
+        # At least what is live can be.
+        plan = smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes) or plan
+    # What is live must be within the budget in any case, except for thread-local buffers, which are not needed.
+    is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes
+    is_bound = is_reached and idle_bytes >= 0
+    at_least = fewest(analysis.dump, analysis.memory, space.color, budget_bytes) if is_bound else 0
+    return BudgetReport(budget_bytes, plan, idle_bytes, is_reached, at_least)
 
 
 def _donation(dump: DumpSet) -> "Donation | None":

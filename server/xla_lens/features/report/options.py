@@ -54,7 +54,7 @@ class SortKey(StrEnum):
     """A column by which `--sort` ranks modules."""
 
     PEAK = "peak"
-    RESERVED = "reserved"
+    NEEDED = "needed"
     TEMP = "temp"
     VALUES = "values"
     FINDINGS = "findings"

@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
+from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.problems import UnreadableFile
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import SpaceId
@@ -25,8 +26,8 @@ class RankedModule:
 
     `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
     `printed_bytes` is the printed peak if it is at a step with fewer live bytes, `printed_live_bytes` those bytes.
-    `files` are the paths of the files. `over_bytes` are those by which the program exceeds the `capacity` of the
-    device, 0 if it fits, None if unknown.
+    `files` are the paths of the files, `unreadable` those that cannot be read, with the reasons. `over_bytes` are those
+    by which the program exceeds the `capacity` of the device, 0 if it fits, None if unknown.
     """
 
     number: int | None
@@ -35,7 +36,7 @@ class RankedModule:
     space: SpaceId
     peak_bytes: int | None
     peak_step: int | None
-    reserved_bytes: int
+    needed_bytes: int
     temp_bytes: int
     value_count: int
     printed_bytes: int | None
@@ -45,6 +46,7 @@ class RankedModule:
     warrants: Warrants
     capacity: Capacity | None
     over_bytes: int | None
+    unreadable: tuple[tuple[str, str], ...]
 
     @property
     def is_suspect(self) -> bool:
@@ -73,7 +75,7 @@ class Ranking:
 def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     """Return the row of a dump set whose files have some paths."""
     dump, memory = analysis.dump, analysis.memory
-    space = memory.space(DEFAULT_COLOR) or next(iter(memory.spaces), None)
+    space = main_space(memory.spaces)
     color = space.color if space else DEFAULT_COLOR
     allocations = dump.allocations
     is_temp = (allocation_kinds(dump) == _TEMP) & (allocations.color == color)
@@ -90,7 +92,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         space=dump.space_id(color),
         peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
         peak_step=space.peak_step if space and is_known else None,
-        reserved_bytes=space.reserved_bytes if space else 0,
+        needed_bytes=space.needed_bytes if space else 0,
         temp_bytes=sum(allocations.size_bytes[is_temp].tolist()),
         value_count=len(dump.values),
         printed_bytes=printed[1] if printed and is_off else None,
@@ -100,6 +102,11 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         warrants=analysis.warrants,
         capacity=capacity,
         over_bytes=over_bytes(space, capacity) if space and capacity else None,
+        unreadable=tuple(
+            (one.place.file.label, one.problem.reason)
+            for one in analysis.findings
+            if isinstance(one.problem, UnreadableFile)
+        ),
     )
 
 
@@ -108,8 +115,11 @@ _TEMP: Final = KIND_NAMES.index("temp")
 _Key: TypeAlias = tuple[int | str, ...]
 
 _KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
-    SortKey.PEAK: lambda one: (-(one.peak_bytes if one.peak_bytes is not None else NONE),),
-    SortKey.RESERVED: lambda one: (-one.reserved_bytes,),
+    SortKey.PEAK: lambda one: (
+        -(one.over_bytes or 0),
+        -(one.peak_bytes if one.peak_bytes is not None else NONE),
+    ),
+    SortKey.NEEDED: lambda one: (-one.needed_bytes,),
     SortKey.TEMP: lambda one: (-one.temp_bytes,),
     SortKey.VALUES: lambda one: (-one.value_count,),
     SortKey.FINDINGS: lambda one: (-one.error_count, -one.warning_count),
@@ -119,8 +129,8 @@ _KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
 
 
 def sort_key(one: RankedModule, key: SortKey) -> tuple[_Key, ...]:
-    """Return the key by which modules are sorted, the worst first. Modules of equal rank are sorted by peak, then by
-    name.
+    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit their device come
+    first. Modules of equal rank are sorted by peak, then by name.
     """
     return (_KEYS[key](one), _KEYS[SortKey.PEAK](one), _KEYS[SortKey.NAME](one), _KEYS[SortKey.FILE](one))
 

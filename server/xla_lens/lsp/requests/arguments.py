@@ -8,17 +8,21 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.dump_set_state import DumpSetState
-from xla_lens.lsp.errors import InvalidParams
+from xla_lens.lsp.errors import DocumentClosed, InvalidParams
 from xla_lens.lsp.snapshot import Snapshot, snapshot_of
 from xla_lens.lsp.state import State, is_page
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.records import dataclass
 
 _T = TypeVar("_T")
 
 _GREATEST: Final = (1 << 53) - 1
 """The greatest integer that every JSON reader represents exactly."""
+
+GREATEST_POSITION: Final = (1 << 31) - 1
+"""The greatest line or column of the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,11 @@ class Arguments:
         value: _T = self.get(name, wanted, self.given[name])
         return value
 
-    def number(self, name: str) -> int | None:
+    def number(self, name: str, greatest: int = _GREATEST) -> int | None:
         """Return an optional non-negative integer, None if it is missing."""
         value = self.get(name, int, 0) if self.given.get(name) is not None else None
-        if value is not None and not 0 <= value <= _GREATEST:
-            raise InvalidParams(f"{name}: expected an integer from 0 to {_GREATEST}")
+        if value is not None and not 0 <= value <= greatest:
+            raise InvalidParams(f"{name}: expected an integer from 0 to {greatest}")
         return value
 
     def need_number(self, name: str) -> int:
@@ -92,12 +96,22 @@ class Arguments:
             raise InvalidParams(f"{uri} is neither open nor a dump")
         return dump_set, analysis
 
+    async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:
+        """Return what `analysed` returns and the HLO module, both as they are at the same moment."""
+        dump_set, analysis = await self.analysed()
+        await dump_set.module_for(dump_set.path)
+        # The set may have been loaded again while its module was awaited.
+        now = dump_set.analysis if dump_set.has_files else None
+        return dump_set, now or analysis, dump_set.module
+
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which must be an open document."""
         uri = self.uri()
-        snapshot = None if is_page(uri) else await self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri)
+        if is_page(uri):
+            raise DocumentClosed(uri)
+        snapshot = await self.state.while_open(uri, self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri))
         if snapshot is None:
-            raise InvalidParams(f"{uri} is not open")
+            raise DocumentClosed(uri)
         return snapshot
 
     async def snapshot_of_file(self) -> Snapshot:

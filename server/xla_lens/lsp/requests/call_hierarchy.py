@@ -2,17 +2,17 @@
 in an HLO module, also the callers and callees of a computation.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.call_hierarchy import Flow, Item, ItemTarget, consumers, find_item, prepare, producers
 from xla_lens.features.hlo import call_hierarchy as hlo_hierarchy
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.model.hlo.mentions import HloComputation, HloTarget
+from xla_lens.model.hlo.mentions import HloComputation, HloMention, HloTarget
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Value
+from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.call_hierarchy import item_detail
 from xla_lens.render.hlo import hlo_item_detail
@@ -21,30 +21,35 @@ from xla_lens.text.positions import decode, encode
 FLOW_LIMIT: Final = 1_000
 """Maximum number of callers or callees of one item. Editors show them in one list."""
 
-# ---------------------------------------------------------------- dump files
+_Item: TypeAlias = Item | hlo_hierarchy.Item
+_Flow: TypeAlias = Flow | hlo_hierarchy.Flow
 
 
 def prepare_call_hierarchy(
     snapshot: Snapshot, params: lsp.CallHierarchyPrepareParams
 ) -> list[lsp.CallHierarchyItem] | None:
-    """The value or instruction at a position."""
-    mention = snapshot.mention(params.position)
-    return [_item(snapshot, item) for item in prepare(snapshot.analysis.dump, mention)] or None if mention else None
+    """The value, instruction or computation at a position."""
+    mention, found = snapshot.mentioned(params.position), list[_Item]()
+    if isinstance(snapshot, HloSnapshot) and isinstance(mention, HloMention):
+        found = [hlo_hierarchy.item(snapshot.dump, snapshot.module, mention.target)]
+    elif isinstance(mention, Mention):
+        found = [*prepare(snapshot.dump, mention)]
+    return [_item(snapshot, item) for item in found] or None
 
 
 def incoming_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyIncomingCallsParams
 ) -> list[lsp.CallHierarchyIncomingCall]:
-    """The producers of what an item is computed from."""
-    found = _flows(snapshot, params.item, producers, "producers")
+    """The producers of what an item is computed from, or the callers of a computation."""
+    found = _flows(snapshot, params.item, producers, hlo_hierarchy.incoming, "producers")
     return [lsp.CallHierarchyIncomingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
 def outgoing_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyOutgoingCallsParams
 ) -> list[lsp.CallHierarchyOutgoingCall]:
-    """The consumers of an item."""
-    found = _flows(snapshot, params.item, consumers, "consumers")
+    """The consumers of an item, or the callees of a computation."""
+    found = _flows(snapshot, params.item, consumers, hlo_hierarchy.outgoing, "consumers")
     return [lsp.CallHierarchyOutgoingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
@@ -52,87 +57,44 @@ def _flows(
     snapshot: Snapshot,
     item: lsp.CallHierarchyItem,
     find: Callable[[DumpSet, ItemTarget, int], list[Flow]],
+    hlo_find: Callable[[DumpSet, HloModule, HloTarget, int], list[hlo_hierarchy.Flow]],
     what: str,
-) -> list[Flow]:
+) -> Sequence[_Flow]:
     data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
-    name, index = data.get("name"), data.get("index")
+    dump, name, index, found = snapshot.dump, data.get("name"), data.get("index"), list[_Flow]()
     if not isinstance(name, str):
         return []
-    dump = snapshot.analysis.dump
-    known = find_item(dump, encode(name), encode(index) if isinstance(index, str) else None)
-    return snapshot.truncate(find(dump, known.target, FLOW_LIMIT + 1), FLOW_LIMIT, what) if known else []
+    if isinstance(snapshot, HloSnapshot):
+        is_computation = data.get("isComputation") is True
+        if target := hlo_hierarchy.find_item(snapshot.module, encode(name), is_computation=is_computation):
+            found = [*hlo_find(dump, snapshot.module, target, FLOW_LIMIT + 1)]
+            what = f"{'callers' if what == 'producers' else 'callees'} or {what}"
+    elif known := find_item(dump, encode(name), encode(index) if isinstance(index, str) else None):
+        found = [*find(dump, known.target, FLOW_LIMIT + 1)]
+    return snapshot.truncate(found, FLOW_LIMIT, what)
 
 
-def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
-    place, index = item.place, None if item.index is None else decode(item.index)
-    return lsp.CallHierarchyItem(
-        name=item.label,
-        kind=lsp.SymbolKind.Variable if isinstance(item.target, Value) else lsp.SymbolKind.Function,
-        uri=snapshot.convert.uri(place.file),
-        range=snapshot.convert.range(place.file, place.start, place.end),
-        selection_range=snapshot.convert.range(place.file, item.selection.start, item.selection.end),
-        detail=item_detail(item),
-        data={"uri": snapshot.uri, "name": decode(item.name), "index": index},
-    )
-
-
-# ---------------------------------------------------------------- HLO modules
-
-
-def hlo_prepare_call_hierarchy(
-    snapshot: HloSnapshot, params: lsp.CallHierarchyPrepareParams
-) -> list[lsp.CallHierarchyItem] | None:
-    """The computation or instruction at a position."""
-    mention = snapshot.hlo_mention(params.position)
-    if mention is None:
-        return None
-    return [_hlo_item(snapshot, hlo_hierarchy.item(snapshot.analysis.dump, snapshot.module, mention.target))]
-
-
-def hlo_incoming_calls(
-    snapshot: HloSnapshot, params: lsp.CallHierarchyIncomingCallsParams
-) -> list[lsp.CallHierarchyIncomingCall]:
-    """The callers of a computation, or the producers of the operands of an instruction."""
-    found = _hlo_flows(snapshot, params.item, hlo_hierarchy.incoming, "callers or producers")
-    return [lsp.CallHierarchyIncomingCall(_hlo_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
-
-
-def hlo_outgoing_calls(
-    snapshot: HloSnapshot, params: lsp.CallHierarchyOutgoingCallsParams
-) -> list[lsp.CallHierarchyOutgoingCall]:
-    """The callees of a computation, or the consumers of an instruction."""
-    found = _hlo_flows(snapshot, params.item, hlo_hierarchy.outgoing, "callees or consumers")
-    return [lsp.CallHierarchyOutgoingCall(_hlo_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
-
-
-def _hlo_flows(
-    snapshot: HloSnapshot,
-    item: lsp.CallHierarchyItem,
-    find: Callable[[DumpSet, HloModule, HloTarget, int], list[hlo_hierarchy.Flow]],
-    what: str,
-) -> list[hlo_hierarchy.Flow]:
-    data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
-    module, name = snapshot.module, data.get("name")
-    if not isinstance(name, str):
-        return []
-    target = hlo_hierarchy.find_item(module, encode(name), is_computation=data.get("isComputation") is True)
-    if target is None:
-        return []
-    return snapshot.truncate(find(snapshot.analysis.dump, module, target, FLOW_LIMIT + 1), FLOW_LIMIT, what)
-
-
-def _hlo_item(snapshot: HloSnapshot, item: hlo_hierarchy.Item) -> lsp.CallHierarchyItem:
-    place, is_computation, name = item.place, isinstance(item.target, HloComputation), decode(item.name)
+def _item(snapshot: Snapshot, item: _Item) -> lsp.CallHierarchyItem:
+    place, function, variable = item.place, lsp.SymbolKind.Function, lsp.SymbolKind.Variable
+    data: dict[str, Any] = {"uri": snapshot.uri, "name": decode(item.name)}
+    if isinstance(item, Item):
+        kind = variable if isinstance(item.target, Value) else function
+        name, detail = item.label, item_detail(item)
+        data["index"] = None if item.index is None else decode(item.index)
+    else:
+        kind = function if isinstance(item.target, HloComputation) else variable
+        name, detail = decode(item.name), hlo_item_detail(item)
+        data["isComputation"] = kind is function
     return lsp.CallHierarchyItem(
         name=name,
-        kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
+        kind=kind,
         uri=snapshot.convert.uri(place.file),
         range=snapshot.convert.range(place.file, place.start, place.end),
         selection_range=snapshot.convert.range(place.file, item.selection.start, item.selection.end),
-        detail=hlo_item_detail(item),
-        data={"uri": snapshot.uri, "name": name, "isComputation": is_computation},
+        detail=detail,
+        data=data,
     )
 
 
-def _ranges(snapshot: Snapshot, flow: Flow | hlo_hierarchy.Flow) -> list[lsp.Range]:
+def _ranges(snapshot: Snapshot, flow: _Flow) -> list[lsp.Range]:
     return [snapshot.convert.range(place.file, place.start, place.end) for place in flow.places]

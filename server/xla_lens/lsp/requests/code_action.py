@@ -14,7 +14,7 @@ from xla_lens.features.actions import (
     actions,
     source_actions,
 )
-from xla_lens.lsp.methods import ACTION_KIND, Command
+from xla_lens.lsp.handlers import ACTION_KIND, Command
 from xla_lens.lsp.requests.commands import go_to_command, page_command
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.checks.findings import Finding

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 from xla_lens.features.diff.lenses import COMPARED
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_facts, lenses
 from xla_lens.lsp.converter import to_json
-from xla_lens.lsp.methods import Command
+from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.requests.commands import go_to_command, page_command, references_command
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Value

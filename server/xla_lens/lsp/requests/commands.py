@@ -15,13 +15,12 @@ from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, Part, needs_module, report_options
 from xla_lens.lsp.converter import from_json, to_json
-from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
+from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.loading import set_files
-from xla_lens.lsp.methods import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
-from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.sources import source_uri
 from xla_lens.lsp.state import State
@@ -42,6 +41,7 @@ from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.document import Document
 from xla_lens.text.positions import decode
 
 _WIDTH: Final = 200
@@ -140,12 +140,12 @@ async def _refresh_lenses(state: State) -> None:
 
 async def _report(arguments: Arguments) -> Any:
     dump_set, analysis = await arguments.analysed()
-    known = analysis.on_device(arguments.state.settings.device_memory)
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
-        module = await dump_set.module_for(dump_set.path)
+        _, analysis, module = await arguments.loaded()
+        known = analysis.on_device(arguments.state.settings.device_memory)
         return await in_thread(lambda: "\n".join(memory_map_page(known, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
@@ -157,27 +157,31 @@ async def _report(arguments: Arguments) -> Any:
     parts = frozenset(map(Part, names))
     top, at_step = arguments.number("top"), arguments.number("atStep")
     options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
-    module = await dump_set.module_for(dump_set.path) if needs_module(options) else None
-    made = await in_thread(lambda: report(known, _files(dump_set, analysis), options, module))
+    module = None
+    if needs_module(options):
+        dump_set, analysis, module = await arguments.loaded()
+    known = analysis.on_device(arguments.state.settings.device_memory)
+    texts = {path: opened.document for path, opened in dump_set.open.items()}
+    made = await in_thread(lambda: report(known, _files(dump_set.path, analysis, texts), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
 
 
-def _files(dump_set: DumpSetState, analysis: Analysis) -> dict[FileKind, str]:
-    """The paths of the files of a set by kind; the HLO module, which may not be loaded, as found on disk. Runs in a
-    worker thread.
+def _files(path: Path, analysis: Analysis, texts: Mapping[Path, Document]) -> dict[FileKind, str]:
+    """The paths of the files of a set by kind; the HLO module, which may not be loaded, as found on disk. `texts` are
+    its open documents. Runs in a worker thread.
     """
     files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
-    found = set_files(dump_set.path, {path: opened.document for path, opened in dump_set.open.items()})
+    found = set_files(path, texts)
     return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is FileKind.HLO}
 
 
 async def _check(arguments: Arguments) -> Any:
     _, analysis = await arguments.analysed()
     settings = arguments.state.settings
-    limits = over_limits(analysis.dump, analysis.memory, settings.max_peak, settings.max_reserved)
+    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
     findings = (*analysis.findings, *limits)
     return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
 
@@ -244,7 +248,8 @@ async def _go_to(arguments: Arguments) -> Any:
 async def _go_to_source(arguments: Arguments) -> Any:
     """Go to a line of a source file by its path in the dump. Lines count from 1, columns from 0."""
     path = arguments.need("path", str)
-    place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
+    line, column = (arguments.number(name, GREATEST_POSITION) for name in ("line", "character"))
+    place = lsp.Position(max((line or 1) - 1, 0), column or 0)
     state = arguments.state
     found = await state.find_source(path)
     if found is None:

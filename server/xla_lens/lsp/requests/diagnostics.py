@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.state import State
 
@@ -20,16 +21,15 @@ _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.Wo
 async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams) -> _Report:
     """The diagnostics of an open document."""
     uri = params.text_document.uri
-    output, found = state.sets.output(uri), state.sets.find(uri)
-    pairs = [(one, one.path) for one in state.sets.sets_of_output(output)] if output else [found] if found else []
+    try:
+        await state.while_open(uri, _loaded(state, uri))
+    except DocumentClosed:
+        return lsp.RelatedFullDocumentDiagnosticReport([])
+    # Taken again: an edit may have changed which files the output of XLA has.
+    pairs = _sets_of(state, uri)
     if not pairs:
         return lsp.RelatedFullDocumentDiagnosticReport([])
     for dump_set, path in pairs:
-        if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
-            await dump_set.analysis_for(path)
-        else:
-            # The editor would never learn that the answer is stale.
-            await dump_set.settled()
         dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
     dump_set, _ = pairs[0]
     result_id = _result_id(state, dump_set, uri)
@@ -38,6 +38,22 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     diagnostics = state.diagnostics(dump_set).get(uri, [])
     _record_pulled(state, uri, diagnostics)
     return lsp.RelatedFullDocumentDiagnosticReport(diagnostics, result_id=result_id)
+
+
+def _sets_of(state: State, uri: str) -> list[tuple[DumpSetState, Path]]:
+    """Return the sets of an open document, each with a file in the document."""
+    output, found = state.sets.output(uri), state.sets.find(uri)
+    return [(one, one.path) for one in state.sets.sets_of_output(output)] if output else [found] if found else []
+
+
+async def _loaded(state: State, uri: str) -> None:
+    """Wait until the diagnostics of a document are known."""
+    for dump_set, path in _sets_of(state, uri):
+        if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
+            await dump_set.analysis_for(path)
+        else:
+            # The editor would never learn that the answer is stale.
+            await dump_set.settled()
 
 
 async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
@@ -51,13 +67,14 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
         state.index.record_answer()
     for dump_set in state.sets.open:
         await dump_set.analysis_for(dump_set.path)
-        # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
-        dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
     open_keys = {dump_set.key for dump_set in state.sets.open}
     for key, indexed in indexed_sets.items():
         if key not in open_keys:
             reports.update((report.uri, report) for report in _reports_of_indexed(state, indexed, previous))
     for dump_set in state.sets.open:
+        # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
+        # Recorded only now, because sets that were opened in the meantime are in the answer, too.
+        dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
         reports.update((report.uri, report) for report in _reports(state, dump_set, previous))
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
     for uri in (previous.keys() | state.published.pulled) - reports.keys():

@@ -7,7 +7,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hlo.links import links as hlo_links
 from xla_lens.features.links import LinkTarget, links
-from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.lsp.sources import source_uri
 from xla_lens.lsp.state import State
@@ -21,15 +21,21 @@ LINK_LIMIT: Final = 1_000
 
 
 def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJson:
-    """The links of a dump file. Links to source files get their target from `documentLink/resolve`."""
-    found = links(snapshot.analysis.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
-    return _links(snapshot, [(link.start, link.end, link.target) for link in found])
-
-
-def hlo_document_link(snapshot: HloSnapshot, _params: lsp.DocumentLinkParams) -> RawJson:
-    """The links of an HLO module to source files."""
-    found = hlo_links(snapshot.module, LINK_LIMIT + 1)
-    return _links(snapshot, [(link.start, link.end, link.frame) for link in found])
+    """The links of a dump file or an HLO module. Links to source files get their target from `documentLink/resolve`."""
+    found: list[tuple[int, int, LinkTarget]]
+    if isinstance(snapshot, HloSnapshot):
+        found = [(link.start, link.end, link.frame) for link in hlo_links(snapshot.module, LINK_LIMIT + 1)]
+    else:
+        every = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
+        found = [(link.start, link.end, link.target) for link in every]
+    found = snapshot.truncate(found, LINK_LIMIT, "links")
+    ranges = snapshot.convert.ranges(snapshot.file, [(start, end) for start, end, _ in found])
+    return RawJson(
+        [
+            {"range": where, **_tooltip(snapshot, target), **_target(snapshot, target)}
+            for (_, _, target), where in zip(found, ranges, strict=True)
+        ]
+    )
 
 
 def page_document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
@@ -41,20 +47,16 @@ def page_document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) 
         where = lsp.Range(start, end)
         if isinstance(link, PageLink):
             return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
-        return lsp.DocumentLink(where, tooltip=link_tooltip(link.frame), data=_source(link.frame))
+        return lsp.DocumentLink(where, data=_source(link.frame), **_tooltip(snapshot, link.frame))
 
     return [link_to(link) for link in snapshot.page.links]
 
 
-def _links(snapshot: Snapshot, found: list[tuple[int, int, LinkTarget]]) -> RawJson:
-    found = snapshot.truncate(found, LINK_LIMIT, "links")
-    ranges = snapshot.convert.ranges(snapshot.file, [(start, end) for start, end, _ in found])
-    return RawJson(
-        [
-            {"range": where, "tooltip": link_tooltip(target), **_target(snapshot, target)}
-            for (_, _, target), where in zip(found, ranges, strict=True)
-        ]
-    )
+def _tooltip(snapshot: Snapshot | PageSnapshot, target: LinkTarget) -> dict[str, str]:
+    """Return the tooltip of a link as a property, if the editor shows any."""
+    if not snapshot.capabilities.has_link_tooltips:
+        return {}
+    return {"tooltip": link_tooltip(target, is_markdown=snapshot.capabilities.has_markdown)}
 
 
 def _target(snapshot: Snapshot, target: LinkTarget) -> Json:
@@ -74,5 +76,5 @@ async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.Doc
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
         found = await state.find_source(path)
-        link.target = source_uri(found, line if isinstance(line, int) else None) if found else None
+        link.target = source_uri(found, line if type(line) is int and line > 0 else None) if found else None
     return link

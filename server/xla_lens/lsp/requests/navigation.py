@@ -1,7 +1,8 @@
 """Jumps from a mention: definition, declaration, type definition, implementation, references and highlights."""
 
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
@@ -11,7 +12,7 @@ from xla_lens.features.hlo import navigation as hlo_navigation
 from xla_lens.features.hlo.highlight import highlights as hlo_highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.features.references import references_without_declaration
-from xla_lens.lsp.raw_json import RawJson
+from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.lsp.sources import source_uri
 from xla_lens.model.hlo.mentions import HloMention
@@ -30,25 +31,46 @@ _HIGHLIGHT_KINDS: Final = {
     HighlightKind.TEXT: lsp.DocumentHighlightKind.Text,
 }
 
-# ---------------------------------------------------------------- definition
+# ---------------------------------------------------------------- jumps
 
 
-def definition(snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
-    """Where a value, an allocation or an instruction is defined."""
-    if mention := snapshot.mention(params.position):
-        limit = snapshot.settings.place_limit
-        places = navigation.definition(snapshot.analysis.dump, mention, limit + 1)
-        places = snapshot.truncate(places, limit, "definitions")
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_DEFINITION, mention, places)
-    return None
+def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
+    """Go from what a dump file or an HLO module mentions to the places that a request is about."""
+    mention, (find, hlo_find) = snapshot.mentioned(params.position), _JUMPS[method]
+    if mention is None:
+        return None
+    limit = snapshot.settings.place_limit
+    is_hlo = isinstance(snapshot, HloSnapshot)
+    places = hlo_find(snapshot, mention, limit + 1) if is_hlo else find(snapshot, mention, limit + 1)
+    return _locations(snapshot, method, mention, snapshot.truncate([*places], limit, "places"))
 
 
-def hlo_definition(snapshot: HloSnapshot, params: lsp.DefinitionParams) -> _Locations:
-    """Where an instruction or a computation is defined."""
-    if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.definition(snapshot.module, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_DEFINITION, mention, places)
-    return None
+_Find: TypeAlias = Callable[[Any, Any, int], Sequence[Place]]
+
+_JUMPS: Final[Mapping[str, tuple[_Find, _Find]]] = {
+    # Where a value, an allocation, an instruction or a computation is defined.
+    lsp.TEXT_DOCUMENT_DEFINITION: (
+        lambda of, mention, limit: navigation.definition(of.dump, mention, limit),
+        lambda of, mention, _: hlo_navigation.definition(of.module, mention),
+    ),
+    # The slice of a value in the buffer assignment; in an HLO module, the definition.
+    lsp.TEXT_DOCUMENT_DECLARATION: (
+        lambda of, mention, _: navigation.declaration(of.dump, mention),
+        lambda of, mention, _: hlo_navigation.definition(of.module, mention),
+    ),
+    # The allocation of a value; in an HLO module, the slices of the values of an instruction.
+    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: (
+        lambda of, mention, _: navigation.type_definition(of.dump, mention),
+        lambda of, mention, limit: hlo_navigation.type_definition(of.dump, of.module, mention, limit),
+    ),
+    # The instruction in the HLO module, or else the step of the schedule; in an HLO module, the step.
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: (
+        lambda of, mention, _: navigation.implementation(of.dump, of.module, mention),
+        lambda of, mention, _: hlo_navigation.implementation(of.dump, of.module, mention),
+    ),
+}
+
+definition, declaration, type_definition, implementation = (partial(_jump, method) for method in _JUMPS)
 
 
 async def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
@@ -66,65 +88,6 @@ async def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) 
     return [snapshot.convert.location(one.target) for one in (link, *others)]
 
 
-# ---------------------------------------------------------------- declaration
-
-
-def declaration(snapshot: Snapshot, params: lsp.DeclarationParams) -> _Locations:
-    """The slice of a value in the buffer assignment."""
-    if mention := snapshot.mention(params.position):
-        places = navigation.declaration(snapshot.analysis.dump, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_DECLARATION, mention, places)
-    return None
-
-
-def hlo_declaration(snapshot: HloSnapshot, params: lsp.DeclarationParams) -> _Locations:
-    """Where an instruction or a computation is defined."""
-    if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.definition(snapshot.module, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_DECLARATION, mention, places)
-    return None
-
-
-# ---------------------------------------------------------------- type definition
-
-
-def type_definition(snapshot: Snapshot, params: lsp.TypeDefinitionParams) -> _Locations:
-    """The allocation of a value."""
-    if mention := snapshot.mention(params.position):
-        places = navigation.type_definition(snapshot.analysis.dump, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_TYPE_DEFINITION, mention, places)
-    return None
-
-
-def hlo_type_definition(snapshot: HloSnapshot, params: lsp.TypeDefinitionParams) -> _Locations:
-    """The slices of the values of an instruction in the buffer assignment."""
-    if mention := snapshot.hlo_mention(params.position):
-        dump, limit = snapshot.analysis.dump, snapshot.settings.place_limit
-        places = hlo_navigation.type_definition(dump, snapshot.module, mention, limit + 1)
-        places = snapshot.truncate(places, limit, "values")
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_TYPE_DEFINITION, mention, places)
-    return None
-
-
-# ---------------------------------------------------------------- implementation
-
-
-def implementation(snapshot: Snapshot, params: lsp.ImplementationParams) -> _Locations:
-    """The instruction in the HLO module, or else the step of the schedule."""
-    if mention := snapshot.mention(params.position):
-        places = navigation.implementation(snapshot.analysis.dump, snapshot.module, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_IMPLEMENTATION, mention, places)
-    return None
-
-
-def hlo_implementation(snapshot: HloSnapshot, params: lsp.ImplementationParams) -> _Locations:
-    """The step of an instruction in the schedule."""
-    if mention := snapshot.hlo_mention(params.position):
-        places = hlo_navigation.implementation(snapshot.analysis.dump, snapshot.module, mention)
-        return _locations(snapshot, lsp.TEXT_DOCUMENT_IMPLEMENTATION, mention, places)
-    return None
-
-
 def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, places: Sequence[Place]) -> _Locations:
     """Convert places, to links from the mention if the editor supports those."""
     if method not in snapshot.capabilities.links:
@@ -134,54 +97,39 @@ def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, p
     return [snapshot.convert.link(place, origin) for place in places] or None
 
 
-# ---------------------------------------------------------------- references
+# ---------------------------------------------------------------- references and highlights
 
 
 def references(snapshot: Snapshot, params: lsp.ReferenceParams) -> RawJson | None:
-    """All mentions in the files of the set."""
-    mention = snapshot.mention(params.position)
-    if mention is None:
+    """All mentions in the files of the set, and those of an HLO module in the module."""
+    limit, has_declaration = snapshot.settings.place_limit, params.context.include_declaration
+    if isinstance(snapshot, HloSnapshot):
+        if (named := snapshot.hlo_mention(params.position)) is None:
+            return None
+        places = hlo_navigation.references(snapshot.dump, snapshot.module, named, limit + 1)
+        places = snapshot.truncate(places, limit, "references")
+        return snapshot.convert.locations(places if has_declaration else places[1:])
+    if (mention := snapshot.mention(params.position)) is None:
         return None
-    limit = snapshot.settings.place_limit
-    find = find_references if params.context.include_declaration else references_without_declaration
-    places = snapshot.truncate(find(snapshot.analysis.dump, mention.target, limit + 1), limit, "references")
-    return snapshot.convert.locations(places)
-
-
-def hlo_references(snapshot: HloSnapshot, params: lsp.ReferenceParams) -> RawJson | None:
-    """All mentions in the HLO module and in the files of the set."""
-    mention = snapshot.hlo_mention(params.position)
-    if mention is None:
-        return None
-    limit = snapshot.settings.place_limit
-    places = hlo_navigation.references(snapshot.analysis.dump, snapshot.module, mention, limit + 1)
-    places = snapshot.truncate(places, limit, "references")
-    return snapshot.convert.locations(places if params.context.include_declaration else places[1:])
-
-
-# ---------------------------------------------------------------- highlights
+    find = find_references if has_declaration else references_without_declaration
+    places = find(snapshot.dump, mention.target, limit + 1)
+    return snapshot.convert.locations(snapshot.truncate(places, limit, "references"))
 
 
 def document_highlight(snapshot: Snapshot, params: lsp.DocumentHighlightParams) -> RawJson | None:
-    """The mentions of the same thing in the dump file."""
-    mention = snapshot.mention(params.position)
-    if mention is None:
-        return None
-    found = highlights(snapshot.analysis.dump, snapshot.file, mention, HIGHLIGHT_LIMIT + 1)
-    return _highlights(snapshot, [(one.start, one.end, _HIGHLIGHT_KINDS[one.kind]) for one in found])
-
-
-def hlo_document_highlight(snapshot: HloSnapshot, params: lsp.DocumentHighlightParams) -> RawJson | None:
-    """The definition and the uses of the same thing in the HLO module."""
-    mention = snapshot.hlo_mention(params.position)
-    if mention is None:
-        return None
-    write, read = lsp.DocumentHighlightKind.Write, lsp.DocumentHighlightKind.Read
-    found = hlo_highlights(snapshot.module, mention, HIGHLIGHT_LIMIT + 1)
-    return _highlights(snapshot, [(one.start, one.end, write if one.is_definition else read) for one in found])
-
-
-def _highlights(snapshot: Snapshot, found: list[tuple[int, int, lsp.DocumentHighlightKind]]) -> RawJson:
+    """The mentions of the same thing in the file."""
+    limit = HIGHLIGHT_LIMIT + 1
+    if isinstance(snapshot, HloSnapshot):
+        if (named := snapshot.hlo_mention(params.position)) is None:
+            return None
+        write, read = lsp.DocumentHighlightKind.Write, lsp.DocumentHighlightKind.Read
+        uses = hlo_highlights(snapshot.module, named, limit)
+        found = [(one.start, one.end, write if one.is_definition else read) for one in uses]
+    else:
+        if (mention := snapshot.mention(params.position)) is None:
+            return None
+        marks = highlights(snapshot.dump, snapshot.file, mention, limit)
+        found = [(one.start, one.end, _HIGHLIGHT_KINDS[one.kind]) for one in marks]
     found = snapshot.truncate(found, HIGHLIGHT_LIMIT, "highlights")
     ranges = snapshot.convert.ranges(snapshot.file, [(start, end) for start, end, _ in found])
     return RawJson([{"range": where, "kind": kind.value} for (_, _, kind), where in zip(found, ranges, strict=True)])

@@ -7,13 +7,14 @@ from lsprotocol import types as lsp
 from xla_lens.features.report.source_memory import LineBuffers, LineMemory
 from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import content
 from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.source_memory import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of, uri_of
+from xla_lens.reading import read_source
 from xla_lens.render import contract
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.source_memory import is_shown, line_hover, line_label, source_memory_data
@@ -35,7 +36,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     is_newer = file_seconds > first.dump_time > 0
     memory = await memory_of(first, path, None if is_newer else text)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
-    uri = _uri(first)
+    uri, modules = _uri(first), [_module(other) for other in others]
     links = CommandLinks(uri) if state.client.capabilities.has_command_uris else NO_LINKS
 
     def link_to(text: str, one: LineBuffers) -> str:
@@ -45,7 +46,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
         return source_memory_data(
             memory,
             uri,
-            [_module(other) for other in others],
+            modules,
             dump_time=first.dump_time,
             is_newer=is_newer,
             links=links,
@@ -68,7 +69,7 @@ def _uri(one: NamedFiles) -> str:
 def _read(path: Path) -> tuple[str, float]:
     """Read a file of the program, which the editor shows, and when it was changed."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace"), file_time(path)
+        return read_source(path), file_time(path)
     except OSError:
         return "", 0.0
 

@@ -1,6 +1,5 @@
 """The structure of a document: outline, folding ranges, selection ranges and semantic tokens."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -14,11 +13,11 @@ from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.selection import selection
 from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
-from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES
-from xla_lens.lsp.raw_json import Json, RawJson
+from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.lsp.handlers import TOKENS
 from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
-from xla_lens.model.places.tokens import Token, TokenType
+from xla_lens.model.places.tokens import TokenType
 from xla_lens.render.pages import header_text, page_sections
 
 SYMBOL_LIMIT: Final = 1_000
@@ -40,13 +39,17 @@ TOKEN_LIMIT: Final = 20_000
 
 
 def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
-    """The outline of a dump file."""
-    return _outline(snapshot, document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT))
-
-
-def hlo_document_symbol(snapshot: HloSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
-    """The computations of an HLO module and their instructions."""
-    return _outline(snapshot, hlo_symbols(snapshot.analysis.dump, snapshot.module, SYMBOL_LIMIT))
+    """The outline of a dump file, or the computations of an HLO module and their instructions."""
+    if isinstance(snapshot, HloSnapshot):
+        symbols = hlo_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
+    else:
+        symbols = document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT)
+    if snapshot.capabilities.has_nested_symbols:
+        # A truncated entry says so in its detail.
+        return snapshot.convert.symbols(snapshot.file, symbols)
+    if any(map(_is_truncated, symbols)):
+        snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
+    return snapshot.convert.flat_symbols(snapshot.file, symbols)
 
 
 def page_document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
@@ -71,15 +74,6 @@ def _page_symbol(
     return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
 
 
-def _outline(snapshot: FileSnapshot, symbols: list[Symbol]) -> RawJson:
-    if snapshot.capabilities.has_nested_symbols:
-        # A truncated entry says so in its detail.
-        return snapshot.convert.symbols(snapshot.file, symbols)
-    if any(map(_is_truncated, symbols)):
-        snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
-    return snapshot.convert.flat_symbols(snapshot.file, symbols)
-
-
 def _is_truncated(symbol: Symbol) -> bool:
     return 0 < len(symbol.children) < symbol.count or any(map(_is_truncated, symbol.children))
 
@@ -88,27 +82,12 @@ def _is_truncated(symbol: Symbol) -> bool:
 
 
 def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> RawJson:
-    """The folding ranges of a dump file, the biggest ones if there are too many."""
-    limit = _fold_limit(snapshot)
-    return _folding_ranges(snapshot, [(fold.start, fold.end) for fold in folds(snapshot.file, limit)], limit)
-
-
-def hlo_folding_range(snapshot: HloSnapshot, _params: lsp.FoldingRangeParams) -> RawJson:
-    """The folding ranges of an HLO module, the biggest ones if there are too many."""
-    limit = _fold_limit(snapshot)
-    return _folding_ranges(snapshot, hlo_folds(snapshot.module, limit), limit)
-
-
-def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-    """The sections of a page."""
-    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
-
-
-def _fold_limit(snapshot: FileSnapshot) -> int:
-    return min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
-
-
-def _folding_ranges(snapshot: FileSnapshot, found: list[tuple[int, int]], limit: int) -> RawJson:
+    """The folding ranges of a dump file or an HLO module, the biggest ones if there are too many."""
+    limit = min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+    if isinstance(snapshot, HloSnapshot):
+        found = hlo_folds(snapshot.module, limit)
+    else:
+        found = [(fold.start, fold.end) for fold in folds(snapshot.file, limit)]
     if len(found) == limit:
         snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
     starts, _ = snapshot.convert.positions(snapshot.file, [start for start, _ in found])
@@ -118,32 +97,28 @@ def _folding_ranges(snapshot: FileSnapshot, found: list[tuple[int, int]], limit:
     )
 
 
+def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+    """The sections of a page."""
+    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
+
+
 # ---------------------------------------------------------------- selection ranges
 
 
 def selection_range(snapshot: FileSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
-    """The selection ranges around each position of a dump file, from the word to the whole file."""
-    return _selection_ranges(snapshot, params, lambda offset: selection(snapshot.file, offset, NESTING_LIMIT))
-
-
-def hlo_selection_range(snapshot: HloSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
-    """The selection ranges around each position of an HLO module, from the word to the whole file."""
-    return _selection_ranges(snapshot, params, lambda offset: hlo_selection(snapshot.module, offset, NESTING_LIMIT))
-
-
-def _selection_ranges(
-    snapshot: FileSnapshot, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
-) -> RawJson:
-    found = [_selection_range(snapshot, position, find) for position in params.positions[:POSITION_LIMIT]]
+    """The selection ranges around each position of a dump file or an HLO module, from the word to the whole file."""
+    found = [_selection_range(snapshot, position) for position in params.positions[:POSITION_LIMIT]]
     # The protocol requires a range for each position.
     return RawJson([*found, *map(_empty_range, params.positions[POSITION_LIMIT:])])
 
 
-def _selection_range(
-    snapshot: FileSnapshot, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]
-) -> Json:
+def _selection_range(snapshot: FileSnapshot, position: lsp.Position) -> Json:
     found: Json = {}
-    spans = find(snapshot.offset(position))
+    offset = snapshot.offset(position)
+    if isinstance(snapshot, HloSnapshot):
+        spans = hlo_selection(snapshot.module, offset, NESTING_LIMIT)
+    else:
+        spans = selection(snapshot.file, offset, NESTING_LIMIT)
     for where in reversed(snapshot.convert.ranges(snapshot.file, spans)):
         found = {"range": where, "parent": found} if found else {"range": where}
     return found or _empty_range(position)
@@ -158,19 +133,14 @@ def _empty_range(position: lsp.Position) -> Json:
 
 
 def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
-    """The semantic tokens of some lines of a dump file."""
-    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
-    return _semantic_tokens(snapshot, tokens(snapshot.analysis, snapshot.file, start, end, TOKEN_LIMIT + 1))
-
-
-def hlo_semantic_tokens_range(snapshot: HloSnapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
-    """The semantic tokens of some lines of an HLO module."""
-    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
-    return _semantic_tokens(snapshot, hlo_tokens(snapshot.analysis, snapshot.module, start, end, TOKEN_LIMIT + 1))
-
-
-def _semantic_tokens(snapshot: Snapshot, found: list[Token]) -> lsp.SemanticTokens:
-    """Encode tokens: five numbers each, positions relative to the token before."""
+    """The semantic tokens of some lines of a dump file or an HLO module: five numbers each, positions relative to the
+    token before.
+    """
+    start, end, limit = snapshot.offset(params.range.start), snapshot.offset(params.range.end), TOKEN_LIMIT + 1
+    if isinstance(snapshot, HloSnapshot):
+        found = hlo_tokens(snapshot.analysis, snapshot.module, start, end, limit)
+    else:
+        found = tokens(snapshot.analysis, snapshot.file, start, end, limit)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (
@@ -191,10 +161,10 @@ def _semantic_tokens(snapshot: Snapshot, found: list[Token]) -> lsp.SemanticToke
     return lsp.SemanticTokens(data)
 
 
-_DEFINITION: Final = 1 << TOKEN_MODIFIERS.index("definition")
-_LIVE_AT_PEAK: Final = 1 << TOKEN_MODIFIERS.index("liveAtPeak")
+_DEFINITION: Final = 1 << TOKENS.token_modifiers.index("definition")
+_LIVE_AT_PEAK: Final = 1 << TOKENS.token_modifiers.index("liveAtPeak")
 _TYPES: Final = {
-    kind: TOKEN_TYPES.index(shown)
+    kind: TOKENS.token_types.index(shown)
     for kind, shown in {
         TokenType.SECTION: lsp.SemanticTokenTypes.Namespace,
         TokenType.KEYWORD: lsp.SemanticTokenTypes.Keyword,

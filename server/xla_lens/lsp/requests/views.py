@@ -2,8 +2,10 @@
 what a position refers to. Their answers are the types of `xla_lens.render.contract`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final
 
 import numpy as np
@@ -16,16 +18,16 @@ from xla_lens.features.overview import overview as overview_facts
 from xla_lens.features.report.peak_groups import peak_groups
 from xla_lens.files import file_size
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
-from xla_lens.lsp.raw_json import EncodedJson, RawJson, encoded
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
-from xla_lens.model.capacity import Capacity, given_capacity
+from xla_lens.model.capacity import Capacity, capacity_of, given_capacity, main_space, over_bytes
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_target
@@ -59,15 +61,14 @@ _EDITED_BYTES: Final = 50 << 20
 """The size above which VS Code gives extensions no text of a file."""
 
 
-async def memory_map(arguments: Arguments) -> EncodedJson:
+async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
-    dump_set, analysis = await arguments.analysed()
-    module = await dump_set.module_for(dump_set.path)
+    _, analysis, module = await arguments.loaded()
     known = analysis.on_device(arguments.state.settings.device_memory)
-    return await in_thread(lambda: encoded(memory_map_data(memory_map_facts(known, module))))
+    return await _map(arguments, lambda: memory_map_data(memory_map_facts(known, module)))
 
 
-async def compared_maps(arguments: Arguments) -> EncodedJson:
+async def compared_maps(arguments: Arguments) -> RawJson:
     """Return the memory maps of both dumps of the page of a comparison, on one axis of steps."""
     uri = arguments.need("uri", str)
     compared = await arguments.state.compared(uri)
@@ -77,7 +78,34 @@ async def compared_maps(arguments: Arguments) -> EncodedJson:
     for state, _ in compared.sources:
         opened = state.open.get(state.path)
         uris.append(opened.request_uri if opened else uri_of(state.path))
-    return await in_thread(lambda: encoded(compared_maps_data(compared.diff, compared.pairs, *uris)))
+    return await _map(arguments, lambda: compared_maps_data(compared.diff, compared.pairs, *uris))
+
+
+async def _map(arguments: Arguments, make: Callable[[], contract.MemoryMap | contract.ComparedMaps]) -> RawJson:
+    """Return a map, or the path of a file with it: on the way to the editor, megabytes block the event loop."""
+    if arguments.given.get("asFile") is not True:
+        return RawJson(await in_thread(make))
+    path = await in_thread(lambda: _written(make()))
+    arguments.state.written.append(path)
+    return RawJson({"path": str(path)})
+
+
+def _written(data: Mapping[str, object]) -> Path:
+    """Write JSON to a file that only this user can read. Runs in a worker thread."""
+    with NamedTemporaryFile("w", prefix="xla-lens-", suffix=".json", delete=False, encoding="utf-8") as file:
+        file.writelines(_encoded(data))
+    return Path(file.name)
+
+
+def _encoded(value: object) -> Iterator[str]:
+    """Encode the columns of a map one by one: a call of `json.dumps` blocks all threads."""
+    if not isinstance(value, Mapping):
+        yield json.dumps(value)
+        return
+    for number, (name, one) in enumerate(value.items()):
+        yield f"{',' if number else '{'}{json.dumps(name)}:"
+        yield from _encoded(one)
+    yield "}" if value else "{}"
 
 
 # ---------------------------------------------------------------- an overview
@@ -86,8 +114,7 @@ async def compared_maps(arguments: Arguments) -> EncodedJson:
 async def overview(arguments: Arguments) -> RawJson:
     """Return the overview of a set."""
     top = arguments.number("top")
-    dump_set, analysis = await arguments.analysed()
-    module = await dump_set.module_for(dump_set.path)
+    dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
     known = analysis.on_device(arguments.state.settings.device_memory)
@@ -105,8 +132,7 @@ async def overview(arguments: Arguments) -> RawJson:
 async def peak(arguments: Arguments) -> RawJson:
     """Return what is live at the peak of a memory space of a set."""
     color = arguments.need_number("color")
-    dump_set, analysis = await arguments.analysed()
-    module = await dump_set.module_for(dump_set.path)
+    _, analysis, module = await arguments.loaded()
     found = await in_thread(peak_groups, analysis, module, color)
     if found is None:
         raise InvalidParams(f"nothing is ever live in memory space {color}")
@@ -116,11 +142,10 @@ async def peak(arguments: Arguments) -> RawJson:
 async def values(arguments: Arguments) -> RawJson:
     """Return some values of a set by their rows, in the order given."""
     rows = arguments.need("values", list)
-    dump_set, analysis = await arguments.analysed()
+    dump_set, analysis, module = await arguments.loaded()
     count = len(analysis.dump.values)
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
-    module = await dump_set.module_for(dump_set.path)
     convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
     entries = await in_thread(lambda: [*live_entries(analysis.dump, module, np.array(rows, np.int64))])
     return RawJson([_value(entry, analysis.dump, convert) for entry in entries])
@@ -146,6 +171,7 @@ def _overview(
 def _space(one: SpaceOverview, capacity: Capacity | None, dump: DumpSet, convert: Converter) -> contract.SpaceOverview:
     return {
         **space_data(one.space, capacity),
+        "notLive": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.not_live],
         "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.parts],
         "peakInstruction": one.peak_instruction,
         "peakLocation": _location(convert, one.peak_place) if one.peak_place else None,
@@ -238,7 +264,9 @@ async def modules(arguments: Arguments) -> RawJson:
     is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
     given = given_capacity(arguments.state.settings.device_memory)
-    found_modules = await in_thread(lambda: [_module(one, opened, given) for one in _worst_first(found.values())])
+    found_modules = await in_thread(
+        lambda: [_module(one, opened, given) for one in _worst_first(found.values(), given)]
+    )
     answer: contract.Modules = {
         "isReading": is_reading or is_loading,
         "isTruncated": index.is_truncated,
@@ -247,11 +275,14 @@ async def modules(arguments: Arguments) -> RawJson:
     return RawJson(answer)
 
 
-def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
-    def worst(one: IndexedSet) -> tuple[int, int]:
-        spaces = one.summary.spaces
-        peak = max((space.peak_live_bytes for space in spaces), default=0)
-        return -peak, -sum(space.reserved_bytes for space in spaces)
+def _worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[IndexedSet]:
+    def worst(one: IndexedSet) -> tuple[int, int, int]:
+        space = main_space(one.summary.spaces)
+        if space is None:
+            return 0, 0, 0
+        capacity = capacity_of(space, given, one.summary.capacity)
+        over = over_bytes(space, capacity) if capacity else None
+        return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
 
     return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))
 
@@ -323,12 +354,11 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"expected exactly one of {', '.join(_DESCRIBED)}")
     (what,) = given
     number = arguments.need_number(what)
-    dump_set, analysis = await arguments.analysed()
+    dump_set, analysis, module = await arguments.loaded()
     found = _DESCRIBED[what](analysis.dump, number)
     if found is None:
         raise InvalidParams(f"there is no {what} {number:,}")
     target, place = found
-    module = await dump_set.module_for(dump_set.path)
     facts = hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end))
     capabilities = arguments.state.client.capabilities
     convert = Converter(dump_set.open, capabilities.encoding)

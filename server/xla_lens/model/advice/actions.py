@@ -66,10 +66,13 @@ class Buffers:
 class Action:
     """One thing to do.
 
-    `groups` are the buffers that it concerns, most bytes first. After this action alone the memory space peaks at
-    `peak_bytes`, first at `peak_step`, which is `saved_bytes` less than now. At the present peak it frees
-    `most_saved_bytes` at most. `edit` is what it changes. `layers` is the number of layers that each value stacks, 1 if
-    it does not. `factor` is the number of parts into which the rule divides the buffers, None if it does not.
+    `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
+    `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
+    `saved_bytes` less, first at `peak_step`. At the present peak it frees `most_saved_bytes` at most. `outputs` are
+    rows of the allocations that the program would no longer need. What an action saves of other allocations is an
+    estimate: what it takes from the peak. `edit` is what it changes. `layers` is the number of layers that each
+    value stacks, 1 if it does not. `factor` is the number of parts into which the rule divides the buffers, None if
+    it does not.
     """
 
     rule: Rule
@@ -78,8 +81,11 @@ class Action:
     edit: Edit
     most_saved_bytes: int
     saved_bytes: int
+    saved_needed_bytes: int
+    needed_bytes: int
     peak_bytes: int
     peak_step: int | None
+    outputs: tuple[int, ...]
     layers: int
     factor: int | None
 
@@ -105,14 +111,17 @@ class ArgumentTree:
 class Budget:
     """How the actions reach a budget.
 
-    `actions` are rows of `Advice.actions` in the order in which to take them, with the peak after each and all before
-    it. They reach the budget if `is_reached`. Otherwise they are all actions that lower the peak.
-    `argument_bytes` are the arguments of the program. If they alone exceed the budget, no change to the computation
-    helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes them fit.
+    `actions` are rows of `Advice.actions` in the order in which to take them, with what the program needs after each
+    and all before it in `needs` and the peak in
+    `peaks`. They reach the budget if `is_reached`. Otherwise they are all actions that help.
+    `argument_bytes` are the allocations of the program's arguments. If they alone exceed the budget, no change to
+    the computation helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes
+    them fit.
     """
 
     budget_bytes: int
     actions: tuple[int, ...]
+    needs: tuple[int, ...]
     peaks: tuple[int, ...]
     is_reached: bool
     argument_bytes: int
@@ -133,28 +142,27 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """What could be done about the peak of a memory space.
+    """What could be done about the peak of a memory space and what the program needs of it.
 
-    `actions` lower the peak each on its own, those that save the most first. `together` are the rows of those that can
-    be taken together: layers can be computed again only if their inputs stay saved. After these the peak is
-    `all_peak_bytes`, first at `all_peak_step`. Where two change the same value, the one that saves more counts.
-    `arguments` are the arguments of the program, most bytes first.
+    `actions` help each on its own, those that save the most first. `together` are the rows of those that can be taken
+    together: layers can be computed again only if their inputs stay saved. After these the program needs
+    `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change the same value,
+    the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in allocations
+    of `argument_bytes`.
     """
 
     color: int
+    needed_bytes: int
     peak_bytes: int
     peak_step: int | None
     actions: tuple[Action, ...]
     together: tuple[int, ...]
+    all_needed_bytes: int
     all_peak_bytes: int
     all_peak_step: int | None
     arguments: tuple[ArgumentTree, ...]
+    argument_bytes: int
     budget: Budget | None
-
-    @property
-    def argument_bytes(self) -> int:
-        """The bytes of all arguments."""
-        return sum(tree.size_bytes for tree in self.arguments)
 
 
 def peak_after(slots: SpaceSlots, live: LiveBytes, edit: Edit, at_least: int) -> tuple[int, int | None]:

@@ -87,6 +87,18 @@ def smallest_set(
     )
 
 
+def fewest(dump: DumpSet, memory: Memory, color: int, budget_bytes: int) -> int:
+    """Return how many values must be removed at least so that the live bytes stay within a budget."""
+    space = memory.space(color)
+    if space is None:
+        return 0
+    slots = space_slots(dump, color)
+    too_big = slots.slots.value[slots.slots.end_offset - slots.slots.offset > budget_bytes]
+    left = space_slots(dump, color, too_big) if len(too_big) else slots
+    live = live_without(dump, color, too_big) if len(too_big) else space.live
+    return len(too_big) + _Excess(left, live, budget_bytes, left.slots.value).lower_bound()
+
+
 class _Excess:
     """The bytes over the budget at each step, while values, rows of `slots`, are removed and restored.
 

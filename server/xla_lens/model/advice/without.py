@@ -22,7 +22,7 @@ class SpaceSlots:
 
     def rows(self, values: Column) -> Column:
         """Return the rows of `values`, in the same order, without values that have no slot here."""
-        order = np.argsort(self.slots.value)
+        order = np.argsort(self.slots.value, kind="stable")
         places = np.searchsorted(self.slots.value, values, sorter=order)
         rows = order[np.minimum(places, len(order) - 1)] if len(order) else order
         return rows[self.slots.value[rows] == values] if len(order) else rows

@@ -105,7 +105,7 @@ def argument_of(path: str) -> str:
 
 
 _ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
-_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*\]|[./]?[^.\[/]+|.", re.DOTALL)
+_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
 
 
 # ---------------------------------------------------------------- layers

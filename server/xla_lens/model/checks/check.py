@@ -27,8 +27,9 @@ from xla_lens.model.checks.live_ranges import (
 )
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_matches_live_ranges
-from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart
+from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart, UnknownLines
 from xla_lens.model.checks.reports import report_matches_allocations
+from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
 from xla_lens.model.checks.spaces import memory_spaces_agree
 from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used_values_before_gaps
@@ -46,7 +47,7 @@ from xla_lens.model.checks.values import (
 )
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import Section
+from xla_lens.syntax.columns import Section, place_in
 from xla_lens.syntax.tree import Cancelled
 
 if TYPE_CHECKING:
@@ -93,8 +94,58 @@ def check(
     """All findings of a dump set, in the order of the files and of their text. `report_progress` is called with the
     fraction of the checks that is done. With the HLO module, holds the dump against it. Raises `Cancelled`.
     """
+    lines = unknown_lines(dump)
+
+    def checked(damage: Damage) -> list[Finding]:
+        return _checked(
+            dump, memory, lines, damage, is_cancelled=is_cancelled, report_progress=report_progress, module=module
+        )
+
+    found = checked(unproven := _unproven(dump, lines, has_module=module is not None))
+    alarms = _alarms(found)
+    if not lines or not alarms:
+        return found
+    # Something is missing or contradicts itself. If a damaged row explains it, it is one.
+    resembling = {line.key: line.row for line in lines if line.row}
+    if len(resembling) > len(unproven):
+        explained = checked(resembling)
+        if len(_alarms(explained)) < len(alarms):
+            return explained
+    for file in dict.fromkeys(line.file for line in lines):
+        damage = {line.key: line.row or Row.UNRECOGNIZABLE for line in lines if line.file is file}
+        explained = checked(unproven | damage)
+        if not _alarms(explained):
+            return explained
+    return found
+
+
+def _unproven(dump: DumpSet, lines: tuple[UnknownLine, ...], *, has_module: bool) -> dict[tuple[int, int], Row]:
+    """The lines that resemble a row which nothing would miss, so that they count as damaged ones."""
+    return {line.key: line.row for line in lines if line.row and not is_proven(dump, line, has_module=has_module)}
+
+
+def _alarms(findings: list[Finding]) -> list[Finding]:
+    """The errors and warnings that are not about unknown lines."""
+    severe = (Severity.ERROR, Severity.WARNING)
+    return [one for one in findings if one.severity in severe and not isinstance(one.problem, _UNKNOWN)]
+
+
+_UNKNOWN: Final = (UnknownLines, UnknownLinePart)
+
+
+def _checked(
+    dump: DumpSet,
+    memory: Memory,
+    lines: tuple[UnknownLine, ...],
+    damage: Damage,
+    *,
+    is_cancelled: Callable[[], bool],
+    report_progress: Callable[[float], None],
+    module: "HloModule | None",
+) -> list[Finding]:
+    """All findings if some of the unknown lines are damaged rows, and the others are not of the dump."""
     tainted = nothing_tainted(dump)
-    findings = list(files_are_well_formed(dump))
+    findings = list(files_are_well_formed(dump, lines, damage))
     against = None
     if module:
         from xla_lens.model.checks.module.checks import ModuleChecks, module_shows_cuts
@@ -103,11 +154,16 @@ def check(
         findings += [] if is_cut else module_shows_cuts(dump, module)
         against = ModuleChecks(dump, module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
-    foreign = list(files_are_of_one_dump(dump))
+    lists = (dump.assignment, dump.used)
+    is_cut = any(one.place.file in lists for one in findings if isinstance(one.problem, TruncatedFile))
+    foreign = list(files_are_of_one_dump(dump, is_cut=is_cut))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
     tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
     _taint_ends(dump, tainted, findings)
+    for line in lines:
+        if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:
+            tainted.allocations[place_in(dump.allocations.start, line.start, "right") - 1] = True
     mixed = used_values_before_gaps(dump)
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
@@ -151,9 +207,7 @@ def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> Non
 
 def _breaks_file(finding: Finding) -> bool:
     """Whether rows may be missing from the file of a finding about its structure."""
-    if isinstance(finding.problem, UnknownLinePart):
-        return not finding.problem.is_row_readable
-    return finding.severity is Severity.ERROR
+    return finding.severity is Severity.ERROR or finding.problem == UnknownLinePart(Row.STACK_TRACE)
 
 
 def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:

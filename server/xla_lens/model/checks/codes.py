@@ -40,7 +40,7 @@ class Code(StrEnum):
     POSITION_MISMATCH = "position-mismatch"
     MODULE_MISMATCH = "module-mismatch"
     MAX_PEAK = "max-peak"
-    MAX_RESERVED = "max-reserved"
+    MAX_MEMORY = "max-memory"
 
 
 class Severity(StrEnum):

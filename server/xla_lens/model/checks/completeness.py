@@ -12,17 +12,24 @@ from xla_lens.model.checks.problems import (
     ForeignSlices,
     ForeignUsedValues,
     MissingAllocations,
+    MissingHeader,
     NoDumpLines,
     PeakValueNotLive,
     PeakValuesMissing,
     ReportSpaceTotal,
     ReportTotal,
     SecondModule,
+    SizesTooLarge,
+    SliceIdMismatch,
+    SliceNameMismatch,
     TotalMismatch,
     TruncatedFile,
+    UndefinedValue,
     UnknownLinePart,
     UnknownLines,
+    UnreadableFile,
 )
+from xla_lens.model.checks.resemblance import Row
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
@@ -117,15 +124,18 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             quantities = tuple(Quantity)
         case TruncatedFile():
             cause, bound, quantities = Cause.CUT_OFF, Bound.AT_LEAST, _at(file, file.document.content_end)
-        case EmptyFile() | NoDumpLines():
+        case EmptyFile() | NoDumpLines() | UnreadableFile():
             # The file counts as missing.
             return
-        case SecondModule() | UnknownLinePart(True):
+        case SecondModule():
             return
-        case UnknownLines():
-            quantities = _at(file, finding.place.start)
-            is_row_lost = not set(quantities) & {Quantity.RESERVED, Quantity.SOURCES}
-            cause, bound = Cause.UNREADABLE, Bound.AT_LEAST if is_row_lost else Bound.UNKNOWN
+        case UnknownLines() | UnknownLinePart():
+            rows = problem.rows if isinstance(problem, UnknownLines) else (problem.row,)
+            for row in filter(None, rows):
+                for bound, quantities in _lost(file, finding.place.start, row):
+                    for quantity in quantities:
+                        yield Gap(quantity, bound, Cause.UNREADABLE, file.kind, finding.code)
+            return
         case MissingAllocations():
             cause, quantities = Cause.UNREADABLE, (*_MEMORY, Quantity.VALUES)
         case TotalMismatch(total_bytes, reserved_bytes):
@@ -139,6 +149,13 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
         case ReportSpaceTotal(_, printed_bytes, reserved_bytes):
             bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
             quantities = (Quantity.RESERVED,)
+        case MissingHeader(header) if header.startswith("Total"):
+            cause, quantities = Cause.UNREADABLE, (Quantity.TOTAL,)
+        case SizesTooLarge():
+            quantities = (Quantity.RESERVED, Quantity.LIVE, Quantity.PRINTED_PEAK)
+        case SliceIdMismatch() | SliceNameMismatch() | UndefinedValue():
+            # The lists and the live ranges know the value by different names.
+            quantities = (Quantity.VALUES, Quantity.LIVE, Quantity.SOURCES, Quantity.USES)
         case PeakValueNotLive() | PeakValuesMissing():
             # Either the list or a live range is wrong.
             quantities = (Quantity.PRINTED_PEAK, Quantity.LIVE)
@@ -148,6 +165,33 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             bound, quantities = _OF_CODE[problem.code]
     for quantity in quantities:
         yield Gap(quantity, bound, cause, file.kind, finding.code)
+
+
+_OF_ROW: Final[dict[Row, tuple[tuple[Bound, tuple[Quantity, ...]], ...]]] = {
+    # Its values count for the allocation before it.
+    Row.ALLOCATION: ((Bound.UNKNOWN, _MEMORY), (Bound.AT_LEAST, (Quantity.VALUES,))),
+    Row.ATTRIBUTE: ((Bound.UNKNOWN, _MEMORY),),
+    Row.SLICE: ((Bound.AT_LEAST, (Quantity.LIVE, Quantity.VALUES)),),
+    Row.USED_VALUE: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)), (Bound.AT_LEAST, (Quantity.VALUES,))),
+    Row.POSITION: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),),
+    Row.USE: ((Bound.UNKNOWN, (Quantity.USES,)),),
+    Row.QUOTE: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),),
+    Row.STEP: ((Bound.AT_LEAST, (Quantity.SCHEDULE,)),),
+    Row.LIVE_RANGE: ((Bound.AT_LEAST, (Quantity.LIVE,)),),
+    Row.PEAK_BUFFER: ((Bound.AT_LEAST, (Quantity.PRINTED_PEAK,)),),
+    Row.STACK_TRACE: (),
+    Row.REPORT: (),
+    Row.TOTAL: ((Bound.UNKNOWN, (Quantity.TOTAL,)),),
+}
+"""The numbers that a damaged row could have changed. For other rows, those of its section."""
+
+
+def _lost(file: DumpFile, offset: int, row: Row) -> tuple[tuple[Bound, tuple[Quantity, ...]], ...]:
+    if row in _OF_ROW:
+        return _OF_ROW[row]
+    quantities = _at(file, offset)
+    is_row_lost = not set(quantities) & {Quantity.RESERVED, Quantity.SOURCES}
+    return ((Bound.AT_LEAST if is_row_lost else Bound.UNKNOWN, quantities),)
 
 
 def _at(file: DumpFile, offset: int) -> tuple[Quantity, ...]:

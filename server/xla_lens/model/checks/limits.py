@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
 from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.problems import PeakAboveLimit, PeakUnknown, ReservedAboveLimit, ReservedUnknown
+from xla_lens.model.checks.problems import MemoryAboveLimit, MemoryUnknown, PeakAboveLimit, PeakUnknown
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
@@ -15,15 +16,24 @@ from xla_lens.syntax.columns import NONE
 
 
 def over_limits(
-    dump: DumpSet, memory: Memory, max_peak_bytes: int | None, max_reserved_bytes: int | None
+    dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max_peak_bytes: int | None
 ) -> Iterator[Finding]:
-    """Findings for exceeded limits on the live and reserved bytes of memory space 0; None is no limit.
+    """Findings for exceeded limits on the needed bytes of memory space 0 and on its peak; None is no limit.
 
     A dump that lacks the data to compare with a limit has a finding, too.
     """
     if not dump.files:
         return
     space = memory.space(DEFAULT_COLOR)
+    if max_memory_bytes is not None:
+        over = over_bytes(space, Capacity(max_memory_bytes, CapacitySource.GIVEN)) if space else 0
+        if dump.assignment is None:
+            yield error(_first_byte(dump), MemoryUnknown(max_memory_bytes))
+        elif over is None:
+            yield error(_first_byte(dump), MemoryUnknown(max_memory_bytes, is_partial=True))
+        elif over:
+            problem = MemoryAboveLimit(dump.space_id(DEFAULT_COLOR), max_memory_bytes + over, max_memory_bytes)
+            yield error(_largest(dump), problem)
     if max_peak_bytes is not None:
         peak = space.peak_live_bytes if space else 0
         step = space.peak_step if space and space.peak_step is not None else NONE
@@ -36,14 +46,6 @@ def over_limits(
         elif space and space.live_bound is not Bound.EXACT:
             # A lower bound below the limit proves nothing.
             yield error(place, PeakUnknown(max_peak_bytes, is_partial=True))
-    if max_reserved_bytes is not None:
-        reserved = space.reserved_bytes if space else 0
-        if dump.assignment is None:
-            yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes))
-        elif reserved > max_reserved_bytes and (space is None or space.reserved_bound is not Bound.UNKNOWN):
-            yield error(_largest(dump), ReservedAboveLimit(dump.space_id(DEFAULT_COLOR), reserved, max_reserved_bytes))
-        elif space and space.reserved_bound is not Bound.EXACT:
-            yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes, is_partial=True))
 
 
 def _first_byte(dump: DumpSet) -> Place:

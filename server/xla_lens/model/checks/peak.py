@@ -53,7 +53,7 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
     found = found or list(_order(dump, tainted, file))
     yield from found
     if all(isinstance(finding.problem, PeakValueSize) for finding in found):
-        yield from _cumulative(dump, file, {finding.place.start for finding in found})
+        yield from _cumulative(dump, tainted, file, {finding.place.start for finding in found})
     if not found:
         yield from _stack_trace_total(dump, tainted, file)
     yield from _stack_traces(dump, tainted, file)
@@ -270,14 +270,14 @@ def _is_sorted(dump: DumpSet) -> bool:
     )
 
 
-def _cumulative(dump: DumpSet, file: DumpFile, found: set[int]) -> Iterator[Finding]:
+def _cumulative(dump: DumpSet, tainted: Tainted, file: DumpFile, found: set[int]) -> Iterator[Finding]:
     """Each cumulative size is the sum of the sizes up to its row. `found` are the starts of rows with a wrong size."""
     buffers = dump.peak_buffers
     sums, sizes = buffers.cumulative_bytes, buffers.size_bytes
     if not len(buffers) or np.any(sums == NONE):
         return
     unknown = file.columns.unknown_lines.start
-    if np.any((buffers.start[0] < unknown) & (unknown < buffers.start[-1])):
+    if not tainted.is_whole(file) and np.any((buffers.start[0] < unknown) & (unknown < buffers.start[-1])):
         # An unknown line may be a row.
         return
     expected = sizes.cumsum()

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import ClassVar, TypeAlias
 
 from xla_lens.model.checks.codes import Code
+from xla_lens.model.checks.resemblance import Row
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
@@ -58,6 +59,12 @@ class EmptyFile:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableFile:
+    code: ClassVar[Code] = Code.SYNTAX
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoDumpLines:
     code: ClassVar[Code] = Code.SYNTAX
 
@@ -66,13 +73,15 @@ class NoDumpLines:
 class UnknownLines:
     code: ClassVar[Code] = Code.SYNTAX
     lines: int
+    rows: tuple[Row, ...] = ()
+    """The damaged rows. Empty for lines that are none, which cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownLinePart:
     code: ClassVar[Code] = Code.SYNTAX
-    is_row_readable: bool
-    """Whether the row was read without that text."""
+    row: Row | None = None
+    """What is damaged, None if the row means the same without that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +130,13 @@ class LiveRangeOutOfOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class SizesTooLarge:
+    code: ClassVar[Code] = Code.SYNTAX
+    sizes: int
+    """How many sizes add up to more than 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
 class TruncatedFile:
     code: ClassVar[Code] = Code.TRUNCATED_DUMP
     cut: Cut
@@ -128,6 +144,7 @@ class TruncatedFile:
 
 StructureProblem: TypeAlias = (
     EmptyFile
+    | UnreadableFile
     | NoDumpLines
     | UnknownLines
     | UnknownLinePart
@@ -137,6 +154,7 @@ StructureProblem: TypeAlias = (
     | AllocationOutOfOrder
     | ValueOutOfOrder
     | LiveRangeOutOfOrder
+    | SizesTooLarge
     | TruncatedFile
 )
 
@@ -1253,12 +1271,28 @@ ModuleProblem: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryAboveLimit:
+    code: ClassVar[Code] = Code.MAX_MEMORY
+    space: SpaceId
+    size_bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PeakAboveLimit:
     code: ClassVar[Code] = Code.MAX_PEAK
     space: SpaceId
-    peak_bytes: int
+    size_bytes: int
     peak_step: int
     limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUnknown:
+    code: ClassVar[Code] = Code.MAX_MEMORY
+    limit_bytes: int
+    is_partial: bool = False
+    """Whether the dump has the facts, but lacks some or contradicts itself, so that the number is no proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1266,26 +1300,10 @@ class PeakUnknown:
     code: ClassVar[Code] = Code.MAX_PEAK
     limit_bytes: int
     is_partial: bool = False
-    """Whether the dump has the facts, but lacks some or contradicts itself, so that the number is no proof."""
+    """As in `MemoryUnknown`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedAboveLimit:
-    code: ClassVar[Code] = Code.MAX_RESERVED
-    space: SpaceId
-    reserved_bytes: int
-    limit_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReservedUnknown:
-    code: ClassVar[Code] = Code.MAX_RESERVED
-    limit_bytes: int
-    is_partial: bool = False
-    """Whether the dump has the facts, but lacks some or contradicts itself, so that the number is no proof."""
-
-
-LimitProblem: TypeAlias = PeakAboveLimit | PeakUnknown | ReservedAboveLimit | ReservedUnknown
+LimitProblem: TypeAlias = MemoryAboveLimit | PeakAboveLimit | MemoryUnknown | PeakUnknown
 
 
 Problem: TypeAlias = (

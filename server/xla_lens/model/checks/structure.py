@@ -1,13 +1,13 @@
 """Checks of the structure of files: unknown lines, missing headers, and files that are cut off."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import Finding, error, warning
+from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.problems import (
     Cut,
     EmptyFile,
@@ -15,10 +15,13 @@ from xla_lens.model.checks.problems import (
     MissingHeader,
     NoDumpLines,
     SecondModule,
+    SizesTooLarge,
     TruncatedFile,
     UnknownLinePart,
     UnknownLines,
+    UnreadableFile,
 )
+from xla_lens.model.checks.resemblance import Damage, UnknownLine
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -26,26 +29,40 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.shapes import nests_too_deeply
 from xla_lens.syntax.rows import end_of_lines, ends_with_empty_line
 
 
-def files_are_well_formed(dump: DumpSet) -> Iterator[Finding]:
-    """Each file consists of known lines below their headers, and is complete."""
+def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Iterator[Finding]:
+    """Each file consists of known lines below their headers, and is complete. `lines` are the unknown ones."""
+    of_file: dict[int, list[UnknownLine]] = {}
+    for line in lines:
+        of_file.setdefault(id(line.file), []).append(line)
     for file in dump.files:
         document = file.document
-        if not document.data or document.data.isspace():
+        if file.unreadable:
+            yield unreadable(file)
+        elif not document.data or document.data.isspace():
             yield error(Place(file, 0, 0), EmptyFile())
         elif not file.columns.has_rows():
             yield error(Place(file, 0, len(document.data)), NoDumpLines())
         else:
-            yield from _lines(dump, file)
+            yield from _lines(dump, file, of_file.get(id(file), []), damage)
     yield from _allocation_gaps(dump)
+    yield from _deep_shapes(dump)
+    yield from _large_sizes(dump)
 
 
-def _lines(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
-    cut = _cut(dump, file)
+def unreadable(file: DumpFile) -> Finding:
+    """The finding for a file that could not be read."""
+    return error(Place(file, 0, 0), UnreadableFile(file.unreadable))
+
+
+def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
+    cut = _cut(dump, file, [line for line in lines if line.key in damage])
     truncation = truncated(file, cut) if cut else None
-    yield from _unknown_lines(file, truncation.place.start if truncation else file.document.content_end)
+    end = truncation.place.start if truncation else file.document.content_end
+    yield from _unknown_lines(file, [line for line in lines if line.start < end], damage)
     if truncation:
         yield truncation
     yield from _second_module(file)
@@ -59,21 +76,52 @@ def truncated(file: DumpFile, cut: Cut) -> Finding:
     return error(Place(file, last_line, end), TruncatedFile(cut))
 
 
-def _unknown_lines(file: DumpFile, end: int) -> Iterator[Finding]:
-    """One finding for each run of unknown lines before the byte `end`."""
-    document, unknown = file.document, file.columns.unknown_lines
-    count = int(unknown.start.searchsorted(end))
-    if not count:
-        return
-    rows = document.line_starts.searchsorted(unknown.start[:count], "right") - 1
-    for run in np.split(np.arange(count), np.flatnonzero(np.diff(rows) > 1) + 1):
-        place = Place(file, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
-        line_start = document.line_span(int(rows[run[0]]))[0]
-        if document.data[line_start : place.start].strip():
-            # Headers of allocations are read in spite of unknown parts.
-            yield warning(place, UnknownLinePart(document.data.startswith(b"allocation ", line_start)))
+def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
+    """One finding for each run of unknown lines, which are either all damaged rows or all notes."""
+    document = file.document
+    runs: list[list[UnknownLine]] = []
+    for line in lines:
+        before = runs[-1][-1] if runs else None
+        is_next = before and document.row(line.start) <= document.row(before.start) + 1
+        if before and is_next and (before.key in damage) == (line.key in damage):
+            runs[-1].append(line)
         else:
-            yield error(place, UnknownLines(int(rows[run[-1]] - rows[run[0]]) + 1))
+            runs.append([line])
+    for run in runs:
+        place = Place(file, run[0].start, run[-1].end)
+        rows = tuple(dict.fromkeys(damage[line.key] for line in run if line.key in damage))
+        count = document.row(run[-1].start) - document.row(run[0].start) + 1
+        # Headers of allocations are read in spite of unknown parts.
+        is_part = run[0].is_part
+        severity = (Severity.WARNING if is_part else Severity.ERROR) if rows else Severity.INFORMATION
+        yield Finding(severity, place, UnknownLinePart(*rows[:1]) if is_part else UnknownLines(count, rows))
+
+
+def _deep_shapes(dump: DumpSet) -> Iterator[Finding]:
+    """The shapes in allocations that nest too deeply to be read."""
+    shapes, shape = dump.slice_shapes
+    deep = [number for number, text in enumerate(shapes) if nests_too_deeply(text)]
+    for row in np.flatnonzero(np.isin(shape, deep)).tolist() if deep else ():
+        assert dump.assignment is not None, "it has the shapes"
+        place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
+        yield Finding(Severity.INFORMATION, place, UnknownLinePart())
+
+
+_LARGEST: Final = float(1 << 62)
+"""From which sum on, a further one may not fit into 64 bits."""
+
+
+def _large_sizes(dump: DumpSet) -> Iterator[Finding]:
+    """Sums of sizes fit into 64 bits."""
+    tables: tuple[tuple[DumpFile | None, Table, tuple[Column, ...]], ...] = (
+        (dump.assignment, dump.allocations, (dump.allocations.size_bytes,)),
+        (dump.assignment, dump.slices, (dump.slices.size_bytes, dump.slices.offset)),
+        (dump.live, dump.peak_buffers, (dump.peak_buffers.size_bytes,)),
+    )
+    for file, table, columns in tables:
+        sizes = np.sum([np.abs(column.astype(float)) for column in columns], axis=0)
+        if file and sizes.sum() >= _LARGEST:
+            yield error(row_place(file, table, int(sizes.argmax())), SizesTooLarge(len(sizes)))
 
 
 def _second_module(file: DumpFile) -> Iterator[Finding]:
@@ -159,11 +207,11 @@ def used_values_before_gaps(dump: DumpSet) -> Column:
 # ---------------------------------------------------------------- the end of a file
 
 
-def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
+def _cut(dump: DumpSet, file: DumpFile, damaged: list[UnknownLine]) -> Cut | None:
     """Where a file is cut off, None if it is complete."""
     if not file.document.data.endswith((b"\n", b"\r")):
         return Cut.LINE
-    if len(file.columns.unknown_lines):
+    if damaged:
         # They may be the part that seems to be missing.
         return None
     if file.kind is FileKind.BUFFER_ASSIGNMENT and (cut := _cut_in_allocations(dump, file)):

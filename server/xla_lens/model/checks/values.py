@@ -96,16 +96,19 @@ files belong to different dumps.
 """
 
 
-def files_are_of_one_dump(dump: DumpSet) -> Iterator[Finding]:
-    """Most used values and live ranges are those of the allocations. If not, no other check is meaningful."""
+def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
+    """Most used values and live ranges are those of the allocations. If not, no other check is meaningful. Where a list
+    `is_cut` off, only values in both can tell.
+    """
     values, slices, used, ranges = dump.values, dump.slices, dump.used_values, dump.live_ranges
     if dump.assignment and dump.used and dump.used is not dump.assignment:
         both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE))
         is_same = slices.name[values.slice[both]] == used.name[values.used_value[both]]
-        fewer, same = min(len(slices), len(used)), int(is_same.sum())
+        fewer, same = len(both) if is_cut else min(len(slices), len(used)), int(is_same.sum())
         if fewer - same > _MAXIMUM_EDITED and 2 * same < fewer:
             yield error(row_place(dump.used, used, 0), ForeignUsedValues(missing=len(used) - same, total=len(used)))
-    if dump.assignment and dump.used and dump.live and dump.live is not dump.assignment and len(slices) > 1:
+    is_live_apart = dump.live and dump.live is not dump.assignment
+    if dump.assignment and dump.used and dump.live and is_live_apart and len(slices) > 1 and not is_cut:
         # Compare with both lists, as one of them may be cut off.
         unknown = int((~np.isin(ranges.name, np.append(slices.name, used.name))).sum())
         if unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.problems import UnreadableFile
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
@@ -64,6 +65,14 @@ class NoLiveRanges:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of a dump could not be read."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Incomplete:
     """Some numbers of a dump are not exact, because it is cut off, lacks a file or contradicts itself."""
 
@@ -96,7 +105,15 @@ class OtherFlags:
 
 
 Difference = (
-    OtherBackend | OtherDevices | OtherParameters | NoLiveRanges | Incomplete | FewMatches | OtherCompiler | OtherFlags
+    OtherBackend
+    | OtherDevices
+    | OtherParameters
+    | NoLiveRanges
+    | Unreadable
+    | Incomplete
+    | FewMatches
+    | OtherCompiler
+    | OtherFlags
 )
 
 _FEW: Final = 0.5
@@ -108,6 +125,8 @@ def differences(
     """Yield what makes two dumps hard to compare, the most important first. `fraction` of the bytes at their peaks are
     matched.
     """
+    yield from unreadable_files(old)
+    yield from unreadable_files(new)
     if old.dump.backend and new.dump.backend and old.dump.backend is not new.dump.backend:
         yield OtherBackend(old.dump.backend, new.dump.backend)
     devices = device_count(old_module), device_count(new_module)
@@ -122,6 +141,13 @@ def differences(
     if not (old.warrants.is_complete and new.warrants.is_complete):
         yield Incomplete(_side(is_old=not old.warrants.is_complete, is_new=not new.warrants.is_complete))
     yield from parameters
+
+
+def unreadable_files(one: Analysis) -> Iterator[Unreadable]:
+    """Yield the files of a dump that could not be read."""
+    for finding in one.findings:
+        if isinstance(finding.problem, UnreadableFile):
+            yield Unreadable(finding.place.file.label, finding.problem.reason)
 
 
 def other_flags(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Iterator[OtherFlags]:
@@ -181,9 +207,9 @@ _HEADER: Final = 1 << 20
 
 def device_count(module: HloModule | None) -> int | None:
     """Return the number of devices that a module is compiled for, None if it is unknown."""
-    if module is None or not module.data.startswith(b"HloModule"):
+    if module is None or module.header() == (0, 0):
         return None
-    end = module.data.find(b"\n")
-    counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, 0, min(max(end, 0), _HEADER))}
+    start, end = module.header_line
+    counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, start, min(end, start + _HEADER))}
     # XLA prints only counts other than 1.
     return counts.get(b"num_partitions", 1) * counts.get(b"replica_count", 1)

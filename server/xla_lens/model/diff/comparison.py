@@ -91,6 +91,8 @@ class SpaceComparison:
     live_bound: Bound
     reserved_bytes: Pair
     reserved_bound: Bound
+    needed_bytes: Pair
+    needed_bound: Bound
     old_peak_step: int | None
     new_peak_step: int | None
     breakdowns: Mapping[By, tuple[Row, ...]]
@@ -247,6 +249,8 @@ def _space(old: _Facts, new: _Facts) -> SpaceComparison:
         live_bound=bound_of_change(old.live_bound, new.live_bound),
         reserved_bytes=Pair(one.reserved_bytes if one else 0, other.reserved_bytes if other else 0),
         reserved_bound=bound_of_change(old.reserved_bound, new.reserved_bound),
+        needed_bytes=Pair(one.needed_bytes if one else 0, other.needed_bytes if other else 0),
+        needed_bound=bound_of_change(old.reserved_bound, new.reserved_bound),
         old_peak_step=one.peak_step if one else None,
         new_peak_step=other.peak_step if other else None,
         breakdowns={by: joined(old.breakdowns[by], new.breakdowns[by]) for by in By},

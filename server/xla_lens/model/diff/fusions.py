@@ -87,7 +87,8 @@ def _defined(dump: DumpSet, key: _Key) -> int:
     """The number of values with an op_name and a shape."""
     shapes, of_slice = dump.slice_shapes
     wanted = [number for number, shape in enumerate(shapes) if without_layout(shape) == key[1]]
-    rows = np.flatnonzero(np.isin(of_slice[dump.values.slice], wanted) & (dump.values.slice != NONE))
+    rows = np.flatnonzero(dump.values.slice != NONE)
+    rows = rows[np.isin(of_slice[dump.values.slice[rows]], wanted)]
     return sum(_key(dump, row) == key for row in rows.tolist())
 
 

@@ -115,14 +115,14 @@ def read_traits(dump: DumpSet, module: HloModule | None, numbering: Numbering) -
     }
     # A number in an index can have several digits: {2} comes before {10}.
     by_index = np.array(_ranks([(len(text), text) for text in dump.indices]), np.int64)
-    place = np.where(step == NONE, np.iinfo(np.int64).max, step)
+    place = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
     order = np.lexsort((values.id, by_index[np.maximum(values.index, 0)], place))
     return Traits(**{name: column[order] for name, column in columns.items()})
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
-_COMMENT: Final = re.compile(rb"/\*.*?\*/")
+_COMMENT: Final = re.compile(rb"/\*[^*]*+\*/")
 _DIGITS: Final = re.compile(r"\d+")
 
 

@@ -25,7 +25,7 @@ from xla_lens.syntax.texts import number_texts
 
 _CALLED: Final = re.compile(
     rb", (condition|body|to_apply|branch_computations|true_computation|false_computation|calls)="
-    rb"(?:\{([^}]*)\}|([^,\s]+))"
+    rb"(?:\{([^{}]*)\}|([^,\s]+))"
 )
 _CALLS: Final = {
     b"while": (b"condition", b"body"),
@@ -180,7 +180,7 @@ class ModuleGraph:
 
     def child(self, element: Column, index: Column) -> Column:
         """Return the index of an index within an element of a tuple, NONE if the dump does not have it."""
-        keys, which = np.unique(element * len(self._paths) + np.maximum(index, 0), return_inverse=True)
+        keys, which = np.unique(element * np.int64(len(self._paths)) + np.maximum(index, 0), return_inverse=True)
         children = [
             self._numbers.get((int(key) // len(self._paths), *self._paths[int(key) % len(self._paths)]), NONE)
             for key in keys

@@ -47,7 +47,7 @@ class HloMention:
 
 _WORD: Final = re.compile(rb"%?" + NAME)
 _IN_NAME: Final = re.compile(NAME_CHARACTER)
-_CALLED: Final = re.compile(rb"([a-z_]+)=\{?(?:[^{}=\"]*,)?\s*\Z")
+_CALLED: Final = re.compile(rb"(?<![a-z_])([a-z_]++)=\{?(?:[^{}=\"]*,)?\s*\Z")
 
 
 def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:

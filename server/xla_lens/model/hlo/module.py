@@ -22,6 +22,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import as_rows
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
 from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
@@ -45,7 +46,9 @@ class HloModule:
     @property
     def is_cut_off(self) -> bool:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
-        return not ends_with_empty_line(self.data) or self.data.rfind(b"\nENTRY ") < 0
+        entry = self.data.rfind(b"\nENTRY ")
+        # Another program may have printed something behind it.
+        return entry < 0 or not (ends_with_empty_line(self.data) or _END.search(self.data, entry))
 
     def prepare(self, is_cancelled: Callable[[], bool]) -> None:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
@@ -178,6 +181,12 @@ class HloModule:
         match = HEADER.search(self.data, 0, _HEAD)
         return match.span() if match else (0, 0)
 
+    @property
+    def header_line(self) -> tuple[int, int]:
+        """The span of the line that begins with ``HloModule``, and its line end; the first line if there is none."""
+        start = self.header()[0]
+        return start, self.data.find(b"\n", start) + 1
+
     def instruction(self, row: int) -> Instruction | None:
         """Read an instruction. None if its text is not well-formed."""
         return read_instruction(self.data, *self.span(row))
@@ -210,18 +219,12 @@ class HloModule:
 
 
 _HEAD: Final = 4096
+
+_END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
+"""The end of the last computation, and the empty line behind it."""
 _LOOP: Final = b" while("
 _CHUNK: Final = 1 << 20
 """Bytes searched at once. The interpreter's lock is held that long."""
-_ELEMENT: Final = re.compile(rb"(.+?)((?:#[0-9]{1,9})+)")
-
-
-def operand_position(operand: bytes) -> tuple[bytes, bytes]:
-    """Return the name of the instruction that an operand refers to, and the shape index of its element in braces, empty
-    for the whole value.
-    """
-    match = _ELEMENT.fullmatch(operand)
-    return (match[1], b"{%s}" % match[2][1:].replace(b"#", b",")) if match else (operand, b"")
 
 
 def _rows_by_name(

@@ -13,7 +13,7 @@ from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.tables.lookup import as_rows
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, place_in
-from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
+from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE, operand_position
 from xla_lens.syntax.hlo.module import ModuleColumns
 from xla_lens.syntax.tree import check_cancelled
 
@@ -49,7 +49,6 @@ class References:
 
 
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
-_ELEMENT: Final = re.compile(rb"(.+?)(?:#[0-9]+)+")
 _OFFSET_BITS: Final = 40
 _OFFSET: Final = (1 << _OFFSET_BITS) - 1
 _ROWS: Final = 1 << 14
@@ -80,8 +79,9 @@ def read_references(
         names = [name for _, name in found]
         rows = instructions.rows_of(names)
         for number in np.flatnonzero(rows == NONE).tolist():
-            if element := _ELEMENT.fullmatch(names[number]):
-                rows[number] = instructions.get(element[1], NONE)
+            name, index = operand_position(names[number])
+            if index:
+                rows[number] = instructions.get(name, NONE)
         # Convert by chunk: one conversion of all would block other threads.
         starts = np.array([start for start, _ in found], np.int64)
         is_reference = definitions[definitions.searchsorted(starts)] != starts

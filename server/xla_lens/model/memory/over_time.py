@@ -61,9 +61,8 @@ class MemorySpace:
     """One memory space. `peak_step` is None if nothing is ever live.
 
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
-    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `held_bytes` are the
-    reserved bytes without thread-local buffers: those are in registers or on stacks, so that the device need not hold
-    them beside the others.
+    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are
+    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` is theirs, too.
     """
 
     id: SpaceId
@@ -71,7 +70,7 @@ class MemorySpace:
     live: LiveBytes
     peak_step: int | None
     peak_live_bytes: int
-    held_bytes: int
+    needed_bytes: int
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
@@ -198,8 +197,8 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
         here = colors[changes.allocation] == color
         live = accumulated(changes.steps[here], changes.deltas[here])
         reserved_bytes = sum(sizes[colors == color].tolist())
-        held_bytes = sum(sizes[(colors == color) & ~is_thread_local].tolist())
-        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes, held_bytes)
+        needed_bytes = sum(sizes[(colors == color) & ~is_thread_local].tolist())
+        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes, needed_bytes)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

@@ -34,7 +34,7 @@ _STAGE: Final = re.compile(
 _BEGIN: Final = re.compile(rb"\*\*\* Begin (\S+) \*\*\*")
 """What `--xla_dump_to=-` prints before each file."""
 
-_TILED: Final = re.compile(rb"\{[\d,]*:[^}]*?T\(")
+_TILED: Final = re.compile(rb"\{[\d,]*:[^{}]*?T\(")
 """A layout with tiles, which only the TPU backend prints."""
 
 _CONFIGS: Final = {

@@ -14,12 +14,15 @@ from xla_lens.text.document import Document
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DumpFile:
-    """One file of a dump set. `label` is its path or URI."""
+    """One file of a dump set. `label` is its path or URI. `unreadable` says why the file could not be read, as one
+    line; it is empty if it could.
+    """
 
     kind: FileKind
     label: str
     document: Document
     columns: FileColumns
+    unreadable: str = ""
 
 
 _TOTAL: Final = b"Total bytes used: "

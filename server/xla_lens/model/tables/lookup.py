@@ -46,10 +46,13 @@ def repeated(keys: Iterable[Column]) -> tuple[Column, Column]:
 
 
 def biggest(sizes: Column, limit: int) -> Column:
-    """Return the rows of the `limit` biggest sizes, in ascending order."""
+    """Return the rows of the `limit` biggest sizes, in ascending order. Of equal sizes, the first rows count."""
     if len(sizes) <= limit:
         return np.arange(len(sizes))
-    return np.sort(np.argpartition(-sizes, limit)[:limit])
+    # `argpartition` alone would choose among equal sizes by the version of numpy and by the processor.
+    bound = np.partition(sizes, -limit - 1)[-limit - 1]
+    above, equal = np.flatnonzero(sizes > bound), np.flatnonzero(sizes == bound)
+    return np.sort(np.append(above, equal[: limit - len(above)]))
 
 
 def distinct(keys: Column) -> Column:

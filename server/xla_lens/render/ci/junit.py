@@ -13,6 +13,9 @@ _FAILURES: Final = (Severity.ERROR, Severity.WARNING)
 _NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot contain."""
 
+_LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}
+"""No name begins a line of the report."""
+
 
 def junit_text(annotations: Sequence[Annotation], checked: Sequence[str]) -> str:
     """Return a report with one test suite. Findings that are neither errors nor warnings are left out."""
@@ -36,7 +39,7 @@ def _failure(one: Annotation) -> Iterator[str]:
     place = one.place.path + (f":{one.place.line}" if one.place.line is not None else "")
     file, name = _attribute(one.place.path), _attribute(f"{one.rule} at {place}")
     yield f"    <testcase classname={_attribute(one.checked)} name={name} file={file}>"
-    text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {one.message}"))
+    text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {one.message}"), _LINE_FEEDS)
     yield f"      <failure type={_attribute(one.rule)} message={_attribute(one.message)}>{text}</failure>"
     yield "    </testcase>"
 

@@ -64,7 +64,17 @@ def _bounds(one: Diff, space: SpaceComparison) -> tuple[Bound, Bound]:
 def _title(one: Diff) -> Text:
     space = one.default_space
     name = Name(one.name or _first_file(one.new).rpartition("/")[2], widest=None)
-    return (name, ": ", peak_text(one, space) if space else "no buffer assignment to compare")
+    return (name, ": ", _headline(one, space) if space else "no buffer assignment to compare")
+
+
+def _headline(one: Diff, space: SpaceComparison) -> str:
+    """The peak of a memory space in both dumps, and what the program needs of it."""
+    peak, needed = peak_text(one, space), space.needed_bytes
+    if space.needed_bound is not Bound.EXACT:
+        return peak
+    if not needed.change:
+        return f"{peak}; needs {human(needed.new)} as before"
+    return f"{peak}; needs {apart(needed.old, needed.new)} → {human(needed.new)}, {change_text(needed)}"
 
 
 def _answer(one: Diff) -> Iterator[Text]:

@@ -69,6 +69,7 @@ def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
         "peak_live_bytes": _pair(space.peak_live_bytes) if is_known else None,
         "peak_step": {"old": space.old_peak_step, "new": space.new_peak_step} if is_known else None,
         "reserved_bytes": _pair(space.reserved_bytes) if space.reserved_bound is Bound.EXACT else None,
+        "needed_bytes": _pair(space.needed_bytes) if space.needed_bound is Bound.EXACT else None,
         "values": _pair(details.values) if details else None,
         "allocations": _pair(details.allocations) if details else None,
     }

@@ -14,6 +14,7 @@ from xla_lens.model.diff.comparable import (
     OtherFlags,
     OtherParameters,
     Side,
+    Unreadable,
 )
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text
@@ -50,6 +51,8 @@ def difference_text(difference: Difference) -> Text:
             )
         case NoLiveRanges(side):
             return f"{_whose(side)} no live ranges, so the change of the peak is unknown."
+        case Unreadable(file, reason):
+            return (Name(file, widest=None), f" {reason}.")
         case Incomplete(side):
             return f"{_whose(side)} missing or contradictory parts: run `xla-lens check` for the details."
         case OtherCompiler(old, new):

@@ -9,19 +9,19 @@ from xla_lens.render.numbers import apart, human
 
 def violation_rule(violation: Violation) -> tuple[str, str]:
     """The stable name of a limit, which is that of its option, and what the limit means."""
-    what = "reserved bytes" if violation.limit.is_reserved else "peak"
-    return _option(violation), f"The {what} of a memory space grew by more than is allowed"
+    what = "What a program needs of" if violation.limit.is_needed else "The peak of"
+    return _option(violation), f"{what} a memory space grew by more than is allowed"
 
 
 def _option(violation: Violation) -> str:
-    return f"max-{'reserved' if violation.limit.is_reserved else 'peak'}-increase"
+    return f"max-{'memory' if violation.limit.is_needed else 'peak'}-increase"
 
 
 def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
     limit, sizes = violation.limit, violation.sizes
     option = f"--{_option(violation)} {limit.increase.text}"
-    what = f"{space_name(violation.space)} {'reserved' if limit.is_reserved else 'peak'}"
+    what = f"{'needed ' if limit.is_needed else ''}{space_name(violation.space)}{'' if limit.is_needed else ' peak'}"
     name = one.name or next(iter(one.new.files.values()))
     if sizes is None:
         return f"{name}: {what} cannot be compared, because a dump is incomplete; {option} counts as exceeded"

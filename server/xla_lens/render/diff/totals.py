@@ -34,6 +34,8 @@ def _space_rows(one: Diff, space: SpaceComparison) -> Iterator[tuple[Text, ...]]
     is_known = one.has_peaks and space.live_bound is Bound.EXACT
     if is_known:
         yield _size(f"{name} peak", space.peak_live_bytes)
+    if space.needed_bound is Bound.EXACT:
+        yield _size(f"{name} needed", space.needed_bytes)
     if space.reserved_bound is Bound.EXACT:
         yield _size(f"{name} reserved", space.reserved_bytes)
         for row in details.reserved_by_kind if details else ():

@@ -85,6 +85,7 @@ def space_data(space: MemorySpace | SpaceSummary, *capacities: Capacity | None) 
         "color": space.color,
         "name": space_name(space.id),
         "reservedBytes": space.reserved_bytes,
+        "neededBytes": space.needed_bytes,
         "reservedBound": _BOUNDS[space.reserved_bound],
         "peakLiveBytes": space.peak_live_bytes,
         "peakBound": _BOUNDS[space.live_bound],

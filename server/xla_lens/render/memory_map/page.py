@@ -23,6 +23,7 @@ from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.warrants import bounded_size, gap_lines, share
+from xla_lens.text.printable import printable_line
 
 PAGE_TOP: Final = 20
 """Maximum number of values listed for each memory space where the browser runs no scripts."""
@@ -105,7 +106,7 @@ def memory_maps_page(
     """
     script = _IN_SCRIPT.sub(r"\\x3c", _with_line_feeds(script))
     style = _IN_STYLE.sub(r"\\3c ", _with_line_feeds(style))
-    title = escape(title)
+    title = escape(printable_line(title))
     sources = (_source(script), *((_source(_UNPACK),) if is_script_packed else ()))
     policy = "; ".join(
         (
@@ -127,9 +128,9 @@ def memory_maps_page(
     yield f"<style>{style}</style>"
     yield "</head>"
     yield "<body>"
-    yield from index
+    yield from map(printable_line, index)
     if maps:
-        yield from _maps(title, maps)
+        yield from map(printable_line, _maps(title, maps))
         if is_script_packed:
             yield f'<script id="program" type="application/octet-stream;base64,gzip">{_packed(script)}</script>'
         yield f"<script>{_UNPACK if is_script_packed else script}</script>"
@@ -178,10 +179,11 @@ def _source(code: str) -> str:
 def _spaces(one: Overview) -> Iterator[str]:
     yield from _table(
         "Memory spaces",
-        ("memory space", "reserved", "peak", "step", "instruction"),
+        ("memory space", "needed", "reserved", "peak", "step", "instruction"),
         (
             (
                 space_name(space.space.id),
+                bounded_size(space.space.needed_bytes, space.space.reserved_bound),
                 bounded_size(space.space.reserved_bytes, space.space.reserved_bound),
                 bounded_size(space.space.peak_live_bytes, space.space.live_bound),
                 "" if space.space.peak_step is None else f"{space.space.peak_step}",

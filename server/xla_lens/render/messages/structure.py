@@ -11,10 +11,12 @@ from xla_lens.model.checks.problems import (
     MissingHeader,
     NoDumpLines,
     SecondModule,
+    SizesTooLarge,
     StructureProblem,
     TruncatedFile,
     UnknownLinePart,
     UnknownLines,
+    UnreadableFile,
     ValueOutOfOrder,
 )
 
@@ -24,20 +26,33 @@ def structure_message(problem: StructureProblem) -> str:
     match problem:
         case EmptyFile():
             return "The file is empty."
+        case UnreadableFile(reason):
+            return f"This file {reason}."
         case NoDumpLines():
             return "No line of this file belongs to an XLA memory dump."
-        case UnknownLines(1):
+        case UnknownLines(1, ()):
             return (
-                "This line does not belong to a dump. It is cut off, was edited, or was printed by another program or "
-                "a newer release of XLA."
+                "This line does not belong to a dump: another program or a newer release of XLA printed it. "
+                "Nothing is missing without it."
             )
+        case UnknownLines(lines, ()):
+            return (
+                f"These {lines:,} lines do not belong to a dump: another program or a newer release of XLA printed "
+                "them. Nothing is missing without them."
+            )
+        case UnknownLines(1):
+            return "This line of the dump is damaged. It is cut off or was edited, and what it said is missing."
         case UnknownLines(lines):
             return (
-                f"These {lines:,} lines do not belong to a dump. They are cut off, were edited, or were printed by "
-                "another program or a newer release of XLA."
+                f"These {lines:,} lines of the dump are damaged. They are cut off or were edited, and what they said "
+                "is missing."
+            )
+        case UnknownLinePart(None):
+            return (
+                "XLA Lens does not know this part of the line, and reads the rest. A newer release of XLA printed it."
             )
         case UnknownLinePart():
-            return "XLA Lens does not know this part of the line. It was edited, or printed by a newer release of XLA."
+            return "This part of the line is damaged. It was edited, and what it said is missing."
         case SecondModule(name):
             return (
                 f"`{name}` belongs to a second module. Of a file with the name of a dump file, editors show the first "
@@ -57,6 +72,11 @@ def structure_message(problem: StructureProblem) -> str:
             return (
                 f"`{value}` (value {number}) follows `{previous}` (value {previous_number}). XLA prints live ranges in "
                 "ascending order of value ids."
+            )
+        case SizesTooLarge(sizes):
+            return (
+                f"These {sizes:,} sizes add up to more than 64 bits can hold, of which this one is the largest. No "
+                "device has that much memory, so sums of them are not shown."
             )
         case TruncatedFile(cut):
             return f"The file ends {_end(cut)}. It was cut off, so other results for this dump may be wrong."

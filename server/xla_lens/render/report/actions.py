@@ -7,7 +7,7 @@ from xla_lens.features.report.facts import Report
 from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.render.numbers import as_given, capitalized, counted, human
+from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
@@ -37,14 +37,14 @@ def advice_sections(report: Report) -> Sections:
     if advice is None:
         return ()
     space = space_of(report, advice.color)
-    now = f"now {human(advice.peak_bytes)}"
+    now = f"now {human(advice.peak_bytes)}, needed {apart(advice.needed_bytes, advice.peak_bytes)}"
     if not advice.actions:
         title = f"What would lower the {space} peak ({now}): none of the rules finds anything"
     elif len(advice.together) == 1:
         title = f"What would lower the {space} peak ({now})"
     else:
         together = _numbers(advice.together)
-        saved = human(advice.peak_bytes - advice.all_peak_bytes)
+        saved = human(advice.needed_bytes - advice.all_needed_bytes)
         title = f"What would lower the {space} peak ({now}; {together} together save {saved})"
     blocks: list[Text | Table] = [*_decisive(advice)]
     if advice.budget:
@@ -62,10 +62,10 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
     if budget is None or not budget.do_arguments_exceed:
         return
     over = human(advice.argument_bytes - budget.budget_bytes)
-    yield (
-        f"The arguments alone take {human(advice.argument_bytes)}, {over} more than {as_given(budget.budget_bytes)}. "
-        "No change to the computation, such as rematerialization, can make this fit."
-    )
+    # Only other arguments help: fewer, smaller or elsewhere.
+    claim = "" if budget.is_reached else " No change to the computation, such as rematerialization, can make this fit."
+    size = as_given(budget.budget_bytes)
+    yield f"The arguments alone take {human(advice.argument_bytes)}, {over} more than {size}.{claim}"
     rows = tuple(
         (
             human(tree.size_bytes),
@@ -88,16 +88,17 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
 
 def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
     size = as_given(budget.budget_bytes)
-    if not budget.actions:
-        fits = advice.peak_bytes <= budget.budget_bytes
-        yield f"The peak is within {size} already." if fits else f"No action brings the peak closer to {size}."
+    if advice.needed_bytes <= budget.budget_bytes:
+        yield f"The program fits into {size} already."
+    if not budget.actions or (budget.do_arguments_exceed and not budget.is_reached):
         return
-    peaks = ", ".join(map(human, budget.peaks))
+    needs = ", ".join(map(human, budget.needs))
     if budget.is_reached:
-        yield f"To fit into {size}, do {_numbers(budget.actions)}. The peak, recomputed after each: {peaks}."
+        yield f"To fit into {size}, do {_numbers(budget.actions)}. Needed after each, recomputed: {needs}."
     else:
-        over = human(budget.peaks[-1] - budget.budget_bytes)
-        yield f"All actions together leave {over} too much for {size}. The peak, recomputed after each: {peaks}."
+        over = human(budget.needs[-1] - budget.budget_bytes)
+        rows = _numbers(budget.actions)
+        yield f"Needed after each of {rows}, recomputed: {needs}. That is still {over} more than {size}."
 
 
 def _numbers(rows: Sequence[int]) -> str:
@@ -115,7 +116,7 @@ def _numbers(rows: Sequence[int]) -> str:
 
 
 def _table(report: Report, advice: Advice) -> Table:
-    titles = ("#", "saves", "peak then", "at step", "certainty", "what to do")
+    titles = ("#", "saves", "needed then", "peak then", "at step", "certainty", "what to do")
     shown = advice.actions[: report.options.top]
     rows = (row for number, action in enumerate(shown) for row in _rows(report, number + 1, action))
     return Table(headers(*titles, text=("certainty", "what to do")), tuple(rows))
@@ -124,19 +125,20 @@ def _table(report: Report, advice: Advice) -> Table:
 def _rows(report: Report, number: int, action: Action) -> Iterator[tuple[Text, ...]]:
     yield (
         f"{number}.",
-        human(action.saved_bytes),
+        human(action.saved_needed_bytes),
+        human(action.needed_bytes),
         human(action.peak_bytes),
         step_link(action.peak_step),
         action.certainty.value,
         (capitalized(_WHAT[action.rule].format(factor=action.factor)), f" ({action.rule})"),
     )
     for group in action.groups[:_MOST_GROUPS]:
-        yield "", "", "", "", "", ("  ", *_group(report, action, group))
+        yield "", "", "", "", "", "", ("  ", *_group(report, action, group))
     more = action.groups[_MOST_GROUPS:]
     if more:
         size = human(sum(group.size_bytes for group in more))
         count = sum(group.count for group in more)
-        yield "", "", "", "", "", f"  {size}  {count:,} × other shapes"
+        yield "", "", "", "", "", "", f"  {size}  {count:,} × other shapes"
 
 
 _WHAT: Final = {
@@ -156,7 +158,7 @@ _WHAT: Final = {
 def largest_saving(action: Action) -> str:
     """Return what an action saves in a sentence: ``Rematerializing activations could save 13.56 GiB (estimated).``."""
     saves = "would save" if action.certainty is Certainty.PROVEN else "could save"
-    return f"{_DOING[action.rule]} {saves} {human(action.saved_bytes)} ({action.certainty})."
+    return f"{_DOING[action.rule]} {saves} {human(action.saved_needed_bytes)} ({action.certainty})."
 
 
 _DOING: Final = {
@@ -203,4 +205,9 @@ def _footnotes(advice: Advice) -> Iterator[Text]:
         row = _numbers(left_out)
         yield f"Not together with the others: {row}. A layer can be rematerialized only if its input stays saved."
     command = Command(f"xla-lens explain {advice.actions[0].rule}")
-    yield ("Each peak is recomputed from the live ranges for that action alone. ", command, " explains the first.")
+    yield (
+        "Each row is recomputed from the live ranges for that action alone. What is needed but not live at the peak is "
+        "taken to stay, except for outputs that donation saves. ",
+        command,
+        " explains the first.",
+    )

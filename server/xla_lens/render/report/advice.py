@@ -101,19 +101,25 @@ def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, .
 
 
 def budget_sections(report: Report, one: SpaceReport) -> Sections:
-    """The smallest set of values to remove so that a memory space fits into the budget."""
-    plan, space, dump = one.budget, space_of(report, one), report.dump
-    if plan is None:
+    """A small set of values to remove so that a program fits into the budget."""
+    budget, space, dump = one.budget, space_of(report, one), report.dump
+    if budget is None:
         return ()
-    budget, top = as_given(plan.budget_bytes), report.options.top
+    plan, size, top = budget.plan, as_given(budget.budget_bytes), report.options.top
+    idle = human(budget.idle_bytes)
     if not len(plan.values):
-        fits = f"The {space} peak already fits into {budget}"
-        return (Section(fits if plan.is_reached else f"No set of buffers to remove makes {space} fit into {budget}"),)
+        if one.space.needed_bytes <= budget.budget_bytes:
+            return (Section(f"The program fits into {size} of {space} already"),)
+        return (Section(f"Removing live buffers cannot make the program fit into {size} of {space}"),)
     which = "this buffer" if len(plan.values) == 1 else f"these {len(plan.values):,} buffers"
-    at_least = f"no fewer than {plan.at_least:,} can suffice" if plan.at_least > 1 else "a smaller set may suffice"
-    proof = "no smaller set suffices" if plan.is_proven_smallest else at_least
-    peak = apart(plan.peak_bytes, plan.budget_bytes)
-    title = f"To fit {space} into {budget}, remove {which} ({proof}); the peak is then {peak}"
+    at_least = f"no fewer than {budget.at_least:,} can suffice" if budget.at_least > 1 else "a smaller set may suffice"
+    proof = "no smaller set suffices" if budget.is_proven_smallest else at_least
+    then = apart(budget.needed_bytes, budget.budget_bytes)
+    stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
+    if not budget.is_reached:
+        title = f"Without {which}, the peak fits into {size} of {space}, but the program needs {idle} besides"
+    else:
+        title = f"To fit into {size} of {space}, remove {which} ({proof}); the program then needs {then}{stays}"
     rows = tuple(
         (
             human(int(dump.values.size_bytes[value])),

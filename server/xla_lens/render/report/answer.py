@@ -5,7 +5,8 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.donation import Fit
-from xla_lens.model.capacity import over_bytes
+from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
@@ -24,53 +25,84 @@ def answer(report: Report) -> tuple[Text, ...]:
 
 
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
-    space, name = one.space, capitalized(space_of(report, one))
+    space, name = one.space, space_of(report, one)
     why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
+    yield from needs(report, one)
     if one.peak is None and space.live_bound is not Bound.EXACT:
-        yield f"The peak of {space_of(report, one)} is unknown: {why}."
+        yield f"The peak of {name} is unknown: {why}."
         return
     if one.peak is None:
-        yield f"Nothing is ever live in {space_of(report, one)}."
+        yield f"Nothing is ever live in {name}."
         return
-    if space.live_bound is Bound.EXACT:
-        yield (
-            f"{name} peaks at {human(space.peak_live_bytes)}",
-            *_of_budget(report, one),
-            " at ",
-            *_where(report, one),
-        )
-    else:
-        size = bounded_size(space.peak_live_bytes, space.live_bound)
-        yield f"The peak of {space_of(report, one)} is {size}: {why}."
-        yield ("In what is left, most bytes are live at ", *_where(report, one))
-        yield from _fit(report, one)
+    if space.live_bound is not Bound.EXACT:
+        yield f"The peak of {name} is {bounded_size(space.peak_live_bytes, space.live_bound)}: {why}."
+        yield ("In what is left, most bytes are live at ", *_where(report, one), ".")
         return
-    yield from _fit(report, one)
+    yield _at_peak(report, one)
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(one)
     yield from _printed(report, one)
     yield from savings(report, one)
 
 
-def _of_budget(report: Report, one: SpaceReport) -> tuple[Inline, ...]:
-    budget_bytes = report.options.budget_bytes
-    if budget_bytes is None and report.capacity:
-        budget_bytes = report.capacity.size_bytes
-    if budget_bytes is None:
-        return ()
-    return (f" of {as_given(budget_bytes)} ({percent(one.space.peak_live_bytes, budget_bytes)})",)
-
-
-def _fit(report: Report, one: SpaceReport) -> Iterator[Text]:
-    """Whether the program fits the device."""
-    if report.capacity is None:
+def needs(report: Report, one: SpaceReport) -> Iterator[str]:
+    """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
+    space, name = one.space, space_of(report, one)
+    if not report.dump.assignment:
         return
-    over = over_bytes(one.space, report.capacity)
-    if over:
-        held = bounded_size(one.space.held_bytes, one.space.reserved_bound)
-        yield f"It does not fit the device: it needs {held}, {human(over)} more than there is."
-    elif over == 0:
-        yield f"It fits the device: {human(report.capacity.size_bytes - one.space.held_bytes)} stay free."
+    budget_bytes = report.options.budget_bytes
+    limit_bytes = budget_bytes if budget_bytes is not None else report.capacity.size_bytes if report.capacity else None
+    size = bounded_size(space.needed_bytes, space.reserved_bound)
+    if limit_bytes is None:
+        if space.reserved_bound is not Bound.UNKNOWN:
+            yield f"It needs {size} of {name}."
+        return
+    over = over_bytes(space, Capacity(limit_bytes, CapacitySource.GIVEN))
+    share = (
+        f" ({percent(space.needed_bytes, limit_bytes)})" if space.reserved_bound is Bound.EXACT and limit_bytes else ""
+    )
+    words = f"It needs {size} of {as_given(limit_bytes)} of {name}{share}"
+    where = "the device" if budget_bytes is None else "the budget"
+    if over is None:
+        yield f"{words}. The dump does not tell whether it fits."
+    elif over:
+        yield f"{words} and does not fit {where}: {human(over)} too much."
+    else:
+        yield f"{words} and fits {where}: {human(limit_bytes - space.needed_bytes)} stay free."
+
+
+def _at_peak(report: Report, one: SpaceReport) -> Text:
+    """What is live at once, and where the rest of the needed bytes is then."""
+    space = one.space
+    if space.reserved_bound is not Bound.EXACT:
+        name = capitalized(space_of(report, one))
+        return (f"{name} peaks at {human(space.peak_live_bytes)}, at ", *_where(report, one), ".")
+    rest = dict(not_live_parts(report.dump, report.analysis.memory, space))
+    local = -rest.pop("thread-local", 0)
+    left = space.needed_bytes - space.peak_live_bytes
+    if human(space.needed_bytes) == human(space.peak_live_bytes):
+        part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
+        return (f"{part} live at once, at ", *_where(report, one), ".")
+    sizes = [row for row in sorted(rest.items(), key=lambda row: -row[1]) if row[1] > 0]
+    parts = [f"{human(size)} of {_NOT_LIVE[kind]}" for kind, size in sizes if size * _SMALLEST_PART >= left]
+    mostly = "mostly " if len(parts) < len(sizes) else ""
+    words = f"; the rest is {mostly}{', '.join(parts[:-1])}{' and ' if parts[1:] else ''}{parts[-1]}" if parts else ""
+    if local > 0:
+        words += f"; {human(local)} of what is live is in registers or on stacks, which it does not need"
+    return (f"At most {human(space.peak_live_bytes)} are live at once, at ", *_where(report, one), f"{words}.")
+
+
+_SMALLEST_PART: Final = 20
+"""Less than one part in so many of what is needed, but not live, is not named."""
+
+_NOT_LIVE: Final = {
+    "parameter": "donated arguments that are not live then",
+    "constant": "constants that are not live then",
+    "temp": "gaps between temporaries",
+    "output": "outputs that no argument is donated to",
+    "other": "other allocations that are not live then",
+}
+"""What is needed of the allocations of a kind, but not live at the peak."""
 
 
 def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
@@ -81,7 +113,6 @@ def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
     instruction = report.dump.instruction_at(step) if step is not None else None
     if instruction:
         yield from (" (", Name(instruction), ")")
-    yield "."
 
 
 _MAX_ARGUMENTS: Final = 3
@@ -98,15 +129,15 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
         in_function = (" in ", Name(line.frame.function)) if line.frame.function else ()
         place = Name(frame_text(line.frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=line.frame)
         share = percent(line.size_bytes, total)
-        found.append((line.size_bytes, (f"{share} of it comes from ", place, *in_function)))
+        found.append((line.size_bytes, (f"{share} of the peak comes from ", place, *in_function)))
     arguments = one.lines.arguments
     if arguments:
         size_bytes = sum(line.size_bytes for line in arguments)
         names = joined([(Name(line.argument or "", role=Role.PATH),) for line in arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(arguments) > _MAX_ARGUMENTS else ")"
-        found.append((size_bytes, (f"{percent(size_bytes, total)} of it is in parameters (", *names, more)))
+        found.append((size_bytes, (f"{percent(size_bytes, total)} of the peak is in parameters (", *names, more)))
     for kind in one.lines.without_source[:1]:
-        words = f"{percent(kind.size_bytes, total)} of it is in {kind_counted(kind.kind, kind.count)}"
+        words = f"{percent(kind.size_bytes, total)} of the peak is in {kind_counted(kind.kind, kind.count)}"
         found.append((kind.size_bytes, (words,)))
     found.sort(key=lambda part: -part[0])
     # The second part matters if it is of the size of the first.

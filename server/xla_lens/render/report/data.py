@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
+from xla_lens.features.report.facts import ArenaReport, BudgetReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.capacity import over_bytes, reserved_parts
+from xla_lens.model.capacity import fits, over_bytes
+from xla_lens.model.memory.needed import program_bytes, reserved_parts
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
@@ -17,7 +19,6 @@ from xla_lens.syntax.columns import NONE, Column
 
 if TYPE_CHECKING:
     from xla_lens.model.advice.actions import Action, Advice, Buffers
-    from xla_lens.model.advice.budget import BudgetPlan
     from xla_lens.model.advice.donation import Donation
     from xla_lens.model.attribution.bytes_by_line import LineBytes
     from xla_lens.model.attribution.bytes_by_op import BytesNode
@@ -85,18 +86,41 @@ def _device(report: Report) -> dict[str, Any] | None:
     }
 
 
+def _fits(report: Report, space: MemorySpace) -> bool | None:
+    """Whether the program fits the budget, or else the device; None if neither is known or the dump does not tell."""
+    is_main = report.hbm is not None and space is report.hbm.space
+    size_bytes = report.options.budget_bytes
+    if size_bytes is None and report.capacity:
+        size_bytes = report.capacity.size_bytes
+    return fits(space, size_bytes) if is_main and size_bytes is not None else None
+
+
+def _program_bytes(report: Report, space: MemorySpace) -> dict[str, int | None]:
+    found = asdict(program_bytes(report.dump, space.color))
+    found["parameter_bytes"] = found.pop("argument_bytes")
+    return {name: _known(size_bytes, space.reserved_bound) for name, size_bytes in found.items()}
+
+
 def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     dump, space, parts, top = report.dump, one.space, report.options.parts, report.options.top
     peak_step = space.peak_step if space.live_bound is not Bound.UNKNOWN else None
     known: dict[str, Any] = {
         "color": space.color,
         "reserved_bytes": _known(space.reserved_bytes, space.reserved_bound),
+        "needed_bytes": _known(space.needed_bytes, space.reserved_bound),
+        "fits": _fits(report, space),
+        **_program_bytes(report, space),
         "peak_step": peak_step,
         "peak_instruction": dump.instruction_at(peak_step) if peak_step is not None else None,
         "peak_live_bytes": _known(space.peak_live_bytes if report.has_live_ranges else None, space.live_bound),
         "live_bytes_at_printed_peak": one.live_at_printed_peak,
         "bounds": _bounds(
             reserved_bytes=space.reserved_bound,
+            needed_bytes=space.reserved_bound,
+            parameter_bytes=space.reserved_bound,
+            output_bytes=space.reserved_bound,
+            temporary_bytes=space.reserved_bound,
+            aliased_bytes=space.reserved_bound,
             peak_live_bytes=space.live_bound,
             live_bytes_at_printed_peak=space.live_bound,
         ),
@@ -365,12 +389,14 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def _budget(report: Report, plan: "BudgetPlan") -> dict[str, Any]:
+def _budget(report: Report, budget: BudgetReport) -> dict[str, Any]:
+    plan = budget.plan
     return {
-        "budget_bytes": plan.budget_bytes,
-        "is_reached": plan.is_reached,
-        "is_proven_smallest": plan.is_proven_smallest,
-        "at_least": plan.at_least,
+        "budget_bytes": budget.budget_bytes,
+        "is_reached": budget.is_reached,
+        "is_proven_smallest": budget.is_proven_smallest,
+        "at_least": budget.at_least,
+        "needed_bytes": budget.needed_bytes,
         "peak_bytes": plan.peak_bytes,
         "peak_step": plan.peak_step,
         "count": len(plan.values),
@@ -428,6 +454,8 @@ def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
         "peak_step": advice.peak_step,
         "actions": [_action(report.dump, action) for action in advice.actions[: report.options.top]],
         "together": list(advice.together),
+        "needed_bytes": advice.needed_bytes,
+        "together_needed_bytes": advice.all_needed_bytes,
         "together_peak_bytes": advice.all_peak_bytes,
         "together_peak_step": advice.all_peak_step,
         "argument_bytes": advice.argument_bytes,
@@ -445,6 +473,7 @@ def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
             "size_bytes": budget.budget_bytes,
             "is_reached": budget.is_reached,
             "actions": list(budget.actions),
+            "needed_bytes": list(budget.needs),
             "peak_bytes": list(budget.peaks),
             "arguments_exceed": budget.do_arguments_exceed,
             "divide_arguments_by": budget.divide_arguments_by,
@@ -458,6 +487,8 @@ def _action(dump: DumpSet, action: "Action") -> dict[str, Any]:
         "certainty": action.certainty,
         "size_bytes": action.size_bytes,
         "saved_bytes": action.saved_bytes,
+        "saved_needed_bytes": action.saved_needed_bytes,
+        "needed_bytes": action.needed_bytes,
         "peak_bytes": action.peak_bytes,
         "peak_step": action.peak_step,
         "factor": action.factor,

@@ -25,7 +25,7 @@ from xla_lens.render.report.peak import (
 )
 from xla_lens.render.report.sources import line_sections, source_sections
 from xla_lens.render.report.text import Layout, text_lines
-from xla_lens.render.report.values import steps_text
+from xla_lens.render.report.values import space_of, steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
 _USER_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
@@ -99,6 +99,10 @@ def _parts(report: Report) -> Iterator[Sections]:
         yield (Section(missing_step(report, step)),)
 
 
+def _is_big(one: SpaceReport) -> bool:
+    return one.space.color == DEFAULT_COLOR or one.space.reserved_bytes >= _BIG_BYTES
+
+
 def _minor(sections: Sections) -> Sections:
     return tuple(replace(section, is_minor=True) for section in sections)
 
@@ -111,7 +115,12 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
     if report.reserved_bytes is not None and report.allocation_count is not None:
         bound = warrants.of(Quantity.RESERVED).bound
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)
-        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}"
+        spaces = [one for one in report.spaces if _is_big(one) and one.space.reserved_bytes]
+        small = sum(not _is_big(one) for one in report.spaces)
+        sizes = (f"{bounded_size(one.space.reserved_bytes, bound)} of {space_of(report, one)}" for one in spaces)
+        more = f" and {counted(small, 'small memory space')}" if small else ""
+        by_space = f": {', '.join(sizes)}{more}" if len(spaces) + small > 1 else ""
+        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}{by_space}"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (

@@ -51,8 +51,9 @@ def totals_sections(report: Report) -> Sections:
         sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
         bound = one.space.reserved_bound
         columns = (bounded_size(sum(column), bound) if column else "" for column in sizes)
-        rows.append((space_of(report, one), bounded_size(one.space.reserved_bytes, bound), *columns))
-    header = headers("", "reserved", *(KIND_NAMES[kind] for kind in present), text=("",))
+        totals = (bounded_size(size, bound) for size in (one.space.needed_bytes, one.space.reserved_bytes))
+        rows.append((space_of(report, one), *totals, *columns))
+    header = headers("", "needed", "reserved", *(KIND_NAMES[kind] for kind in present), text=("",))
     return (Section("Memory space", (Table(header, tuple(rows)), *_why(report, Quantity.RESERVED))),)
 
 

@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.syntax.hlo.lexical import reference_at
-from xla_lens.syntax.hlo.shapes import NESTING
+from xla_lens.syntax.hlo.lexical import UNCLOSED, reference_at
+from xla_lens.syntax.hlo.shapes import MAX_NESTING, NESTING
 
 _LETTERS: Final = (string.ascii_letters + string.digits + "_.-").encode()
 _LONGEST_WORD: Final = 256
-_STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"|' + UNCLOSED, re.DOTALL)
 _LEADING: Final = re.compile(rb"(?:\s|/\*[^*]*+\*/)*+")
 _COMMA, _BLANK = 1, 2
 _SEPARATORS: Final = np.zeros(256, np.int8)
@@ -28,7 +28,7 @@ def enclosing(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
     Spans may repeat or be empty.
     """
     yield _word(text, offset)
-    text = _STRING.sub(lambda match: b'"%s"' % (b"_" * len(match[1])), text)
+    text = _STRING.sub(lambda match: match[0] if match[1] is None else b'"%s"' % (b"_" * len(match[1])), text)
     if text.count(b'"', 0, offset) % 2:
         start, end = text.rfind(b'"', 0, offset), text.find(b'"', offset)
         yield start + 1, end
@@ -60,7 +60,8 @@ def _levels(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
     letters = np.frombuffer(text, np.uint8)
     depth, separators = NESTING[letters].cumsum(dtype=np.int32), _SEPARATORS[letters]
     start = end = offset
-    for level in range(max(0, int(depth[offset - 1])) if offset else 0, -1, -1):
+    innermost = max(0, int(depth[offset - 1])) if offset else 0
+    for level in range(innermost, max(-1, innermost - MAX_NESTING), -1):
         opening = _last(depth[:start] < level) + 1
         closing = _first(depth[end:] < level) + end
         inner_start = opening + 1 if level else opening

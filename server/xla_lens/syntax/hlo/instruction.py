@@ -12,7 +12,16 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
-from xla_lens.syntax.hlo.lexical import DEFINITION, KEY, NAME_CHARACTER, REFERENCE, STRING, Reference, unquoted
+from xla_lens.syntax.hlo.lexical import (
+    DEFINITION,
+    KEY,
+    NAME_CHARACTER,
+    REFERENCE,
+    STRING,
+    UNCLOSED,
+    Reference,
+    unquoted,
+)
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import parse_hlo
 
@@ -117,7 +126,7 @@ class Instruction(NamedTuple):
             return {}
         before = text[self.operands_start : place]
         if b'"' in before:
-            before = _STRING.sub(b"", before)
+            before = _STRING.sub(rb"\1", before)
         if b'"' in before or before.count(b"{") != before.count(b"}"):
             # It stands in a string or in a backend configuration.
             return self._parsed_metadata()
@@ -161,7 +170,7 @@ _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
 _METADATA_OF_OP_NAME: Final = _METADATA + b'op_name="'
-_STRING: Final = re.compile(STRING, re.DOTALL)
+_STRING: Final = re.compile(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|" + NAME_CHARACTER + rb"++)", re.DOTALL)
 
 
@@ -212,8 +221,14 @@ class ParsedInstruction(NamedTuple):
     metadata: dict[str, str]
 
 
+_LONGEST_PARSED: Final = 1 << 18
+"""The grammar takes a second for a damaged megabyte. The longest known instruction has 122,647 bytes."""
+
+
 def parse_instruction(text: bytes) -> ParsedInstruction | None:
-    """Parse one instruction with the grammar; None if the text is not an instruction."""
+    """Parse one instruction with the grammar; None if the text is not an instruction or longer than any real one."""
+    if len(text) > _LONGEST_PARSED:
+        return None
     root = parse_hlo(text)
     node = root.named_children[0] if root.named_children else None
     if node is None or node.type != "instruction":

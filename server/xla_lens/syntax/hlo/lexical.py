@@ -25,6 +25,11 @@ KEY: Final = rb"[A-Za-z_][A-Za-z0-9_.-]*+"
 STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string, which may span lines. Compile with `re.DOTALL`."""
 
+UNCLOSED: Final = rb'".*+'
+"""A quotation mark that ends no string, with all that follows. As the last choice after `STRING` it keeps a search
+linear: without it, the search for the end of the string starts again at each quotation mark.
+"""
+
 STRING_IN_LINE: Final = rb'"(?:[^"\\\n]|\\.)*+"'
 """A string that ends in the line in which it starts."""
 
@@ -64,6 +69,17 @@ def reference_at(text: bytes, offset: int) -> Reference | None:
     start = text.rfind(b"%", max(0, offset - MAX_NAME_LENGTH), offset + 1)
     match = REFERENCE.match(text, start) if start >= 0 else None
     return Reference(match[1], match.start(), match.end()) if match and offset <= match.end() else None
+
+
+_ELEMENT: Final = re.compile(rb"(?<=.)(?:#[0-9]{1,9}){1,99}+\Z", re.DOTALL)
+
+
+def operand_position(operand: bytes) -> tuple[bytes, bytes]:
+    """Return the name of the instruction that an operand refers to, and the shape index of its element in braces, empty
+    for the whole value.
+    """
+    match = _ELEMENT.search(operand)
+    return (operand[: match.start()], b"{%s}" % match[0][1:].replace(b"#", b",")) if match else (operand, b"")
 
 
 _ESCAPES: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)

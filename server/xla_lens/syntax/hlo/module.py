@@ -102,7 +102,7 @@ HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
 
 _TABLE: Final = re.compile(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
 _ROW: Final = re.compile(rb"(\d{1,9})[ \t]+(?:(" + STRING_IN_LINE + rb")|\{([^{}\n]*+)\})")
-_FIELD: Final = re.compile(rb"([a-z_]+)=(\d{1,9})(?!\d)")
+_FIELD: Final = re.compile(rb"(?<![a-z_])([a-z_]+)=(\d{1,9})(?!\d)")
 
 _CHECK_INTERVAL: Final = 1 << 7
 """Rows of stack frames between two checks for cancellation."""

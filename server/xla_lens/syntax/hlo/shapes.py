@@ -69,7 +69,9 @@ Shape: TypeAlias = ArrayShape | TupleShape
 
 @lru_cache(maxsize=1 << 16)
 def parse_shape(text: bytes) -> Shape | None:
-    """Parse a shape, None if the text is not a shape (`<unknown shape>`)."""
+    """Parse a shape, None if the text is not a shape (`<unknown shape>`) or nests too deeply."""
+    if nests_too_deeply(text):
+        return None
     root = parse_hlo(text)
     if root.has_error or len(root.named_children) != 1:
         return None
@@ -116,15 +118,29 @@ def _leading_byte_size(text: bytes) -> int:
     return size if size is not None and 0 <= size < _MAX_BYTES else NONE
 
 
+MAX_NESTING: Final = 100
+"""How deep the brackets of a shape may nest. Real tuples nest a few levels."""
+
+
+def nests_too_deeply(shape: bytes) -> bool:
+    """Whether the brackets of a shape nest more than `MAX_NESTING` levels deep. Such a shape is not read."""
+    if shape.count(b"(") + shape.count(b"{") + shape.count(b"[") <= MAX_NESTING:
+        return False
+    return int(NESTING[np.frombuffer(shape, np.uint8)].cumsum(dtype=np.int32).max()) > MAX_NESTING
+
+
 # ---------------------------------------------------------------- subshapes
 
-_SUBSHAPE: Final = re.compile(ARRAY_SHAPE + rb"|b?\(|\)")
+_SUBSHAPE: Final = re.compile(rb"(?<![a-z0-9])" + ARRAY_SHAPE + rb"|b?\(|\)")
 
 
 def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
     """Return the span of each subshape in the text of a shape, by shape index: ``{}`` is the whole, ``{1,0}`` the first
-    element of the second. A tuple comes after its elements. Text behind the shape is ignored.
+    element of the second. A tuple comes after its elements. Text behind the shape is ignored. Empty for a shape that
+    nests too deeply.
     """
+    if nests_too_deeply(shape):
+        return {}
     found = _spans_in_flat_tuple(shape)
     if found:
         return found

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from xla_lens.syntax.columns import Table, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, REFERENCE, STRING
+from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, REFERENCE, STRING, UNCLOSED
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.text.document import Document
 
@@ -67,7 +67,7 @@ def _shape_and_opcode(instruction: Instruction) -> Iterator[Word]:
 
 _WORD: Final = re.compile(
     # Strings within the JSON of a backend configuration match without a group.
-    rb"(?<=[= ])(?P<string>" + STRING + rb")|" + STRING + rb"|(?P<comment>/\*[^*]*+\*/)"
+    rb"(?<=[= ])(?P<string>" + STRING + rb")|" + STRING + rb"|" + UNCLOSED + rb"|(?P<comment>/\*[^*]*+\*/)"
     rb"|(?P<name>%" + NAME + rb")"
     rb"|(?P<shape>" + ARRAY_SHAPE + rb")"
     rb"|(?P<key>" + KEY + rb")(?==)"

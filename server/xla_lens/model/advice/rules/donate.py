@@ -22,13 +22,15 @@ def donate(facts: Facts) -> Iterator[Draft]:
     """Find arguments to donate, one draft for each certainty."""
     missed = missed_donations(facts.dump)
     for fit, certainty in _CERTAINTIES.items():
+        color, allocation = facts.dump.values.color, facts.dump.values.allocation
+        rows = [row for row in missed if row.fit is fit and color[row.parameter] == facts.space.color]
         edit = {
             row.parameter: (facts.piece(row.parameter, facts.start(row.parameter), _last(row.last_read, row.birth)),)
-            for row in missed
-            if row.fit is fit and facts.dump.values.color[row.parameter] == facts.space.color
+            for row in rows
         }
         if edit:
-            yield Draft(Rule.DONATE, certainty, edit)
+            outputs = (int(allocation[row.output]) for row in rows if color[row.output] == facts.space.color)
+            yield Draft(Rule.DONATE, certainty, edit, outputs=tuple(outputs))
 
 
 def _last(last_read: int | None, birth: int) -> int:

@@ -50,7 +50,8 @@ class Read(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An action before its peak is known. `layers` is the number of layers that each value stacks, 1 if it does not;
-    `sources` has the instruction to blame for a value if it is not the one that defines it.
+    `sources` has the instruction to blame for a value if it is not the one that defines it. `outputs` are rows of
+    allocations that the program would no longer need.
     """
 
     rule: Rule
@@ -59,6 +60,7 @@ class Draft:
     layers: int = 1
     factor: int | None = None
     sources: dict[int, int] | None = None
+    outputs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

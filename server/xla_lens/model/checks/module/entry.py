@@ -103,7 +103,7 @@ def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Findin
     dump, module, values = graph.dump, graph.module, graph.dump.values
     if not graph.has_entry_parameters or np.any(tainted.names) or graph.lacks_positions:
         return
-    header = _ALIASES.search(module.data, 0, module.data.find(b"\n") + 1)
+    header = _ALIASES.search(module.data, *module.header_line)
     aliases = [*_ALIAS.finditer(module.data, *header.span(1))] if header else []
     parameters = [graph.parameter(graph.entry, integer(alias[2])) for alias in aliases]
     paths = [(alias[1].replace(b" ", b""), alias[3].replace(b" ", b"")) for alias in aliases]
@@ -145,14 +145,17 @@ def _live_out_parameters(dump: DumpSet, tainted: Tainted, aliased: set[tuple[int
             yield error(row_place(file, allocations, row), problem)
 
 
+_EXTRACTED: Final = b"HloModule extracted,"
+
+
 def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     """The parameters and the result have the shapes of `entry_computation_layout`."""
     module, quotes = graph.module, graph.quotes
     data = module.data
-    line = data.find(b"\n") + 1
-    start = data.find(b"entry_computation_layout={", 0, line)
+    header, line = module.header_line
+    start = data.find(b"entry_computation_layout={", header, line)
     # The modules that libtpu extracts from another one keep its layout.
-    if np.any(tainted.names) or start < 0 or not graph.has_entry_parameters or data.startswith(b"HloModule extracted,"):
+    if np.any(tainted.names) or start < 0 or not graph.has_entry_parameters or data.startswith(_EXTRACTED, header):
         return
     start += len(b"entry_computation_layout={")
     spans = subshape_spans(data[start:line])

@@ -70,7 +70,7 @@ def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterato
 
 
 def _is_scheduled(module: HloModule) -> bool:
-    return b"is_scheduled=true" in module.data[: module.data.find(b"\n") + 1]
+    return b"is_scheduled=true" in module.data[slice(*module.header_line)]
 
 
 def live_ranges_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:

@@ -1,0 +1,288 @@
+"""Which rows of a dump unknown lines resemble. A damaged row does; a line that something else printed does not."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import NONE, Section
+
+
+class Row(Enum):
+    """What a damaged line of a dump was."""
+
+    ALLOCATION = auto()
+    ATTRIBUTE = auto()
+    """A part of the header of an allocation."""
+    SLICE = auto()
+    USED_VALUE = auto()
+    POSITION = auto()
+    USE = auto()
+    QUOTE = auto()
+    """The instruction of a used value."""
+    STEP = auto()
+    LIVE_RANGE = auto()
+    PEAK_BUFFER = auto()
+    STACK_TRACE = auto()
+    REPORT = auto()
+    TOTAL = auto()
+    HEADER = auto()
+    """The header of a section."""
+    UNRECOGNIZABLE = auto()
+    """A line of its section. Nothing is left of it, but without it, the section contradicts the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnknownLine:
+    """A line that the grammar does not know, or a part of one, and the row that it resembles, None if there is none.
+    `stands_for_row` says that the tables have a row without numbers in its place.
+    """
+
+    file: DumpFile
+    start: int
+    end: int
+    row: Row | None
+    is_part: bool
+    stands_for_row: bool
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What `Damage` names the line by."""
+        return id(self.file), self.start
+
+
+Damage: TypeAlias = Mapping[tuple[int, int], Row]
+"""The damaged rows among the unknown lines, by the id of their file and their start. The other lines are notes."""
+
+
+def unknown_lines(dump: DumpSet) -> tuple[UnknownLine, ...]:
+    """Return the unknown lines of all files, in the order of the files and of their text."""
+    names = _Names(dump)
+    return tuple(line for file in dump.files for line in _of_file(file, names))
+
+
+def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
+    """Whether the checks would find that a row like the line is missing. If they find nothing, none is."""
+    if line.stands_for_row or line.row is Row.ATTRIBUTE:
+        return False
+    if line.row in _SECTIONS and section_at(line.file, line.start) is not _SECTIONS[line.row]:
+        # It is no row where it stands.
+        return True
+    match line.row:
+        case Row.ALLOCATION:
+            return len(dump.totals) > 0
+        case Row.SLICE:
+            return dump.used is not None
+        case Row.USED_VALUE:
+            return dump.assignment is not None
+        case Row.POSITION | Row.USE:
+            return has_module
+        case Row.STEP:
+            return len(dump.live_range_headers) > 0
+        case Row.LIVE_RANGE:
+            return dump.used is not None and len(dump.schedule) > 0
+        case Row.PEAK_BUFFER:
+            return len(dump.live_ranges) > 0
+        case _:
+            return True
+
+
+_SECTIONS: Final = {
+    Row.ALLOCATION: Section.BUFFER_ASSIGNMENT,
+    Row.SLICE: Section.BUFFER_ASSIGNMENT,
+    Row.USED_VALUE: Section.USED_VALUES,
+    Row.POSITION: Section.USED_VALUES,
+    Row.USE: Section.USED_VALUES,
+    Row.STEP: Section.INSTRUCTION_SEQUENCE,
+    Row.LIVE_RANGE: Section.BUFFER_LIVE_RANGES,
+    Row.PEAK_BUFFER: Section.PEAK,
+}
+
+
+def _of_file(file: DumpFile, names: "_Names") -> Iterator[UnknownLine]:
+    columns, document = file.columns, file.document
+    unknown = columns.unknown_lines
+    if not len(unknown):
+        return
+    allocations, used = columns.allocations, columns.used_values
+    headers = {*allocations.start[allocations.index == NONE].tolist()}
+    values = {*used.start[used.id == NONE].tolist()}
+    known: dict[bytes, tuple[Row, ...]] = {}
+    for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
+        line_start, line_end = document.line_span(document.row(start))
+        line = document.data[line_start:end]
+        is_part = bool(document.data[line_start:start].strip())
+        row: Row | None
+        if is_part and document.data.startswith(b"allocation ", line_start):
+            row = Row.ATTRIBUTE if _is_attribute(document.data[start:end]) else None
+        elif is_part:
+            row = Row.STACK_TRACE if _MEASURES.search(document.data, start, line_end) else None
+        elif start in headers or start in values:
+            row = Row.ALLOCATION if start in headers else Row.USED_VALUE
+        else:
+            form = _DIGITS.sub(b"0", line[:_LONGEST])
+            if form not in known:
+                known[form] = tuple(_rows_like(form))
+            section = section_at(file, start)
+            row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
+            if row is None and section is Section.USED_VALUES:
+                row = _row_of_value(line, names)
+        yield UnknownLine(file, start, end, row, is_part, start in headers or start in values)
+
+
+def section_at(file: DumpFile, offset: int) -> Section | None:
+    """Return the section whose header is the last one before a byte, None if there is none."""
+    sections = file.columns.sections
+    row = int(sections.start.searchsorted(offset, "right")) - 1
+    return Section(int(sections.section[row])) if row != NONE else None
+
+
+_LONGEST: Final = 1 << 10
+_DIGITS: Final = re.compile(rb"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The parts of a kind of row, as they are with each number replaced by 0, and how many a damaged row still has."""
+
+    row: Row
+    needed: int
+    parts: tuple[re.Pattern[bytes], ...]
+
+
+def _form(row: Row, needed: int, *parts: bytes) -> _Form:
+    return _Form(row, needed, tuple(re.compile(part) for part in parts))
+
+
+_FORMS: Final = (
+    _form(
+        Row.SLICE,
+        3,
+        rb"^\s*\w*value:?",
+        rb"<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@",
+        rb"@ ?0",
+        rb"size=-?0?",
+        rb"offset=-?0?",
+        rb"\)?: ?\(*[a-z]+0?\w*\[[0,]*\]",
+    ),
+    _form(
+        Row.ALLOCATION,
+        3,
+        rb"^\s*\w*alloc\w* ?0\b|^\s*\w{8,12} 0:",
+        rb"\bsize 0|0: size",
+        rb"\b(?:constant|thread-local|maybe-live-out|preallocated-temp|ShapeIndex|color 0|page 0)\b|shape (?:is )?\|",
+        rb":\s*$",
+    ),
+    _form(Row.USED_VALUE, 1, rb"^\s*<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@?0?>?\s*$"),
+    _form(
+        Row.STACK_TRACE,
+        2,
+        rb"\b(?:total|current|remaining): 0",
+        rb" \(0\.0%?|\(0\.?0?%",
+        rb"\xe2\x94[\x9c\x94\x82]",
+        rb"bytes\)\s*$",
+    ),
+    _form(Row.LIVE_RANGE, 2, rb"^\s*[\w.-]+ ?(?:\{[0,]*|[0,]*\})", rb"[:}] ?0?-?0", rb"\d+ ?-\d*\s*$"),
+    _form(
+        Row.PEAK_BUFFER,
+        2,
+        rb": ?0 ?bytes",
+        rb"\(?cumulative:? ?0",
+        rb"^\s*[\w.-]+(?:\{[0,]*\})?:? ?0 ?b",
+        rb"0 bytes\)?\s*$",
+    ),
+    _form(
+        Row.REPORT,
+        2,
+        rb"0 ?[KMGTPE]?i?B?\( *0?%?\)?;?",
+        rb"^[^;]*;[^;]*;[^;]*;",
+        rb"0[KMGTPE]?i?B;",
+        rb"shapes_list|cumulative_size|used_by_n_values|total_size",
+        rb"Memory Space: |\(color=0\)",
+    ),
+    _form(Row.STEP, 1, rb"^\s{2,6}(?:0 ?\S?|[^\w\s]) ?[A-Za-z_][\w.-]*\s*$"),
+    _form(Row.QUOTE, 1, rb"^\s*(?:\w+ )?instr\w*:? ?%", rb"^\s*from \w+:? ?%", rb"%[\w.-]+ = \(?[a-z]+0?\w*\[.*\("),
+    _form(Row.TOTAL, 1, rb"^\s*\w*tal bytes\b.*0", rb"bytes used: ?0"),
+)
+
+_HEADERS: Final = (
+    *("BufferAssignment:", "Used values:", "HloLiveRange (max 0):", "InstructionSequence:", "BufferLiveRange:"),
+    *("Live ranges at 0 (peak):", "Stack trace breakdown for peak usage: 0 bytes", "positions:", "uses:", "(none)"),
+)
+_SAME: Final = 0.85
+"""From which ratio of `difflib` on a line is a damaged one."""
+
+
+def _rows_like(form: bytes) -> Iterator[Row]:
+    """The rows that a line resembles by its form alone."""
+    for one in _FORMS:
+        if sum(part.search(form) is not None for part in one.parts) >= one.needed:
+            yield one.row
+    text = form.strip().decode("utf-8", "replace")
+    if len(text) < 2 * max(map(len, _HEADERS)) and any(
+        difflib.SequenceMatcher(None, text, header).ratio() >= _SAME for header in _HEADERS
+    ):
+        yield Row.HEADER
+
+
+_MEASURES: Final = re.compile(rb"\b(?:total|current|remaining): |\d%|bytes\)")
+
+_ATTRIBUTES: Final = (
+    *("color 0", "parameter 0", "at ShapeIndex {}", "output shape is", "constant", "thread-local", "maybe-live-out"),
+    "preallocated-temp",
+)
+
+
+def _is_attribute(text: bytes) -> bool:
+    """Whether a part of a header is a damaged attribute whose loss changes numbers."""
+    form = _DIGITS.sub(b"0", text[:_LONGEST]).decode("utf-8", "replace")
+    if "ShapeIndex" in form or "shape |" in form or "shape is |" in form:
+        return True
+    return any(difflib.SequenceMatcher(None, form, known).ratio() >= _SAME for known in _ATTRIBUTES)
+
+
+# ---------------------------------------------------------------- positions and uses
+
+
+class _Names:
+    """The names of a dump, for lines that may be damaged ones of them."""
+
+    def __init__(self, dump: DumpSet) -> None:
+        self._dump = dump
+        self._names: frozenset[bytes] | None = None
+
+    def __contains__(self, name: bytes) -> bool:
+        if self._names is None:
+            self._names = frozenset(self._dump.names)
+        return name in self._names
+
+    def has_like(self, token: bytes) -> bool:
+        """Whether a token is a name, or one with one wrong or additional character."""
+        if token in self or any(token[:at] + token[at + 1 :] in self for at in range(len(token))):
+            return True
+        pieces = _NO_NAME.split(token)
+        if len(pieces) != len(("before", "after")) or sum(map(len, pieces)) < _SHORTEST:
+            return False
+        pattern = re.escape(pieces[0]) + rb"[\w.-]" + re.escape(pieces[1])
+        return re.search(pattern, self._dump.names.block) is not None
+
+
+_NO_NAME: Final = re.compile(rb"[^\w.-]")
+_SHORTEST: Final = 3
+"""Shorter tokens resemble too many names."""
+
+_POSITION: Final = re.compile(rb" {1,3}(\S{1,300})( \{?[\d,]*\}?)?\s*")
+_OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w*,? ?\S+(?: \S{1,40})?\s*")
+_LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]+)\W? ?\w{5,9} ?\d+(?: \{?[\d,]*\}?)?\s*")
+
+
+def _row_of_value(line: bytes, names: _Names) -> Row | None:
+    """The row below the header of a used value that a line resembles."""
+    if _OPERAND.fullmatch(line) or ((use := _LIKE_OPERAND.fullmatch(line)) and use[1] in names):
+        return Row.USE
+    position = _POSITION.fullmatch(line)
+    return Row.POSITION if position and names.has_like(position[1]) else None

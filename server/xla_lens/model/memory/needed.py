@@ -1,0 +1,76 @@
+"""What a memory space needs: the bytes that the device must provide for a program.
+
+The *needed bytes* of a memory space are the sizes of its allocations without the thread-local ones, which are in
+registers or on stacks. They are the arguments, outputs and temporaries of `compiled.memory_analysis()`, where the
+bytes of donated arguments count once, and constants, which that leaves out. The peak of the live bytes is usually
+lower: an output without a donated argument has its allocation before anything is written to it, and temporaries have
+gaps between them.
+"""
+
+import numpy as np
+
+from xla_lens.model.memory.over_time import Memory, MemorySpace
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.records import dataclass
+from xla_lens.syntax.columns import Column, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramBytes:
+    """The bytes of a memory space as `compiled.memory_analysis()` counts them. `aliased_bytes` are allocations of
+    donated arguments that hold outputs: they count as arguments and as outputs.
+    """
+
+    argument_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    aliased_bytes: int
+
+
+def program_bytes(dump: DumpSet, color: int) -> ProgramBytes:
+    """Return the bytes of arguments, outputs and temporaries in a memory space."""
+    table = dump.allocations
+    kinds = np.where(table.color == color, np.maximum(table.kind, 0), 0)
+
+    def total(kind: Kind) -> int:
+        return sum(table.size_bytes[(kinds & int(kind)) == int(kind)].tolist())
+
+    return ProgramBytes(
+        argument_bytes=total(Kind.PARAMETER),
+        output_bytes=total(Kind.MAYBE_LIVE_OUT),
+        temporary_bytes=total(Kind.PREALLOCATED_TEMP),
+        aliased_bytes=total(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT),
+    )
+
+
+def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
+    """Return the reserved bytes of a memory space by the kind of the allocation, without kinds that have none. They add
+    up to the reserved bytes.
+    """
+    table = dump.allocations
+    return _by_kind(dump, np.where(table.color == color, table.size_bytes, 0))
+
+
+def not_live_parts(dump: DumpSet, memory: Memory, space: MemorySpace) -> tuple[tuple[str, int], ...]:
+    """Return the bytes that a memory space needs but that are not live at its peak, by the kind of the allocation. They
+    add up to the needed bytes minus the peak; the thread-local ones, which are live but not needed, are negative.
+    """
+    table, changes = dump.allocations, memory.changes
+    bytes_now = np.where(table.color == space.color, table.size_bytes, 0)
+    bytes_now[_is_thread_local(dump)] = 0
+    if space.peak_step is not None:
+        is_counted = (changes.steps <= space.peak_step) & (table.color[changes.allocation] == space.color)
+        np.subtract.at(bytes_now, changes.allocation[is_counted], changes.deltas[is_counted])
+    return _by_kind(dump, bytes_now)
+
+
+def _is_thread_local(dump: DumpSet) -> Column:
+    is_local: Column = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
+    return is_local
+
+
+def _by_kind(dump: DumpSet, sizes: Column) -> tuple[tuple[str, int], ...]:
+    kinds = allocation_kinds(dump)
+    sums = ((name, sum(sizes[kinds == kind].tolist())) for kind, name in enumerate(KIND_NAMES))
+    return tuple((name, size_bytes) for name, size_bytes in sums if size_bytes)

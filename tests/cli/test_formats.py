@@ -1,0 +1,280 @@
+"""What holds for every command in every format."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from oom_texts import TPU_LIST
+from samples import DUMPS, SPLIT
+from xla_lens.cli.main import main
+from xla_lens.features.diff.options import DIFF_FORMATS
+from xla_lens.files import find_set
+from xla_lens.model.analysis import analyse
+from xla_lens.model.checks.codes import Severity
+from xla_lens.render.ci.options import CiFormat
+from xla_lens.syntax.file_names import FileKind
+
+TPU = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/module_0000*-buffer-assignment.txt"))
+
+CHECKS = [
+    ("check",),
+    ("check", "--color", "always"),
+    *(("check", "--output-format", name) for name in ("json", *CiFormat)),
+]
+REPORTS = [
+    ("report", "--all"),
+    ("report", "--all", "--color", "always"),
+    *(("report", "--output-format", name) for name in ("json", "markdown", "html")),
+]
+
+SHOWN = {
+    Severity.ERROR: ("error", "::error ", '"critical"', '"level": "error"', "<failure "),
+    Severity.WARNING: ("warning", "::warning ", '"major"', '"level": "warning"', "<failure "),
+    Severity.INFORMATION: ("information", "::notice ", '"info"', '"level": "note"', "<testcase "),
+    Severity.HINT: ("hint", "::notice ", '"info"', '"level": "note"', "<testcase "),
+}
+"""What each severity is called: in text and JSON, for GitHub, for GitLab, in SARIF and in JUnit XML."""
+
+
+def _id(arguments: tuple[str, ...]) -> str:
+    return " ".join(arguments)
+
+
+def with_view(folder: Path) -> Path:
+    """A dump on disk with a finding of severity hint: a value without an allocation, as XLA prints it since 2026."""
+    kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
+    texts = {kind: find_set(TPU).paths[kind].read_text() for kind in kinds}
+    assignment = texts[FileKind.BUFFER_ASSIGNMENT]
+    row = next(row for row in re.findall(r" value: <\d+ [\w.-]+ @1> \(size=[^\n]+\n", assignment))
+    value = row.removeprefix(" value: ").split(" (size=")[0]
+    texts[FileKind.BUFFER_ASSIGNMENT] = assignment.replace(row, "")
+    texts[FileKind.VALUES] = texts[FileKind.VALUES].replace(f"{value}\n", value.replace("@1>", "@9>") + "\n")
+    for kind, text in texts.items():
+        (folder / find_set(TPU).paths[kind].name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("severity", Severity)
+@pytest.mark.parametrize("arguments", [*CHECKS, *REPORTS], ids=_id)
+def test_every_severity_is_printed_in_every_format(
+    arguments: tuple[str, ...],
+    severity: Severity,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def analyse_as(*files: Any, **options: Any) -> Any:
+        found = analyse(*files, **options)
+        assert found.findings
+        return replace(found, findings=tuple(replace(one, severity=severity) for one in found.findings))
+
+    monkeypatch.setattr("xla_lens.files.analyse", analyse_as)
+    status = main([*arguments, str(with_view(tmp_path))])
+    out, err = capsys.readouterr()
+    assert err == ""
+    is_alarm = severity is Severity.ERROR or (arguments[0] == "check" and severity is Severity.WARNING)
+    assert status == int(is_alarm)
+    if arguments[0] == "check":
+        names = SHOWN[severity]
+        number = (
+            ("github", "gitlab", "sarif", "junit").index(arguments[-1]) + 1 if arguments[-1] in set(CiFormat) else 0
+        )
+        assert names[number] in out
+        assert number != 4 or ("<failure " in out) == is_alarm
+
+
+def test_a_hint_of_a_dump_on_disk_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(with_view(tmp_path))]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r":\d+:\d+: hint\[unassigned-value\] ", out)
+    assert out.endswith("\n1 dump checked: 1 hint\n")
+
+
+# ---------------------------------------------------------------- names that want to control the terminal
+
+EVIL = "\x1b]8;;https://example.com\x1b\\x\x1b[31m\x1b]0;t\x07\b\x7f\x85\x9b1m\u061c\u200f\u2028\u202e\u2066"
+"""Escape sequences with ESC and with C1, other control characters, and characters that reverse the order of writing."""
+
+BYTES = EVIL.encode() + b"\x9b31m\xff"
+
+CONTROL = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe]")
+
+OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[!-~]*\x1b\\|\r\x1b\[K")
+"""The escape sequences of XLA Lens itself: colors, links to files, and the erased progress bar."""
+
+
+class Evil(NamedTuple):
+    """Folders with dumps in which names and paths have control characters, a log and a source file."""
+
+    dumps: Path
+    broken: Path
+    log: Path
+    source: Path
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Evil:
+    name = b"d\n::error::" + BYTES.replace(b"/", b"")
+    folder = tmp_path_factory.mktemp("evil") / os.fsdecode(name)
+    dumps, broken = folder / "dumps", folder / "broken"
+    source = folder / "programs.py"
+    for one in (dumps, broken):
+        one.mkdir(parents=True)
+        for file in SPLIT.parent.glob("module_0000*"):
+            data = file.read_bytes()
+            for name in set(re.findall(rb"\b[a-z_]*fusion\.\d+\b", data)):
+                data = data.replace(name, name.replace(b"fusion", b"fus" + BYTES.replace(b" ", b"") + b"ion"))
+            data = data.replace(b"/home/user/programs/programs.py", os.fsencode(source).replace(b"\n", b"\\n"))
+            data = data.replace(b"mlp_apply", b"mlp" + BYTES + b"_apply").replace(
+                b"/dot_general", b"/" + BYTES + b"\tdot"
+            )
+            if one == broken:
+                data = data.replace(b"allocation 1:", b"unknown " + BYTES + b"\t1:\nallocation 1:")
+                data = re.sub(rb"offset=\d+", b"offset=99999999", data)
+            (one / file.name).write_bytes(data)
+    source.write_text("\tf() # " + EVIL.replace("\u2028", "").replace("\x85", "") + "\n" * 60)
+    log = folder / "log"
+    log.write_bytes(TPU_LIST.encode().replace(b"fusion.1265", b"fus" + BYTES + b"ion").replace(b"dot_general", BYTES))
+    return Evil(dumps, broken, log, source)
+
+
+def commands(evil: Evil) -> list[tuple[object, ...]]:
+    """Every command in every format, and many errors."""
+    missing = evil.dumps / f"missing{EVIL}"
+    found: list[tuple[object, ...]] = [
+        *((*one, folder) for one in (*CHECKS, *REPORTS) for folder in (evil.dumps, evil.broken)),
+        *(("check", "--unknown", "--output-format", name, evil.broken) for name in ("text", "json")),
+        *(("diff", evil.dumps, evil.broken, "--output-format", name) for name in DIFF_FORMATS),
+        *(
+            ("diff", evil.dumps, evil.broken, "--max-peak-increase", "host=0", "--output-format", name)
+            for name in ("text", *CiFormat)
+        ),
+        *((name, evil.dumps, "--color", color) for name in ("report", "advise") for color in ("always", "never")),
+        *(
+            (*command, "--output-format", name)
+            for command in (("oom", evil.log, evil.dumps), ("report", "--oom", evil.log, evil.dumps))
+            for name in ("text", "markdown", "json")
+        ),
+        ("report", evil.dumps, "--annotate", evil.source),
+        ("report", evil.dumps, "--annotate", evil.log),
+        ("report", evil.dumps, evil.log),
+        ("report", evil.dumps, "--output-file", evil.dumps / "no" / "folder"),
+        ("report", evil.dumps, "--module", EVIL),
+        ("explain",),
+        *(("completion", shell) for shell in ("bash", "zsh", "fish")),
+        ("--help",),
+    ]
+    for name in ("report", "check", "advise", "explain", "completion", EVIL):
+        found += [(name, EVIL), (name, missing), (name, evil.log), (name, f"--{EVIL}", "x")]
+    for option in ("--part", "--top", "--budget", "--output-format", "--color", "--at", "--sort", "--path-mapping"):
+        found.append(("report", evil.dumps, option, EVIL))
+    found += [("diff", evil.dumps, missing), ("diff", missing, evil.dumps), ("oom", missing), ("server", "--tcp", EVIL)]
+    found += [("check", evil.dumps, "--select", EVIL), ("diff", evil.dumps, evil.dumps, "--max-peak-increase", EVIL)]
+    return found
+
+
+def test_no_control_character_comes_out_of_any_command(evil: Evil, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = 0
+    for command in commands(evil):
+        try:
+            status = main([str(one) for one in command])
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+        assert status in (0, 1, 2)
+        out, err = capsys.readouterr()
+        assert status != 2 or err.count("\n") == 1, (command, err)
+        if "html" in command:
+            # The script of the page has such characters in its tables.
+            out = re.sub(r"<script>.*?</script>", "", out, flags=re.DOTALL)
+        for text in (out, err):
+            plain = OURS.sub("", text) if "always" in command else text
+            assert not (found := CONTROL.search(plain)), (command, plain[max(0, found.start() - 80) : found.end() + 20])
+            # No name begins a line, which GitHub would take for a command.
+            if "github" not in command:
+                assert not re.search("^::error", text, re.MULTILINE), command
+            seen += text.count("�")
+    # They were there, and show that something is missing.
+    assert seen > 1000
+
+
+def test_no_control_character_comes_out_of_run(evil: Evil, tmp_path: Path) -> None:
+    copy = 'mkdir -p "$0/p" && cp "$1"/* "$0/p" && cat "$2" >&2'
+    out = tmp_path / f"out{EVIL.replace('/', '')}"
+    for options in ((), ("--color", "always"), ("--output-format", "markdown"), ("--only", re.escape(EVIL))):
+        line = [sys.executable, "-m", "xla_lens", "run", "--out", str(out), *options, "--", "sh", "-c", copy]
+        done = subprocess.run(
+            [*line, out, evil.dumps, evil.log], capture_output=True, text=True, errors="surrogateescape", check=False
+        )
+        assert done.returncode == 0
+        log = evil.log.read_text(errors="surrogateescape")
+        assert done.stderr.startswith(log)
+        report = done.stderr.removeprefix(log)
+        assert not CONTROL.search(OURS.sub("", report) if "always" in options else report), report
+        assert "�" in report
+        shutil.rmtree(out)
+    done = subprocess.run([*line[:-3], EVIL], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (127, 1)
+    assert not CONTROL.search(done.stderr)
+
+
+def test_only_our_own_sequences_reach_a_terminal(evil: Evil) -> None:
+    environment = {**os.environ, "FORCE_HYPERLINK": "1", "TERM": "xterm-256color"}
+    for command in (("check", evil.broken), ("report", evil.dumps), ("check", "--unknown", evil.broken)):
+        ours, theirs = pty.openpty()
+        line = [sys.executable, "-m", "xla_lens", *map(str, command)]
+        with subprocess.Popen(line, stdout=theirs, stderr=theirs, env=environment):
+            os.close(theirs)
+            output = b""
+            with suppress(OSError):
+                while block := os.read(ours, 1 << 16):
+                    output += block
+        os.close(ours)
+        text = output.decode().replace("\r\n", "\n")
+        assert ("\x1b[" in text) == ("--unknown" not in command)
+        assert not CONTROL.search(OURS.sub("", text)), command
+        assert "�" in text
+
+
+# ---------------------------------------------------------------- what the README says about security
+
+WATCHED = """
+import ast, os, sys
+from xla_lens.cli.main import main
+allowed = sys.argv[1]
+def watch(event, arguments):
+    is_write = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    if is_write and arguments[0] not in (os.devnull, 1, 2) and not str(arguments[0]).startswith(allowed):
+        print("WRITES", *arguments, file=sys.__stderr__)
+    if event.startswith(("os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate",
+                         "os.chmod", "shutil.", "tempfile.", "subprocess.", "os.exec", "os.posix_spawn", "os.system",
+                         "os.fork", "socket.", "urllib.", "webbrowser.")):
+        if not str(arguments[0]).startswith(allowed):
+            print("DOES", event, *arguments, file=sys.__stderr__)
+sys.addaudithook(watch)
+for command in ast.literal_eval(sys.stdin.read()):
+    try:
+        main(command)
+    except SystemExit:
+        pass
+"""
+
+
+def test_commands_write_nothing_start_nothing_and_connect_to_nothing(evil: Evil, tmp_path: Path) -> None:
+    """All but `run`; the server is tested with the requests."""
+    listed = [[str(one) for one in command] for command in commands(evil) if command[0] != "server"]
+    listed.append(["report", str(evil.dumps), "--output-file", str(tmp_path / "out")])
+    before = sorted(path for path in evil.dumps.parent.parent.rglob("*"))
+    command = [sys.executable, "-B", "-c", WATCHED, str(tmp_path)]
+    done = subprocess.run(command, input=repr(listed).encode(), capture_output=True, cwd=tmp_path, check=True)
+    assert [line for line in done.stderr.splitlines() if line.startswith((b"WRITES", b"DOES"))] == []
+    assert sorted(path for path in evil.dumps.parent.parent.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

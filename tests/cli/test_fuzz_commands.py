@@ -1,0 +1,106 @@
+"""Commands on damaged dumps with fixed seeds. `python tests/fuzz.py commands` runs more seeds."""
+
+import os
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzing import commands
+from fuzzing.commands import play_commands
+from fuzzing.texts import ODD_PATHS, dump_sets
+from samples import DUMPS, SPLIT
+from xla_lens.cli.main import main
+from xla_lens.files import find_sets
+
+_DUMPS = dump_sets(DUMPS, 10**5)
+
+
+@pytest.mark.parametrize(
+    "seed", [seed if seed < 4 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(16)]
+)
+def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) -> None:
+    assert play_commands(random.Random(seed), tmp_path, _DUMPS, 10) == 20
+
+
+@pytest.mark.parametrize("path", ODD_PATHS)
+def test_any_name_of_a_file_of_the_program_is_only_a_name(
+    path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumps: list[Mapping[str, bytes]] = [dump for dump in _DUMPS if any(b'.py"' in data for data in dump.values())]
+
+    def renamed(_chance: random.Random, text: bytes, _other: bytes) -> bytes:
+        return text.replace(b'source_file="', b'source_file="' + path + b'" was="').replace(b'.py"', path + b'"')
+
+    monkeypatch.setattr(commands, "damaged", renamed)
+    monkeypatch.chdir(tmp_path)
+    assert play_commands(random.Random(path), tmp_path, dumps, 1, is_each=True) == 2
+
+
+def test_a_dump_without_slices_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As one whose buffer assignment was lost, beside a module with fusions."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        for file in find_sets(SPLIT)[0].paths.values():
+            shutil.copy(file, folder)
+    (new / SPLIT.name).unlink()
+    for pair in ((old, new), (new, old)):
+        assert main(["diff", *map(str, pair)]) == 0
+        assert "peak" in capsys.readouterr().out
+
+
+def _line_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+@pytest.mark.parametrize("name", ["a" * 10_000, "a/" * 5_000, "\udcff" * 300, "loop", "loop/x.json"])
+def test_paths_that_no_file_can_have_are_errors_of_one_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    dump = str(SPLIT)
+    given: list[list[str]] = [
+        ["report", name],
+        ["check", name],
+        ["advise", name],
+        ["diff", name, dump],
+        ["diff", dump, f"{name}x"],
+        ["diff", f"{name}.json", dump],
+        ["oom", name],
+        ["oom", name, dump],
+        ["report", "--annotate", name, dump],
+        ["report", dump, "--output-file", name],
+        ["run", "--out", name, "true"],
+    ]
+    for arguments in given:
+        assert _line_of(arguments, capsys).startswith("xla-lens: ")
+    assert os.listdir() == ["loop"]
+
+
+def test_a_run_makes_any_number_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from xla_lens.cli.run_folder import create_folder
+
+    monkeypatch.chdir(tmp_path)
+    folder = create_folder(Path(*["d"] * 1_200), None)
+    folder.remove_if_empty()
+    assert len(folder.made) == 1_200
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_place_of_a_line_in_a_file_that_cannot_be_is_unknown() -> None:
+    from xla_lens.cli.repository import Repository
+    from xla_lens.features.sources_of_findings import SourceLine
+
+    def place(path: str) -> Any:
+        return Repository(Path("/"), ()).place(SourceLine(path, 1))
+
+    paths = [path.decode("utf-8", "replace") for path in ODD_PATHS if path.startswith((b"\0", b"/a"))]
+    assert [place(path) for path in paths] == [None] * 4

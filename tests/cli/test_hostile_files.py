@@ -1,0 +1,430 @@
+"""Files that block, never end, unpack to gigabytes or cannot be read, beside healthy dumps. Each command runs in a
+process of its own, with a deadline and a limit of its memory.
+"""
+
+import gzip
+import json
+import os
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.test_schema import validator
+from samples import SEED, SPLIT
+from xla_lens.files import find_sets, walk_sets
+from xla_lens.reading import open_file, read_file, walk
+
+_DEADLINE = 60.0
+_MEMORY = 1 << 30
+"""Bytes of address space. The interpreter with its libraries needs a third of that."""
+
+_DAMAGED = "cannot be decompressed; it is cut off, damaged or not made by gzip"
+_NAME = "module_{:04}.jit_{}.cpu_after_optimizations-buffer-assignment.txt"
+
+
+def _run(*arguments: object, variables: dict[str, str] | None = None, data: bytes = b"") -> tuple[int, str, str]:
+    """Run a command."""
+    return _run_python("-m", "xla_lens", *arguments, variables=variables, data=data)
+
+
+def _run_python(*arguments: object, variables: dict[str, str] | None = None, data: bytes = b"") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        input=data,
+        capture_output=True,
+        timeout=_DEADLINE,
+        check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(variables or {})},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY)),
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def _bomb(path: Path, size_bytes: int, *, is_one_member: bool = True) -> Path:
+    """A compressed dump of a few megabytes at most that stands for `size_bytes`."""
+    start, block = b"BufferAssignment:\n", b"\n" * (1 << 24)
+    count = size_bytes // len(block) + 1
+    if not is_one_member:
+        path.write_bytes(gzip.compress(start) + gzip.compress(block) * count)
+        return path
+    # Compressing each of the equal blocks would take longer than all that the tests do.
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    parts = [packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH) for part in (start, block)]
+    checksum = zlib.crc32(start)
+    for _ in range(count):
+        checksum = zlib.crc32(block, checksum)
+    size = (len(start) + count * len(block)) & 0xFFFFFFFF
+    head, end = b"\x1f\x8b\x08" + bytes(6) + b"\xff", packer.flush() + struct.pack("<II", checksum, size)
+    path.write_bytes(head + parts[0] + parts[1] * count + end)
+    return path
+
+
+def _old(folder: Path) -> Path:
+    """Make all files count as written: commands wait for damaged ones that have just changed."""
+    for path in folder.iterdir():
+        if not path.is_symlink():
+            os.utime(path, (1, 1))
+    return folder
+
+
+def _healthy(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / _NAME.format(1, "healthy")
+    shutil.copy(SEED, path)
+    return path
+
+
+def _unreadable(folder: Path) -> dict[str, str]:
+    """Fill a folder with dumps that cannot be read. Returns the reason by the name of the module."""
+    packed = gzip.compress(SEED.read_bytes())
+    for number, (name, data) in enumerate(
+        (("cut", packed[:-20]), ("flipped", packed[:100] + b"\xff" * 9 + packed[109:]), ("text", b"no")), 10
+    ):
+        (folder / (_NAME.format(number, name) + ".gz")).write_bytes(data)
+    (folder / (_NAME.format(20, "zstd") + ".zst")).write_bytes(b"\x28\xb5\x2f\xfd no")
+    os.mkfifo(folder / _NAME.format(30, "fifo"))
+    (folder / _NAME.format(31, "device")).symlink_to("/dev/zero")
+    (folder / _NAME.format(32, "gone")).symlink_to("nowhere")
+    (folder / _NAME.format(33, "loop")).symlink_to(_NAME.format(33, "loop"))
+    short = os.path.relpath(folder / _NAME.format(34, "socket"))
+    with socket.socket(socket.AF_UNIX) as one:
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            one.bind(Path(short).name)
+        finally:
+            os.chdir(before)
+    return {
+        "cut": _DAMAGED,
+        "flipped": _DAMAGED,
+        "text": _DAMAGED,
+        "zstd": "cannot be decompressed",
+        "fifo": "cannot be read: not a regular file",
+        "device": "cannot be read: not a regular file",
+        "gone": "cannot be read: No such file or directory",
+        "loop": "cannot be read: Too many levels of symbolic links",
+        "socket": "cannot be read: not a regular file",
+    }
+
+
+# ---------------------------------------------------------------- one file that cannot be read, in a folder
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "json", "html"])
+@pytest.mark.parametrize("command", ["report", "advise"])
+def test_files_that_cannot_be_read_are_rows_of_a_ranking(tmp_path: Path, command: str, output_format: str) -> None:
+    _healthy(tmp_path)
+    reasons = _unreadable(tmp_path)
+    if (command, output_format) == ("advise", "html"):
+        return
+    status, out, err = _run(command, _old(tmp_path), "--output-format", output_format)
+    assert (status, err) == (1, "")
+    if output_format == "json":
+        reports: Any = json.loads(out)
+        validator("reports").validate(reports)
+        assert [one["module"] for one in reports] == ["jit_healthy", *sorted(f"jit_{name}" for name in reasons)]
+        assert reports[0]["complete"]
+        assert not any(one["complete"] for one in reports[1:])
+        messages = {one["module"].removeprefix("jit_"): one["findings"][0]["message"] for one in reports[1:]}
+        assert all(reason in messages[name] for name, reason in reasons.items())
+    else:
+        assert f"{len(reasons)} files cannot be read." in out
+        assert "580.0 KiB" in out
+        assert all(f"jit_{name}" in out and reason in out for name, reason in reasons.items())
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "github", "sarif", "junit", "gitlab"])
+def test_files_that_cannot_be_read_are_findings(tmp_path: Path, output_format: str) -> None:
+    _healthy(tmp_path)
+    reasons = _unreadable(tmp_path)
+    status, out, err = _run("check", _old(tmp_path), "--output-format", output_format)
+    assert (status, err) == (1, "")
+    assert all(f"jit_{name}" in out and reason in out for name, reason in reasons.items())
+    if output_format == "text":
+        assert out.splitlines()[-1] == "10 dumps checked: 9 errors, 1 information"
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "json", "html"])
+def test_files_that_cannot_be_read_leave_the_other_comparisons(tmp_path: Path, output_format: str) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        path = _healthy(folder)
+        (folder / _NAME.format(2, "other")).write_bytes(SEED.read_bytes())
+    shutil.copy(min(SEED.parent.iterdir()), path)
+    damaged = new / f"{_NAME.format(3, 'cut')}.gz"
+    damaged.write_bytes(gzip.compress(SEED.read_bytes())[:-20])
+    shutil.copy(SEED, old / _NAME.format(3, "cut"))
+    _old(new)
+    status, out, err = _run("diff", old, new, "--output-format", output_format)
+    assert (status, err.splitlines()[-1]) == (1, f"xla-lens: {damaged}: {_DAMAGED}")
+    if output_format == "json":
+        (one,) = (one for one in json.loads(out) if one["module"] == "jit_cut")
+        assert one["warnings"][0] == f"{damaged} {_DAMAGED}."
+    else:
+        assert "jit_healthy" in out
+
+
+def test_one_of_several_files_of_a_set_that_is_damaged_leaves_the_others(tmp_path: Path) -> None:
+    _healthy(tmp_path)
+    for file in find_sets(SPLIT)[0].paths.values():
+        (tmp_path / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    for end in ("-values.txt.gz", "_optimizations.txt.gz"):
+        (path,) = (one for one in tmp_path.iterdir() if one.name.endswith(end))
+        path.write_bytes(path.read_bytes()[:-30])
+        status, out, _ = _run("report", _old(tmp_path), "--all", "--output-format", "json")
+        (report,) = (one for one in json.loads(out) if one["module"] == "jit_train_step")
+        assert status == 1
+        assert report["memory_spaces"]
+        messages = [one["message"] for one in report["findings"] if one["filename"] == str(path)]
+        assert messages == ["This file cannot be decompressed; it is cut off, damaged or not made by gzip."]
+        path.unlink()
+
+
+def test_a_folder_with_nothing_else_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / (_NAME.format(1, "f") + ".gz")
+    path.write_bytes(b"no")
+    expected = f"xla-lens: {path}: cannot be decompressed; it is cut off, damaged or not made by gzip\n"
+    assert _run("report", _old(tmp_path)) == (2, "", expected)
+
+
+# ---------------------------------------------------------------- files that unpack to gigabytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_one_member", [True, False])
+def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(tmp_path: Path, is_one_member: bool) -> None:
+    healthy = _healthy(tmp_path)
+    bomb = _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30, is_one_member=is_one_member)
+    assert bomb.stat().st_size < 16 << 20
+    _old(tmp_path)
+    reason = "unpacks to more than {} GiB, the limit. Decompress it first, with gzip -d, or set XLA_LENS_MAX_UNPACKED"
+    two = reason.format("2.00")
+    assert _run("report", bomb) == (2, "", f"xla-lens: {bomb}: {two}\n")
+    assert _run("diff", healthy, bomb)[::2] == (2, f"xla-lens: {bomb}: {two}\n")
+    assert _run("report", "-", data=bomb.read_bytes()) == (2, "", f"xla-lens: -: {two}\n")
+    status, out, _ = _run("check", tmp_path)
+    assert status == 1
+    assert f"This file {two}." in out
+    status, out, _ = _run("report", tmp_path, "--output-format", "markdown")
+    assert status == 1
+    assert "unpacks to more than 512.00 MiB, the limit of an overview of several dumps" in out
+    assert "580.0 KiB" in out
+
+
+_INDEX = """
+import sys
+from pathlib import Path
+from xla_lens.text.encoding import Encoding
+from xla_lens.workspace import index
+
+for one in index(
+    [Path(sys.argv[1])],
+    {},
+    encoding=Encoding.UTF16,
+    convert=str,
+    is_cancelled=lambda: False,
+    report_progress=lambda _: None,
+):
+    print(one.summary.module, [found.count for found in one.findings.values()])
+"""
+
+
+def test_the_tree_of_an_editor_lists_what_cannot_be_read(tmp_path: Path) -> None:
+    _healthy(tmp_path)
+    names = [*_unreadable(tmp_path), "bomb"]
+    _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30)
+    status, out, err = _run_python("-c", _INDEX, tmp_path)
+    assert (status, err) == (0, "")
+    # An editor follows no links out of the folder, and a link to nothing is a file that was deleted just now.
+    names = [f"jit_{name} [1]" for name in names if name not in ("device", "gone", "loop")]
+    assert sorted(out.splitlines()) == sorted([*names, "jit_healthy [1]"])
+
+
+def test_the_limit_is_one_setting(tmp_path: Path) -> None:
+    _healthy(tmp_path)
+    for number in (2, 3):
+        bomb = _bomb(tmp_path / (_NAME.format(number, "bomb") + ".gz"), (number - 1) * (24 << 20))
+    _old(tmp_path)
+    variables = {"XLA_LENS_MAX_UNPACKED": "40MiB"}
+    assert "unpacks to more than 40.00 MiB" in _run("report", bomb, variables=variables)[2]
+    assert _run("report", tmp_path, variables=variables)[1].count("unpacks to more than 10.00 MiB") == 2
+    assert "unpacks" not in _run("report", tmp_path)[1]
+    status, out, err = _run("report", tmp_path, variables={"XLA_LENS_MAX_UNPACKED": "lots"})
+    assert (status, out) == (2, "")
+    assert "XLA_LENS_MAX_UNPACKED: not a size: 'lots'; expected for example 8GiB" in err
+
+
+def test_a_log_that_unpacks_to_gigabytes_is_an_error(tmp_path: Path) -> None:
+    log = _bomb(tmp_path / "train.log.gz", 60 << 20)
+    status, out, err = _run("oom", log, variables={"XLA_LENS_MAX_UNPACKED": "40MiB"})
+    assert (status, out) == (2, "")
+    assert err.startswith(f"xla-lens: {log}: unpacks to more than 40.00 MiB")
+    # Beside a dump, a log is only read for its messages.
+    _healthy(tmp_path)
+    log.rename(tmp_path / "train.log")
+    status, out, _ = _run("report", _old(tmp_path))
+    assert (status, "needs 580.0 KiB" in out) == (0, True)
+
+
+# ---------------------------------------------------------------- files beside a dump
+
+
+def _block(path: Path, kind: str) -> None:
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "link":
+            os.mkfifo(path.with_name(f"{path.name}.fifo"))
+            path.symlink_to(f"{path.name}.fifo")
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case _:
+            with path.open("wb") as file:
+                file.truncate(8 << 30)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "device", "folder", "huge"])
+def test_files_beside_a_dump_never_block(tmp_path: Path, kind: str) -> None:
+    dump = _healthy(tmp_path)
+    for name in ("module_0001.jit_healthy.debug_options", "module_0001.gpu_target_config.pbtxt"):
+        _block(tmp_path / name, kind)
+    for name in ("train.log", "a.txt", "b.out", "c.err", "d-values.txt", "module_0001.debug_options"):
+        _block(tmp_path / name, kind)
+    stem = dump.name.removesuffix("-buffer-assignment.txt")
+    if kind != "huge":
+        for end in ("-live-range.txt", "-memory-usage-report.txt", ".txt"):
+            _block(tmp_path / f"{stem}{end}", kind)
+    commands: tuple[tuple[object, ...], ...] = (
+        ("report", dump),
+        ("report", tmp_path),
+        ("check", dump),
+        ("diff", dump, dump),
+        ("diff", tmp_path, tmp_path),
+        ("oom", Path(__file__).parent.parent / "logs" / "tpu-v5e-libtpu0.0.51.log", tmp_path),
+    )
+    for arguments in commands:
+        status, out, _ = _run(*arguments)
+        assert status in (0, 1)
+        assert "580.0 KiB" in out or arguments[0] in ("check", "diff", "oom")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_arguments_that_are_no_files_are_errors(tmp_path: Path, kind: str) -> None:
+    dump, odd = _healthy(tmp_path), tmp_path / "odd.txt"
+    _block(odd, kind)
+    commands: tuple[tuple[object, ...], ...] = (
+        ("report", odd),
+        ("check", odd),
+        ("diff", dump, odd),
+        ("diff", odd, dump),
+    )
+    for arguments in commands:
+        assert _run(*arguments) == (2, "", f"xla-lens: {odd}: cannot be read: not a regular file\n")
+    if kind == "device":
+        json_file = tmp_path / "odd.json"
+        json_file.symlink_to("/dev/zero")
+        commands = (("oom", odd), ("report", "--annotate", odd, dump), ("diff", json_file, dump))
+        for arguments in commands:
+            status, _, err = _run(*arguments)
+            assert (status, err.count("cannot be read: not a regular file\n")) == (2, 1)
+
+
+def test_a_named_pipe_is_read_where_the_user_names_it(tmp_path: Path) -> None:
+    log = Path(__file__).parent.parent / "logs" / "tpu-v5e-libtpu0.0.51.log"
+    done = subprocess.run(
+        ["bash", "-c", f"gzip -c {log} > {tmp_path}/l.gz; {sys.executable} -m xla_lens oom <(zcat {tmp_path}/l.gz)"],
+        capture_output=True,
+        timeout=_DEADLINE,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"<stdin>" not in done.stdout
+    assert b"log        /dev/fd/" in done.stdout
+    assert done.stdout.splitlines()[2:] == _run("oom", log)[1].encode().splitlines()[2:]
+
+
+def test_the_reader_refuses_other_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path, reason in (
+        (tmp_path / "fifo", "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
+        (tmp_path, "Is a directory"),
+        (Path("a\0b"), "not a path"),
+        (Path("\ud800"), "not a path"),
+        (tmp_path / ("a" * 10_000), "File name too long"),
+    ):
+        with pytest.raises(OSError, match=reason):
+            open_file(path)
+    small = tmp_path / "small"
+    small.write_bytes(b"12345")
+    assert read_file(small, 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 B"):
+        read_file(small, 4)
+
+
+# ---------------------------------------------------------------- folders
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that pytest does not remove, because it cannot where folders are nested so deep."""
+    made = Path(tempfile.mkdtemp())
+    yield made
+    subprocess.run(["rm", "-r", str(made)], check=True)
+
+
+def _nest(folder: Path, depth: int) -> Path:
+    """Make folders in folders, with a dump in the deepest, and return that."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        for _ in range(depth):
+            os.mkdir("d")
+            os.chdir("d")
+        shutil.copy(SEED, _NAME.format(2, "deep"))
+    finally:
+        os.chdir(before)
+    return folder.joinpath(*["d"] * depth)
+
+
+def test_folders_nested_deep_are_searched(folder: Path) -> None:
+    _healthy(folder)
+    (folder / "same").symlink_to(folder)
+    deep = _nest(folder, 1500)
+    assert [one.stem.parent for one in find_sets(folder)] == [folder, deep]
+    assert [one.stem.parent for one in walk_sets([folder], lambda: False)] == [folder, deep]
+    for command in ("report", "check"):
+        status, out, _ = _run(command, folder)
+        assert (status, "2 " in out) == (0, True)
+    assert _run("diff", folder, folder)[0] == 0
+
+
+def test_folders_deeper_than_paths_can_be_end_the_search(folder: Path) -> None:
+    _healthy(folder)
+    _nest(folder, 2500)
+    assert [one.stem.parent for one in find_sets(folder)] == [folder]
+
+
+def test_a_walk_is_sorted_and_leaves_out_what_the_caller_removes(tmp_path: Path) -> None:
+    for name in ("b/x", "a/y", "a/z"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "a" / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    found: list[tuple[str, Sequence[str]]] = []
+    for folder, folders, names in walk(tmp_path):
+        found.append((os.path.relpath(folder, tmp_path), names))
+        folders[:] = [name for name in folders if name != "z"]
+    assert found == [(".", []), ("a", ["file"]), ("a/y", []), ("b", []), ("b/x", [])]

@@ -1,0 +1,104 @@
+"""Read dumps with one very long line by every command and request.
+
+`python -m fuzzing.long_lines FOLDER SEED CASES BYTES` prints a line before it reads each dump. If the seed is 0, it
+begins with the known cases.
+"""
+
+import random
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+from every_request import check_requests
+from fuzzing.texts import dump_sets
+from samples import DUMPS
+from xla_lens.cli.main import main as command
+
+_COMMANDS: Final = (
+    ("report",),
+    ("report", "--output-format", "json"),
+    ("report", "--output-format", "html"),
+    ("advise",),
+    ("check",),
+    ("check", "--unknown"),
+)
+_CHARACTERS: Final = "aZ09 ,.:;()[]{}<>\"\\%=#/*-_@+|'\t\0é"
+_KNOWN: Final = (
+    (b"{file_name_id=1 ", b"a"),
+    (b'op_name="', b"["),
+    (b", metadata={", b'x="\\" '),
+    (b", calls=", b"{a, calls="),
+    (b"fusion(%", b"#0"),
+    (b"fusion(%", b"a["),
+    (b"f32[", b"a["),
+)
+"""Text and what is repeated behind it."""
+_WORD: Final = re.compile(rb"[\w.-]+|.", re.DOTALL)
+_SMALL: Final = 40_000
+_WORDS: Final = 2
+
+
+def lengthened(chance: random.Random, text: bytes, size_bytes: int) -> bytes:
+    """Return a text with a line in which a character, or a part of the line, is repeated until it has `size_bytes`."""
+    lines = text.splitlines(keepends=True)
+    number = chance.choice([number for number, line in enumerate(lines) if line.strip()])
+    line = lines[number]
+    words = [match.start() for match in _WORD.finditer(line)]
+    place = chance.choice(words)
+    if chance.random() < 0.5:
+        unit = "".join(chance.choices(_CHARACTERS, k=chance.choice((1, 1, 2, 3)))).encode()
+    else:
+        unit = line[place : place + chance.choice((1, 2, 5, 13, 40))].rstrip(b"\n") or b"a"
+    lines[number] = line[:place] + unit * (size_bytes // len(unit)) + line[place:]
+    return b"".join(lines)
+
+
+def read(folder: Path, dump: dict[str, bytes]) -> None:
+    """Run every command on a dump, and make every request at a few of its words."""
+    for path in folder.iterdir():
+        path.unlink()
+    for name, data in dump.items():
+        (folder / name).write_bytes(data)
+    for name, *options in _COMMANDS:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            command([name, str(folder), *options])
+    longest = max(dump, key=lambda name: len(dump[name]))
+    failures = check_requests(folder / longest, _WORDS).failures
+    assert not failures, failures[:5]
+
+
+def known(size_bytes: int) -> Iterator[dict[str, bytes]]:
+    """Yield a dump for each long line that once took quadratic time."""
+    for marker, unit in _KNOWN:
+        name, dump = next((name, dump) for dump in dump_sets(DUMPS, _SMALL) for name in dump if marker in dump[name])
+        before, _, after = dump[name].partition(marker)
+        yield dump | {name: before + marker + unit * (size_bytes // len(unit)) + after}
+
+
+def random_dump(seed: int, size_bytes: int) -> dict[str, bytes]:
+    """Return a dump in which one line is long."""
+    chance = random.Random(f"long lines {seed}")
+    dump = chance.choice(dump_sets(DUMPS, _SMALL))
+    name = chance.choice(list(dump))
+    return dump | {name: lengthened(chance, dump[name], size_bytes)}
+
+
+def main(folder: str, seed: str, cases: str, size_bytes: str) -> None:
+    """Read the dumps, and print the number of each before."""
+    numbers = range(int(seed), int(seed) + int(cases))
+    dumps = [] if numbers.start else list(known(int(size_bytes)))
+    for number, dump in enumerate(dumps):
+        print("known case", number, flush=True)
+        read(Path(folder), dump)
+    for number in numbers:
+        print("seed", number, flush=True)
+        read(Path(folder), random_dump(number, int(size_bytes)))
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

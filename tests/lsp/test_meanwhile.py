@@ -1,0 +1,443 @@
+"""Whatever changes while a request waits, its answer is one of then: about what is open, loaded and wanted then."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types as lsp
+
+from lsp import test_requests_source_memory as source_memory
+from lsp.conftest import Hold, Loads
+from lsp.reading import Reader, copied, read_page, sibling
+from lsp.test_outputs import Log
+from lsp.wire import FULL, PULLING, RequestFailed
+from samples import DUMPS, GLUED, SEED, SPLIT
+from xla_lens.features.diff.facts import DiffSide
+from xla_lens.lsp import comparisons, dump_set_state, index, module_state, requests, sources, state
+from xla_lens.lsp import source_memory as memories
+from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
+from xla_lens.lsp.snapshot import NEEDS_ONLY_FILE
+
+_CLOSED = ["closed", "opened again", "opened again with another text"]
+_BEGIN = {"line": 0, "character": 0}
+_FIRST = {"start": _BEGIN, "end": {"line": 9, "character": 0}}
+_WORSE = ("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
+"""An edit of `SEED` that changes what is live at step 7."""
+
+
+@pytest.fixture(autouse=True)
+def _is_not_polled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the tests poll the disk."""
+    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 3600.0)
+
+
+def _ask_all(reader: Reader, uri: str) -> list[int]:
+    """Send every request about a document that needs its analysis, and return their ids."""
+    here, numbers = {"textDocument": {"uri": uri}}, []
+    extra: dict[str, Any] = {
+        lsp.TEXT_DOCUMENT_CODE_ACTION: {"range": _FIRST, "context": {"diagnostics": []}},
+        lsp.TEXT_DOCUMENT_CODE_LENS: {},
+        lsp.TEXT_DOCUMENT_DOCUMENT_LINK: {},
+        lsp.TEXT_DOCUMENT_INLAY_HINT: {"range": _FIRST},
+        lsp.TEXT_DOCUMENT_REFERENCES: {"position": _BEGIN, "context": {"includeDeclaration": True}},
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: {"range": _FIRST},
+    }
+    for method, handler in HANDLERS.items():
+        is_document = isinstance(handler, DocumentHandler) and method.startswith("textDocument/")
+        if is_document and method not in NEEDS_ONLY_FILE:
+            numbers.append(reader.editor.ask(method, here | extra.get(method, {"position": _BEGIN})))
+    return numbers
+
+
+def _close(reader: Reader, uri: str, how: str) -> None:
+    text = reader.text(uri)
+    reader.close(uri)
+    if how != "closed":
+        reader.open_uri(uri, text if how == "opened again" else "BufferAssignment:\n")
+
+
+@pytest.mark.parametrize("how", _CLOSED)
+async def test_requests_about_a_closed_document_find_nothing(
+    reader: Reader, analyses: Loads, tmp_path: Path, how: str
+) -> None:
+    """The result is null and not an error: nobody has cancelled the requests."""
+    await reader.start(PULLING)
+    analyses.hold()
+    uri = reader.open(copied(SEED, tmp_path))
+    numbers = _ask_all(reader, uri)
+    pulled = reader.editor.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+    command = {"command": "xla-lens.showReferences", "arguments": [{"uri": uri, "position": _BEGIN}]}
+    shown = reader.editor.ask("workspace/executeCommand", command)
+    await asyncio.to_thread(analyses.begun.wait, 30)
+    _close(reader, uri, how)
+    analyses.resume()
+    assert len(numbers) > 10
+    assert [await reader.editor.answer(number) for number in numbers] == [None] * len(numbers)
+    assert await reader.editor.answer(pulled) == {"kind": "full", "items": []}
+    with pytest.raises(RequestFailed, match="is not open") as failed:
+        await reader.editor.answer(shown)
+    assert failed.value.code == lsp.ErrorCodes.InvalidParams
+    if how == "closed":
+        assert reader.editor.server.state.sets.open == []
+
+
+@pytest.mark.parametrize("how", _CLOSED)
+async def test_answer_about_a_document_that_is_closed_while_it_is_made(
+    reader: Reader, hold: Hold, tmp_path: Path, how: str
+) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path))
+    (lens, *_) = await reader.ask("codeLens", uri)
+    made = hold(requests, "code_lens")
+    number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    await made.done()
+    _close(reader, uri, how)
+    made.resume()
+    assert await reader.editor.answer(number) is None
+    if how == "closed":
+        assert await reader.editor.request("codeLens/resolve", lens) == lens
+
+
+async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    """An edit moves the files in it, after the outline of one of them is made."""
+    await reader.start()
+    log = Log(tmp_path, SPLIT.parent, GLUED.parent)
+    reader.open(log.path, log.text)
+    await reader.ask("documentSymbol", log.uri)
+    made = hold(requests, "document_symbol")
+    number = reader.editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": log.uri}})
+    await made.done()
+    reader.replace(log.uri, "🚀...\n*** Begin", "🚀...\n\n\n*** Begin")
+    made.resume()
+    assert await reader.editor.answer(number) == await reader.ask("documentSymbol", log.uri)
+    made = hold(requests, "document_symbol")
+    number = reader.editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": log.uri}})
+    await made.done()
+    reader.close(log.uri)
+    made.resume()
+    assert await reader.editor.answer(number) is None
+
+
+async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
+    reader: Reader, hold: Hold, tmp_path: Path
+) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path))
+    await reader.analysed(uri)
+    made = hold(state, "render_page")
+    command = {"command": "xla-lens.showLiveSet", "arguments": [{"uri": uri, "step": 7}]}
+    number = reader.editor.ask("workspace/executeCommand", command)
+    await made.done()
+    reader.replace(uri, *_WORSE)
+    await reader.analysed(uri)
+    made.resume()
+    answer = await reader.editor.answer(number)
+    assert "cublas-gemm.1" in answer["text"]
+    assert await read_page(reader, answer["uri"]) == answer["text"]
+
+
+async def test_page_of_a_device_that_is_described_while_it_is_rendered(
+    reader: Reader, hold: Hold, tmp_path: Path
+) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path))
+    await reader.analysed(uri)
+    made = hold(state, "render_page")
+    command = {"command": "xla-lens.showSummary", "arguments": [{"uri": uri}]}
+    number = reader.editor.ask("workspace/executeCommand", command)
+    await made.done()
+    await reader.set(device={"memory": "123GiB"})
+    await reader.editor.until(lambda: reader.editor.server.state.settings.device_memory is not None)
+    made.resume()
+    answer = await reader.editor.answer(number)
+    assert "123.00 GiB" in answer["text"]
+    assert await read_page(reader, answer["uri"]) == answer["text"]
+
+
+async def test_page_of_an_output_that_is_closed_while_it_is_rendered(
+    reader: Reader, hold: Hold, tmp_path: Path
+) -> None:
+    """It is not shown again when the output is opened with another text."""
+    await reader.start()
+    log = Log(tmp_path, GLUED.parent)
+    reader.open(log.path, log.text)
+    uri = (await reader.run("showReport", {"uri": log.uri}))["uri"]
+    reader.replace(log.uri, "🚀...\n*** Begin", "🚀...\n\n*** Begin")
+    made = hold(state, "render_page")
+    number = reader.editor.ask("workspace/textDocumentContent", {"uri": uri})
+    pages = reader.editor.server.state.pages.pages
+    pages.clear()
+    await made.done()
+    reader.close(log.uri)
+    made.resume()
+    await reader.editor.answer(number)
+    assert not pages
+    assert not reader.editor.server.state.pages.pages
+
+
+async def test_comparison_of_a_set_that_is_loaded_again_while_the_other_is_read(
+    reader: Reader, hold: Hold, tmp_path: Path
+) -> None:
+    await reader.start()
+    old, new = (reader.open(copied(SEED, tmp_path / name)) for name in ("old", "new"))
+    for uri in (old, new):
+        await reader.analysed(uri)
+    made = hold(comparisons, "read_flags", after=1)
+    command = {"command": "xla-lens.compare", "arguments": [{"old": old, "new": new}]}
+    number = reader.editor.ask("workspace/executeCommand", command)
+    await made.done()
+    reader.replace(old, *_WORSE)
+    await reader.analysed(old)
+    made.resume()
+    answer = await reader.editor.answer(number)
+    assert await read_page(reader, answer["uri"]) == answer["text"]
+    assert (await reader.run("compare", {"old": old, "new": new}))["text"] == answer["text"]
+    last = await reader.editor.server.state.compared(answer["uri"])
+    assert last is not None
+    sides = [side for side in (last.diff.old, last.diff.new) if isinstance(side, DiffSide)]
+    assert [side.analysis for side in sides] == [one.analysis for one, _ in last.sources]
+
+
+async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start()
+    paths = [copied(SEED, tmp_path / name) for name in ("old", "new", "newer")]
+    old, new, newer = map(reader.open, paths)
+    server, compared = reader.editor.server.state, {"old": old, "new": new}
+    made = hold(comparisons, "_compared")
+    number = reader.editor.ask("workspace/executeCommand", {"command": "xla-lens.compare", "arguments": [compared]})
+    await made.done()
+    await reader.run("endComparison", {})
+    made.resume()
+    await reader.editor.answer(number)
+    assert (server.comparisons.active, server.sets.kept) == (None, frozenset())
+    made = hold(comparisons, "_compared")
+    number = reader.editor.ask(
+        "workspace/executeCommand", {"command": "xla-lens.compare", "arguments": [{**compared, "new": newer}]}
+    )
+    await made.done()
+    other = {"command": "xla-lens.compare", "arguments": [{"old": new, "new": newer}]}
+    later = reader.editor.ask("workspace/executeCommand", other)
+    await reader.ask("hover", newer, position=_BEGIN)
+    made.resume()
+    for one in (number, later):
+        await reader.editor.answer(one)
+    keys = paths[1], paths[2]
+    assert (server.comparisons.active, server.sets.kept) == (keys, frozenset(keys))
+
+
+# ---------------------------------------------------------------- loads
+
+
+async def test_files_and_analysis_of_a_set_change_together(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SEED, tmp_path)
+    uri = reader.open(path)
+    await reader.analysed(uri)
+    (one,) = reader.editor.server.state.sets.open
+    read = hold(dump_set_state, "is_being_written")
+    reader.replace(uri, *_WORSE)
+    await read.done()
+    assert one.analysis is not None
+    assert one.file(path) in one.analysis.dump.files
+    read.resume()
+    await reader.analysed(uri)
+    assert one.file(path) in one.analysis.dump.files
+
+
+async def test_findings_against_a_module_that_are_outdated(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    """They do not replace those of a later text."""
+    await reader.start()
+    values = sibling(copied(SPLIT, tmp_path), "buffer-assignment-values")
+    text = values.read_text()
+    uri = reader.open(values, text.replace("f32[128,256]{1,0}", "f32[128,257]{1,0}", 1))
+    (one,) = reader.editor.server.state.sets.open
+    checked = hold(dump_set_state, "with_module")
+    await checked.done()
+    written = hold(dump_set_state, "is_being_written")
+    checked.resume()
+    await written.done()
+    reader.replace(uri, "f32[128,257]{1,0}", "f32[128,256]{1,0}")
+    await reader.analysed(uri)
+    await one.checked()
+    now = one.analysis
+    written.resume()
+    await reader.analysed(uri)
+    assert one.analysis is now
+
+
+@pytest.mark.parametrize("command", ["memoryMap", "overview", "report", "sourceMemory"])
+async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
+    reader: Reader, hold: Hold, tmp_path: Path, command: str
+) -> None:
+    program = DUMPS / "programs" / "programs.py"
+    await reader.start(FULL, program.parent)
+    read = hold(module_state, "load_module_of")
+    path = copied(SPLIT, tmp_path)
+    dump = reader.open(path)
+    arguments = {"uri": program.as_uri() if command == "sourceMemory" else dump, "format": "json", "top": 3}
+    asked = {"command": f"xla-lens.{command}", "arguments": [arguments]}
+    number = reader.editor.ask("workspace/executeCommand", asked)
+    await read.done()
+    reader.replace(
+        dump, "<245 multiply_subtract_fusion.5 @0> (size=1605632", "<245 multiply_subtract_fusion.5 @0> (size=5632"
+    )
+    await reader.analysed(dump)
+    read.resume()
+    answer = await reader.editor.answer(number)
+    # Otherwise it may be the same answer once more.
+    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": program.as_uri(), "type": 2}]})
+    assert answer == await reader.run(command, arguments)
+
+
+async def test_index_forgets_a_set_that_is_evicted_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start()
+    log = Log(tmp_path, GLUED.parent)
+    reader.open(log.path, log.text)
+    await reader.ask("codeLens", log.uri)
+    made = hold(index, "index_set")
+    number = reader.editor.ask("workspace/symbol", {"query": ""})
+    await made.done()
+    reader.close(log.uri)
+    made.resume()
+    await reader.editor.answer(number)
+    assert reader.editor.server.state.index._in_memory == {}
+
+
+async def test_polled_set_is_closed_meanwhile(reader: Reader, hold: Hold, loads: Loads, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SEED, tmp_path)
+    sets = reader.editor.server.state.sets
+    await reader.run("overview", {"uri": path.as_uri()})
+    (one,) = sets.recent
+    await one.checked()
+    path.write_text(path.read_text() + "\n")
+    await one.poll()
+    polled = hold(dump_set_state, "<lambda>")
+    polling = asyncio.ensure_future(one.poll())
+    await polled.done()
+    one.close()
+    polled.resume()
+    await polling
+    assert not one.is_loading
+    assert loads.count == 1
+
+
+async def test_module_that_is_loaded_while_its_set_is_polled(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    """It was not among the files that the poll looked at, which does not mean that it is gone."""
+    await reader.start()
+    uri = reader.open(copied(SPLIT, tmp_path))
+    read = hold(module_state, "load_module_of")
+    await reader.analysed(uri)
+    (one,) = reader.editor.server.state.sets.open
+    await read.done()
+    await one.poll()
+    polled = hold(dump_set_state, "<lambda>")
+    polling = asyncio.ensure_future(one.poll())
+    await polled.done()
+    read.resume()
+    await one.checked()
+    assert one.module
+    polled.resume()
+    await polling
+    assert not one.is_loading
+    assert reader.editor.received("window/showMessage") == []
+
+
+async def test_settled_waits_for_edits_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path))
+    number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    (one,) = reader.editor.server.state.sets.open
+    loading = one._task
+    assert loading is not None
+    # Called before the request that waits is resumed, because it was added first.
+    loading.add_done_callback(lambda _: reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:"))
+    found = await reader.editor.answer(number)
+    assert {lens["range"]["start"]["line"] for lens in found} == {
+        lens["range"]["start"]["line"] for lens in await reader.ask("codeLens", uri)
+    }
+
+
+# ---------------------------------------------------------------- files, settings and the workspace
+
+
+async def test_file_that_is_opened_while_a_command_looks_for_its_set(
+    reader: Reader, hold: Hold, tmp_path: Path
+) -> None:
+    """Its text in the editor is of another kind, and takes precedence."""
+    await reader.start()
+    path = tmp_path / "dump.txt"
+    path.write_text(SEED.read_text())
+    found = hold(state, "find_set")
+    command = {"command": "xla-lens.check", "arguments": [{"uri": path.as_uri()}]}
+    number = reader.editor.ask("workspace/executeCommand", command)
+    await found.done()
+    reader.open(path, "HloModule jit_f\n\nENTRY main {\n  ROOT x = f32[] parameter(0)\n}\n")
+    found.resume()
+    with pytest.raises(RequestFailed, match="neither open nor a dump"):
+        await reader.editor.answer(number)
+    assert [one.path for one in reader.editor.server.state.sets] == [path]
+
+
+async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, tmp_path: Path) -> None:
+    finder = sources.SourceFinder()
+    listed = hold(sources, "_find")
+    finding = asyncio.ensure_future(finder.find("/there/a.py", (), (tmp_path,)))
+    await listed.done()
+    (tmp_path / "a.py").touch()
+    finder.invalidate()
+    listed.resume()
+    assert await finding is None
+    assert await finder.find("/there/a.py", (), (tmp_path,)) == tmp_path / "a.py"
+
+
+async def test_settings_that_arrive_out_of_order(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    await reader.start()
+    client, answers = reader.editor.server.client, list[Callable[[Any], None]]()
+
+    async def configuration(_section: str, receive: Callable[[Any], None]) -> None:
+        answers.append(receive)
+
+    monkeypatch.setattr(client, "configuration", configuration)
+    for _ in range(2):
+        reader.editor.notify("workspace/didChangeConfiguration", {"settings": None})
+    while len(answers) < 2:
+        await asyncio.sleep(0)
+    answers[1]({"references": {"limit": 2}})
+    answers[0]({"references": {"limit": 1}})
+    await reader.editor.request("workspace/symbol", {"query": "nobody"})
+    assert reader.editor.server.state.settings.place_limit == 2
+
+
+async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start(source_memory.REGISTERING, SPLIT.parents[2] / "programs")
+    await reader.set(**source_memory.ON)
+    found = hold(memories, "peak_by_line")
+    reader.open(SPLIT)
+    await found.done()
+    await reader.set()
+    await reader.editor.until(lambda: not reader.editor.server.state.settings.source_lines)
+    found.resume()
+    names = {task: getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
+    await asyncio.wait([task for task, name in names.items() if name == "Publisher.update_source_files"])
+    assert reader.editor.server.client.source_files == frozenset()
+
+
+async def test_set_that_is_opened_while_the_workspace_is_pulled(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    """Its diagnostics are not known yet, so the editor pulls once more."""
+    await reader.start(PULLING)
+    first, second = hold(dump_set_state, "load_set_of"), hold(dump_set_state, "load_set_of")
+    reader.open(copied(SEED, tmp_path / "first"))
+    await first.done()
+    number = reader.editor.ask("workspace/diagnostic", {"previousResultIds": []})
+    await reader.editor.request("workspace/textDocumentContent", {"uri": "xla-lens:/nothing"})
+    uri = reader.open(copied(SEED, tmp_path / "second"))
+    await second.done()
+    first.resume()
+    items = {item["uri"]: item["items"] for item in (await reader.editor.answer(number))["items"]}
+    assert items[uri] == []
+    refreshes = len(reader.editor.received("workspace/diagnostic/refresh"))
+    second.resume()
+    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) > refreshes)

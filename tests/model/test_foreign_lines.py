@@ -1,0 +1,155 @@
+"""A line of an unknown form costs at most itself: all numbers and their warrants stay, in every format."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pytest
+
+from foreign_lines import KINDS, PROSE, ROWS, STATISTICS, analysis_of_texts, numbers, texts_of, with_lines
+from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps
+from xla_lens.files import SetFiles, find_sets
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.problems import UnknownLines
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.syntax.columns import Section
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.rows import read_columns
+
+_SETS = list(find_sets(DUMPS))
+
+
+def _name(files: SetFiles) -> str:
+    return f"{files.stem.parent.parent.name}-{files.stem.parent.name}-{files.stem.name[:12]}"
+
+
+def _alarms(analysis: Analysis) -> Counter[object]:
+    severe = (Severity.ERROR, Severity.WARNING)
+    return Counter(finding.problem for finding in analysis.findings if finding.severity in severe)
+
+
+def _assert_same(
+    before: tuple[Analysis, object, str, str], texts: Mapping[FileKind, bytes], line: bytes, kind: FileKind
+) -> None:
+    after = analysis_of_texts(texts)
+    assert _alarms(after[0]) == _alarms(before[0]), (line, kind)
+    assert after[0].warrants == before[0].warrants, (line, kind)
+    assert after[1:] == before[1:], (line, kind)
+
+
+@pytest.mark.parametrize("files", _SETS, ids=_name)
+def test_statistics_below_the_header_are_one_note(files: SetFiles) -> None:
+    texts = texts_of(files)
+    before = analysis_of_texts(texts)
+    text = texts[FileKind.BUFFER_ASSIGNMENT]
+    changed = text.replace(b"BufferAssignment:\n", b"BufferAssignment:\n" + STATISTICS[0] + b"\n", 1)
+    assert changed != text
+    _assert_same(before, {**texts, FileKind.BUFFER_ASSIGNMENT: changed}, STATISTICS[0], FileKind.BUFFER_ASSIGNMENT)
+    found = analysis_of_texts({**texts, FileKind.BUFFER_ASSIGNMENT: changed})[0].findings
+    notes = [finding for finding in found if isinstance(finding.problem, UnknownLines)]
+    assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
+
+
+@pytest.mark.parametrize("files", _SETS, ids=_name)
+def test_foreign_lines_change_nothing(files: SetFiles) -> None:
+    texts = texts_of(files)
+    before, chance = analysis_of_texts(texts), random.Random(_name(files))
+    for kind, text in texts.items():
+        lines = [chance.choice(some) for some in chance.sample(list(KINDS.values()), 2)]
+        for line, changed in with_lines(chance, text, kind, lines, 1):
+            _assert_same(before, {**texts, kind: changed}, line, kind)
+
+
+@pytest.mark.parametrize("files", _SETS[::4], ids=_name)
+def test_several_new_sections_at_once_change_nothing(files: SetFiles) -> None:
+    texts = texts_of(files)
+    before, chance = analysis_of_texts(texts), random.Random(_name(files))
+    changed = dict(texts)
+    for kind, text in texts.items():
+        for line in (STATISTICS[2], chance.choice(STATISTICS), chance.choice(PROSE)):
+            changed[kind] = next(with_lines(chance, changed[kind], kind, (line,), 1))[1] if text else text
+    _assert_same(before, changed, b"several", FileKind.BUFFER_ASSIGNMENT)
+
+
+def _with_rows(chance: random.Random, text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Put rows of each section into the middle of the others."""
+    columns = read_columns(text, lambda: False)
+    tables = (
+        (Section.BUFFER_ASSIGNMENT, columns.slices),
+        (Section.USED_VALUES, columns.used_values),
+        (Section.INSTRUCTION_SEQUENCE, columns.schedule),
+        (Section.BUFFER_LIVE_RANGES, columns.live_ranges),
+        (Section.PEAK, columns.peak_buffers),
+    )
+    for section, table in tables:
+        others = [row for other, rows in ROWS.items() if other is not section for row in rows]
+        for start in table.start[1:-1].tolist()[:1]:
+            place = text.rfind(b"\n", 0, start) + 1
+            line = chance.choice(others)
+            if text[place:start].isspace() or place == start:
+                yield line, text[:place] + line + b"\n" + text[place:]
+
+
+@pytest.mark.parametrize("files", _SETS[::2], ids=_name)
+def test_rows_of_other_sections_change_nothing(files: SetFiles) -> None:
+    texts = texts_of(files)
+    before, chance = analysis_of_texts(texts), random.Random(_name(files))
+    for kind in texts.keys() - {FileKind.HLO, FileKind.MEMORY_USAGE_REPORT}:
+        for line, changed in _with_rows(chance, texts[kind]):
+            _assert_same(before, {**texts, kind: changed}, line, kind)
+
+
+_DAMAGE: Final = {
+    "no comma": (rb",", b""),
+    "no colon": (rb":", b""),
+    "no digit": (rb"(?<=\d)\d", b""),
+    "letter for a digit": (rb"\d", b"x"),
+    "no bracket": (rb"[<>(){}]", b""),
+    "unreadable": (rb"[^\n]+", b"?!"),
+    "deleted": (rb"[^\n]+", b""),
+}
+
+
+@pytest.mark.parametrize("damage", _DAMAGE)
+@pytest.mark.parametrize("files", _SETS[::5], ids=_name)
+def test_damaged_rows_make_bounds(files: SetFiles, damage: str) -> None:
+    """A number that a damaged row changes says so."""
+    texts = texts_of(files)
+    texts.pop(FileKind.HLO, None)
+    before, chance = analysis_of_texts(texts)[0], random.Random(damage)
+    truth, (pattern, replacement) = numbers(before), _DAMAGE[damage]
+    for kind, text in texts.items():
+        lines = text.splitlines(keepends=True)
+        for _ in range(10):
+            row = chance.randrange(len(lines))
+            found = list(re.finditer(pattern, lines[row]))
+            if not found or b"from instruction" in lines[row]:
+                continue
+            match = chance.choice(found)
+            line = lines[row][: match.start()] + replacement + lines[row][match.end() :]
+            one = analysis_of_texts({**texts, kind: b"".join([*lines[:row], line, *lines[row + 1 :]])})[0]
+            after = numbers(one)
+            for key in truth.keys() | after.keys():
+                # Nothing shows that a value had another use.
+                is_shown = key[0] is not Quantity.USES or damage not in ("unreadable", "deleted")
+                if is_shown and truth.get(key, 0) != after.get(key, 0):
+                    bound = one.warrants.of(key[0]).bound
+                    assert bound is not Bound.EXACT, (key, lines[row], line)
+                    assert bound is Bound.UNKNOWN or after.get(key, 0) <= truth.get(key, 0), (key, lines[row], line)
+
+
+@pytest.mark.slow
+@needs_shared_dumps
+def test_foreign_lines_change_nothing_in_the_collection() -> None:
+    for files in find_sets(SHARED_DUMPS):
+        texts = texts_of(files)
+        if not all(path.suffix == ".txt" for path in files.paths.values()) or sum(map(len, texts.values())) > 2_000_000:
+            continue
+        before, chance = analysis_of_texts(texts), random.Random(str(files.stem))
+        for kind, text in texts.items():
+            for some in chance.sample(list(KINDS.values()), 2):
+                for line, changed in with_lines(chance, text, kind, (chance.choice(some),), 1):
+                    _assert_same(before, {**texts, kind: changed}, line, kind)

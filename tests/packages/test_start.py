@@ -1,0 +1,221 @@
+"""Where the program that starts the server of the extension unpacks its libraries, and which files it never runs."""
+
+import io
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_EXTENSION = Path(__file__).resolve().parents[2] / "vscode-extension"
+_NOBODY = 65534
+_MAIN = """
+import os, signal, sys
+from pathlib import Path
+def main():
+    library = Path(__file__).parents[2]
+    print(library)
+    print((library / "numpy" / "_binding.abi3.so").read_text())
+    if sys.argv[1:] == ["killed"]:
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs the permissions of POSIX")
+
+
+class Installed:
+    """An extension that is installed below a folder, and the user who starts its server. The user is another one than
+    root, which may write everywhere.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.server, self.cache, self.temporary = (folder / name for name in ("server", "cache", "temporary"))
+        cli = self.server / "libraries" / "xla_lens" / "cli"
+        cli.mkdir(parents=True)
+        (cli / "main.py").write_text(_MAIN)
+        (self.server / "libraries" / "numpy").mkdir()
+        shutil.copy(_EXTENSION / "start.py", self.server)
+        self.bundle("compiled", "0123")
+        self.is_root = os.getuid() == 0
+        self.python = sys.executable
+        if self.is_root:
+            self.python = shutil.which("python3", path="/usr/bin") or pytest.skip("needs a Python for every user")
+        for one in (self.cache, self.temporary):
+            one.mkdir(mode=0o700)
+            self.give(one)
+
+    def give(self, path: Path) -> None:
+        """Make the user the owner of a file."""
+        if self.is_root:
+            os.chown(path, _NOBODY, _NOBODY)
+
+    def bundle(self, text: str, digest: str) -> None:
+        """Write the archive of what is compiled."""
+        with tarfile.open(self.server / "compiled.tar.xz", "w:xz") as archive:
+            entry = tarfile.TarInfo("numpy/_binding.abi3.so")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+        (self.server / "bundle.json").write_text(json.dumps({"digest": digest}))
+
+    def make_read_only(self) -> None:
+        """Take the right to write from everybody, as in the store of Nix."""
+        for path in (self.server, *self.server.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Start the server."""
+        known = {"XDG_CACHE_HOME": str(self.cache), "TMPDIR": str(self.temporary), "HOME": "/nonexistent"}
+        user: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY} if self.is_root else {}
+        command = [self.python, "-I", "-S", str(self.server / "start.py"), *arguments]
+        environment = known | environment
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/", **user)
+
+    def start(self, **environment: str) -> Path:
+        """Start the server, check that it runs what was bundled, and return the folder that it is in."""
+        done = self.run(**environment)
+        assert done.returncode == 0, done.stderr
+        folder, text = done.stdout.splitlines()
+        assert text == "compiled"
+        return Path(folder)
+
+
+@pytest.fixture
+def installed() -> Iterator[Installed]:
+    """An extension in a folder that every user may read."""
+    folder = Path(tempfile.mkdtemp()).resolve()
+    folder.chmod(0o755)
+    yield Installed(folder)
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_extension_that_may_be_written_is_unpacked_in_place(installed: Installed) -> None:
+    for path in (installed.server, *installed.server.rglob("*")):
+        installed.give(path)
+    libraries = installed.server / "libraries"
+    assert installed.start() == libraries
+    binding = libraries / "numpy" / "_binding.abi3.so"
+    before = binding.stat().st_mtime_ns
+    assert installed.start() == libraries
+    assert binding.stat().st_mtime_ns == before
+    assert list(installed.cache.iterdir()) == []
+
+
+def test_read_only_extension_is_unpacked_into_the_cache_once(installed: Installed) -> None:
+    installed.make_read_only()
+    folder = installed.start()
+    (copy,) = (installed.cache / "xla-lens").iterdir()
+    assert folder == copy
+    assert copy.name.startswith("0123-")
+    assert stat.S_IMODE(copy.stat().st_mode) == stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
+    before = copy.stat().st_mtime_ns
+    assert installed.start() == copy
+    assert copy.stat().st_mtime_ns == before
+    assert list(installed.temporary.iterdir()) == []
+
+
+def test_another_version_of_the_extension_has_another_copy(installed: Installed) -> None:
+    installed.bundle("an older version", "4567")
+    installed.make_read_only()
+    assert "an older version" in installed.run().stdout
+    for path in (installed.server, *installed.server.iterdir()):
+        path.chmod(0o755)
+    installed.bundle("compiled", "89ab")
+    installed.make_read_only()
+    assert installed.start().name.startswith("89ab-")
+
+
+def test_read_only_extension_without_a_cache_uses_a_temporary_folder(installed: Installed) -> None:
+    installed.make_read_only()
+    installed.cache.chmod(0o500)
+    for environment in ({}, {"XDG_CACHE_HOME": ""}, {"XDG_CACHE_HOME": "/dev/null/x"}):
+        assert installed.start(**environment).parent == installed.temporary
+        assert list(installed.temporary.iterdir()) == [], "it is deleted at the end"
+    done = installed.run("killed")
+    assert "compiled" in done.stdout
+    assert done.returncode == 143
+    assert list(installed.temporary.iterdir()) == []
+
+
+def _plant(folder: Path) -> None:
+    """Make a copy of the libraries that runs something else."""
+    (folder / "xla_lens" / "cli").mkdir(parents=True)
+    (folder / "xla_lens" / "cli" / "main.py").write_text("def main(): print('evil')")
+
+
+def _planted_name(installed: Installed) -> Path:
+    """The folder that the server would use, which does not exist."""
+    installed.make_read_only()
+    folder = installed.start()
+    shutil.rmtree(folder)
+    return folder
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make files of another user")
+@pytest.mark.parametrize("where", ["copy", "link", "above"])
+def test_files_of_another_user_never_run(installed: Installed, where: str) -> None:
+    copy = _planted_name(installed)
+    if where == "copy":
+        _plant(copy)
+        copy.chmod(0o755)
+    elif where == "link":
+        elsewhere = installed.temporary.parent / "elsewhere"
+        _plant(elsewhere)
+        elsewhere.chmod(0o755)
+        copy.symlink_to(elsewhere)
+    else:
+        _plant(copy)
+        for path in (copy, *copy.rglob("*")):
+            installed.give(path)
+        copy.chmod(0o700)
+        # The user owns the copy, but another user owns the folder around it and can put any copy there.
+        os.chown(installed.cache, 12345, 12345)
+        installed.cache.chmod(0o755)
+    assert installed.start().parent == installed.temporary
+
+
+def test_copy_that_others_may_change_is_not_used(installed: Installed) -> None:
+    copy = _planted_name(installed)
+    assert installed.start() == copy
+    copy.chmod(0o777)
+    assert installed.start().parent == installed.temporary
+    copy.chmod(0o700)
+    assert installed.start() == copy
+    installed.cache.chmod(0o777)
+    assert installed.start().parent == installed.temporary
+    installed.cache.chmod(0o1777)
+    assert installed.start() == copy
+
+
+def test_without_any_private_folder_it_says_what_to_do(installed: Installed) -> None:
+    installed.make_read_only()
+    for folder in (installed.cache, installed.temporary):
+        folder.chmod(0o777)
+    done = installed.run()
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "XDG_CACHE_HOME" in done.stderr
+    assert list(installed.temporary.iterdir()) == []
+
+
+def test_digest_changes_with_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(_EXTENSION)
+    import bundle_server  # type: ignore[import-not-found]
+
+    digests: list[Any] = []
+    for name, text in (("a", "1"), ("b", "1"), ("a", "12"), ("c/a", "1")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        digests += [bundle_server.digest(tmp_path)] * 2
+    assert len(set(digests)) == len(digests) / 2

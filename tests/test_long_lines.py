@@ -1,0 +1,30 @@
+"""Lines of any length are read in the time of their length."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _read(folder: Path, seed: int, cases: int, size_bytes: int, seconds: int) -> None:
+    """Read the dumps in a process of their own, because a regular expression holds the interpreter's lock."""
+    command = [sys.executable, "-m", "fuzzing.long_lines", str(folder), str(seed), str(cases), str(size_bytes)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, cwd=Path(__file__).parent, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
+        pytest.fail(f"this took too long: {output.decode().splitlines()[-1:]} of {command}")
+    assert done.stdout.endswith("done\n"), (done.stdout[-200:], done.stderr[-2000:])
+
+
+def test_long_lines_are_read_in_linear_time(tmp_path: Path) -> None:
+    # Takes 10 seconds. One quadratic regular expression takes 200.
+    _read(tmp_path, 0, 5, 300_000, 150)
+
+
+@pytest.mark.slow
+def test_lines_of_megabytes_are_read_in_linear_time(tmp_path: Path) -> None:
+    _read(tmp_path, 1000, 40, 3_000_000, 800)
