@@ -80,7 +80,7 @@ class _Reader:
         for line in self._data[end:].split(b"\n")[:_AHEAD]:
             if _INSTRUCTION.match(line + b"\n"):
                 return True
-            if line[:1] == b"}" or line[:6] == b"ENTRY " or _COMPUTATION.match(line + b"\n"):
+            if line[:1] == b"}" or line[:6] in (b"ENTRY ", b"ENTRY\t") or _COMPUTATION.match(line + b"\n"):
                 return False
         return False
 

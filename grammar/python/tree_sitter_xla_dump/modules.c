@@ -89,6 +89,10 @@ static const uint8_t *read_instruction_head(const uint8_t *first, const uint8_t 
   return name_end ? name_end : read_instruction_name(first, end, name);
 }
 
+static bool is_entry_head(const uint8_t *line, const uint8_t *end) {
+  return starts_with(line, end, "ENTRY") && line + 5 < end && is_blank(line[5]);
+}
+
 static const uint8_t *read_computation_name(const uint8_t *at, const uint8_t *end, const uint8_t **name) {
   const uint8_t *name_end = read_name(at, end, name);
   if (!name_end) return NULL;
@@ -181,7 +185,7 @@ static bool goes_on(const ModuleReader *reader, const uint8_t *at) {
   for (int i = 0; i < LINES_AHEAD && at < end; i++) {
     const uint8_t *line_end = next_line(at, end), *name;
     if (is_blank(*at) && read_instruction_head(after_blanks(at, line_end), line_end, &name)) return true;
-    if (*at == '}' || starts_with(at, line_end, "ENTRY ") || read_computation_name(at, line_end, &name)) return false;
+    if (*at == '}' || is_entry_head(at, line_end) || read_computation_name(at, line_end, &name)) return false;
     at = line_end;
   }
   return false;
@@ -190,7 +194,7 @@ static bool goes_on(const ModuleReader *reader, const uint8_t *at) {
 static bool read_computation(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
   const uint8_t *name, *name_end = NULL;
   bool is_entry = false;
-  if (starts_with(line, end, "ENTRY") && line + 5 < end && is_blank(line[5])) {
+  if (is_entry_head(line, end)) {
     name_end = read_computation_name(after_blanks(line + 5, end), end, &name);
     is_entry = name_end;
   }
@@ -232,7 +236,8 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
     if (!reader->is_computation_open || !goes_on(reader, end)) end_computation(reader, start + 1);
   } else if (is_table_header(line, end)) {
     // Only what looks like a computation can have begun before the tables.
-    if (reader->is_computation_open && !reader->instructions.count && !has_parameters(reader)) end_computation(reader, start);
+    const bool has_instructions = reader->is_instruction_open || reader->instructions.count;
+    if (reader->is_computation_open && !has_instructions && !has_parameters(reader)) end_computation(reader, start);
     reader->is_in_table = !reader->is_computation_open;
     if (reader->is_in_table) add_row(reader, &reader->table_lines, &start);
   } else if (!read_computation(reader, line, end) && reader->is_instruction_open) {
