@@ -58,14 +58,11 @@ class _Reader:
             if self._open is None or not self._goes_on(end):
                 self.close(start + 1)
         elif _TABLE.match(self._data, start, end):
-            is_empty = self._open and self._last is None and not self.instructions
-            if self._open and is_empty and not _HAS_PARAMETERS.match(self._data, self._open[2]):
-                self.close(start)
             self._is_in_table = self._open is None
             if self._is_in_table:
                 self.table_lines.append((start,))
         elif (match := _COMPUTATION.match(self._data, start, end)) and (
-            self._open is None or b"(" in self._data[match.end(2) : end]
+            b"(" in self._data[match.end(2) : end] or (self._open is None and self._goes_on(end))
         ):
             self.close(start)
             self._is_in_table = False
@@ -80,7 +77,7 @@ class _Reader:
         for line in self._data[end:].split(b"\n")[:_AHEAD]:
             if _INSTRUCTION.match(line + b"\n"):
                 return True
-            if line[:1] == b"}" or line[:6] in (b"ENTRY ", b"ENTRY\t") or _COMPUTATION.match(line + b"\n"):
+            if line[:6] in (b"ENTRY ", b"ENTRY\t") or _COMPUTATION.match(line + b"\n"):
                 return False
         return False
 

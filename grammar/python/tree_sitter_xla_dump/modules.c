@@ -179,13 +179,13 @@ static const uint8_t *next_line(const uint8_t *at, const uint8_t *end) {
   return found ? found + 1 : end;
 }
 
-// Whether the computation goes on below the line that ends at `at`, so that this is not its end.
+// Whether an instruction follows the line that ends at `at` before another computation: the computation goes on there.
 static bool goes_on(const ModuleReader *reader, const uint8_t *at) {
   const uint8_t *end = reader->text + reader->size;
   for (int i = 0; i < LINES_AHEAD && at < end; i++) {
     const uint8_t *line_end = next_line(at, end), *name;
     if (is_blank(*at) && read_instruction_head(after_blanks(at, line_end), line_end, &name)) return true;
-    if (*at == '}' || is_entry_head(at, line_end) || read_computation_name(at, line_end, &name)) return false;
+    if (is_entry_head(at, line_end) || read_computation_name(at, line_end, &name)) return false;
     at = line_end;
   }
   return false;
@@ -200,8 +200,9 @@ static bool read_computation(ModuleReader *reader, const uint8_t *line, const ui
   }
   if (!name_end) name_end = read_computation_name(line, end, &name);
   if (!name_end) return false;
-  // Heads without parameters follow the end of the computation before.
-  if (reader->is_computation_open && !memchr(name_end, '(', end - name_end)) return false;
+  // Heads without parameters follow the end of the computation before, and instructions follow them.
+  const bool names_parameters = memchr(name_end, '(', end - name_end);
+  if (!names_parameters && (reader->is_computation_open || !goes_on(reader, end))) return false;
   const uint8_t *text = reader->text;
   end_computation(reader, line - text);
   int64_t row[COMPUTATION_COLUMNS] = {
@@ -235,9 +236,6 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
   } else if (line < end && *line == '}' && is_close(line, end)) {
     if (!reader->is_computation_open || !goes_on(reader, end)) end_computation(reader, start + 1);
   } else if (is_table_header(line, end)) {
-    // Only what looks like a computation can have begun before the tables.
-    const bool has_instructions = reader->is_instruction_open || reader->instructions.count;
-    if (reader->is_computation_open && !has_instructions && !has_parameters(reader)) end_computation(reader, start);
     reader->is_in_table = !reader->is_computation_open;
     if (reader->is_in_table) add_row(reader, &reader->table_lines, &start);
   } else if (!read_computation(reader, line, end) && reader->is_instruction_open) {
