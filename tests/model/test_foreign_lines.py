@@ -53,6 +53,18 @@ def test_statistics_below_the_header_are_one_note(files: SetFiles) -> None:
     assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
 
 
+@pytest.mark.parametrize("files", [files for files in _SETS if FileKind.HLO in files.paths], ids=_name)
+def test_a_foreign_line_in_a_module_is_one_note(files: SetFiles) -> None:
+    texts = texts_of(files)
+    chance = random.Random(_name(files))
+    for line, changed in with_lines(chance, texts[FileKind.HLO], FileKind.HLO, (STATISTICS[0],), 2):
+        found = analysis_of_texts({**texts, FileKind.HLO: changed})[0].findings
+        notes = [finding for finding in found if isinstance(finding.problem, UnknownLines)]
+        assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
+        place = notes[0].place
+        assert place.file.document.data[place.start : place.end] == line
+
+
 @pytest.mark.parametrize("files", _SETS, ids=_name)
 def test_foreign_lines_change_nothing(files: SetFiles) -> None:
     texts = texts_of(files)

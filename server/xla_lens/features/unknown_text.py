@@ -19,7 +19,6 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.errors import first_error
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRING, UNCLOSED
-from xla_lens.syntax.hlo.module import HEADER
 from xla_lens.syntax.hlo.opcodes import OPCODES
 
 
@@ -110,23 +109,10 @@ def _errors(
 
 def _unknown_lines_of_module(module: HloModule) -> Iterator[tuple[Form, Place]]:
     """Each line of a module that belongs to none of its parts."""
-    document, columns, file = module.file.document, module.columns, module.file
-    is_known = np.zeros(document.line_count, np.bool_)
-    tables = columns.file_names, columns.function_names, columns.file_locations, columns.stack_frames
-    heads, ends = columns.computations.start, columns.computations.end
-    for starts in (heads, np.maximum(ends - 1, 0), columns.stack_tables.start, *(table.start for table in tables)):
-        is_known[document.line_starts.searchsorted(starts, "right") - 1] = True
-    instructions = columns.instructions
-    first = document.line_starts.searchsorted(instructions.start, "right") - 1
-    last = document.line_starts.searchsorted(np.maximum(instructions.end - 1, instructions.start), "right") - 1
-    # Where instructions begin, minus where they end: the sum is the number of instructions in a line.
-    changes = np.bincount(first, minlength=len(is_known) + 1) - np.bincount(last + 1, minlength=len(is_known) + 1)
-    is_known |= changes.cumsum()[: len(is_known)] > 0
-    for row in np.flatnonzero(~is_known).tolist():
+    document, file = module.file.document, module.file
+    for row in module.unknown_rows.tolist():
         start, end = document.line_span(row)
-        text = document.data[start:end]
-        if text.strip() and not HEADER.match(text):
-            yield Form(TextKind.LINE, file.kind, None, _form(text)), Place(file, start, end)
+        yield Form(TextKind.LINE, file.kind, None, _form(document.data[start:end])), Place(file, start, end)
 
 
 def _unknown_instructions(module: HloModule) -> Iterator[tuple[Form, Place]]:

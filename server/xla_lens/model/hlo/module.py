@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.hlo.references import References, read_references
@@ -63,6 +64,25 @@ class HloModule:
         self.__dict__["references"] = references
         release_memory()
         self.__dict__["has_loops"] = _has_loops(self.data, is_cancelled)
+
+    @cached_property
+    def unknown_rows(self) -> NDArray[np.intp]:
+        """The lines, from 0, that belong to no part of the module."""
+        document, columns = self.file.document, self.columns
+        is_known = np.zeros(document.line_count, np.bool_)
+        tables = columns.file_names, columns.function_names, columns.file_locations, columns.stack_frames
+        heads, ends = columns.computations.start, columns.computations.end
+        for starts in (heads, np.maximum(ends - 1, 0), columns.stack_tables.start, *(table.start for table in tables)):
+            is_known[document.line_starts.searchsorted(starts, "right") - 1] = True
+        instructions = columns.instructions
+        first = document.line_starts.searchsorted(instructions.start, "right") - 1
+        last = document.line_starts.searchsorted(np.maximum(instructions.end - 1, instructions.start), "right") - 1
+        # Where instructions begin, minus where they end: the sum is the number of instructions in a line.
+        changes = np.bincount(first, minlength=len(is_known) + 1) - np.bincount(last + 1, minlength=len(is_known) + 1)
+        is_known |= changes.cumsum()[: len(is_known)] > 0
+        texts = ((row, slice(*document.line_span(row))) for row in np.flatnonzero(~is_known).tolist())
+        unknown = [row for row, span in texts if self.data[span].strip() and not HEADER.match(self.data[span])]
+        return np.array(unknown, np.intp)
 
     # ------------------------------------------------------------ names
 

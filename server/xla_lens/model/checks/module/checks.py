@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tree_sitter_xla_dump import release_memory
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.module.data_flow import positions_follow_data_flow, uses_match_module
 from xla_lens.model.checks.module.entry import (
@@ -29,14 +30,12 @@ from xla_lens.model.checks.module.instructions import (
     shapes_match_module,
 )
 from xla_lens.model.checks.module.schedule import live_ranges_match_module, schedule_is_order_of_module
-from xla_lens.model.checks.problems import (
-    Cut,
-    ForeignModule,
-)
+from xla_lens.model.checks.problems import Cut, ForeignModule, UnknownLines
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.tree import Cancelled
@@ -95,12 +94,22 @@ class ModuleChecks:
             if is_cancelled():
                 raise Cancelled
         release_memory()
+        if not findings:
+            return list(_unknown_lines(self._module))
         if len(findings) <= MAXIMUM_DIFFERENCES:
             return findings
         tainted.assign(before)
         first, *others = findings
         related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
         return [error(first.place, ForeignModule(len(findings)), *related)]
+
+
+def _unknown_lines(module: HloModule) -> Iterator[Finding]:
+    """A note for each run of lines that belong to no part of a module which agrees with its dump."""
+    rows, document = module.unknown_rows, module.file.document
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
+        place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
+        yield Finding(Severity.INFORMATION, place, UnknownLines(len(run)))
 
 
 _PASSING_ENDS: Final = re.compile(
