@@ -1,6 +1,5 @@
 """Workspace symbols of many dump sets."""
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -10,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from samples import SEED, SPLIT, TPU, analysis_of, assignments
-from xla_lens.features import workspace_symbols
 from xla_lens.features.workspace_symbols import Found, Query, search
 from xla_lens.model import summary as summary_module
 from xla_lens.model.summary import EntryKind, SetSummary, summarise
@@ -40,11 +38,7 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
         ("allocation 1", "allocation 1, allocation 1, allocation 1, allocation 10"),
         ("jit", "jit_roundtrip, jit_train_step"),
         ("001_", "001_491faa5ce21a17c6"),
-        ("start{0}", "copy-start{0}, copy-start.1{0}, copy-start.2{0}"),
-        # Subsequences.
-        ("jts", "jit_train_step"),
-        ("jit step", "jit_train_step"),
-        ("cpst20", "copy-start.2{0}"),
+        ("start{0}", "copy-start{0}"),
         ("fusionz", ""),
         # Sizes; that of a module is its greatest peak.
         (">4MiB", "jit_roundtrip, jit_train_step, allocation 2"),
@@ -113,8 +107,6 @@ def test_truncation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not check("jit", "jit_roundtrip", "jit_train_step", limit=2).is_truncated
     assert check("jit", "jit_roundtrip", limit=1).is_truncated
     assert not check("negate", "negate.0").is_truncated
-    monkeypatch.setattr(workspace_symbols, "SCATTERED_LIMIT", 3)
-    assert check("mtf", "broadcast_multiply_fusion", "multiply_subtract_fusion.5").is_truncated
     monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
     cut = summarise(analysis_of(SEED), Encoding.UTF16)
     assert search((cut,), parse_query("negate"), 10) == Found((), is_truncated=True)
@@ -150,19 +142,18 @@ def _all_summaries() -> tuple[SetSummary, ...]:
 
 _WORDS = st.one_of(
     st.text("fusionc.123_{}a t", min_size=1, max_size=4),
-    st.sampled_from(["fusion", "copy", "param", "1", ".", "tuple{0}", "allocation 1", "jit", "dot.4", "Reduce", "ts"]),
+    st.sampled_from(["fusion", "copy", "param", "1", ".", "tuple{0}", "allocation 1", "jit", "dot.4", "Reduce"]),
 )
 
 
 def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple[int, int, str]]:
     """Return the matches of a query by rank and size, found by a naive search."""
     text = query.text.lower()
-    scattered = re.compile(".*".join(re.escape(character) for character in text.replace(" ", "")))
     for entries in (summary.entries for summary in summaries):
         for row in range(len(entries)):
             label, size = entries.label(row).lower(), int(entries.size_bytes[row])
             kind = EntryKind(int(entries.kind[row]))
-            ranks = [text == label, label.startswith(text), text in label, scattered.search(label)]
+            ranks = [text == label, label.startswith(text), text in label]
             if (
                 any(ranks)
                 and (not query.kinds or kind in query.kinds)

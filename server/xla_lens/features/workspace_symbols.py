@@ -1,19 +1,17 @@
 """Workspace symbols: search hundreds of dump sets for modules, allocations and values by name, size and kind.
 
-The text of a query matches anywhere in a name, ignoring case. If there are too few matches, names also match that have
-its characters in the same order with others in between. Exact names come first, then prefixes, substrings and
-subsequences; larger ones first among equals.
+The text of a query matches anywhere in a name, ignoring case. Exact names come first, then prefixes, then the others;
+larger ones first among equals.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
+from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import COMPLETE, Warrants
@@ -21,9 +19,6 @@ from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
-
-SCATTERED_LIMIT: Final = 100_000
-"""Maximum number of names to search for subsequences: those of the largest entries of each set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +79,10 @@ def search(summaries: Sequence[SetSummary], query: Query, limit: int) -> Found:
     if query == Query():
         query = Query(kinds=frozenset({EntryKind.MODULE, EntryKind.ALLOCATION}))
     text = encode(query.text).lower()
-    fits = [_fits(summary, query) for summary in summaries]
-    matches = [_matches(summary.entries, text, fit) for summary, fit in zip(summaries, fits, strict=True)]
+    matches = [_matches(summary.entries, text, _fits(summary, query)) for summary in summaries]
+    count = sum(len(rows) for rows, _ in matches)
     is_truncated = any(summary.is_truncated for summary in summaries)
-    if len(text) > 1 and _count(matches) < limit:
-        share = 1 + SCATTERED_LIMIT // (1 + len(summaries))
-        for number, (summary, fit) in enumerate(zip(summaries, fits, strict=True)):
-            rows, ranks = matches[number]
-            fit[rows] = False
-            left = _candidates(summary.entries, text, fit)
-            is_truncated |= len(left) > share
-            more = _scattered(summary.entries, text, left[:share])
-            matches[number] = np.append(rows, more), np.append(ranks, np.full(len(more), _Rank.SCATTERED))
-    return Found(tuple(_best(summaries, matches, limit)), is_truncated or _count(matches) > limit)
+    return Found(tuple(_best(summaries, matches, limit)), is_truncated or count > limit)
 
 
 _Matches: TypeAlias = tuple[Column, Column]
@@ -107,7 +93,6 @@ class _Rank(IntEnum):
     EXACT = 0
     PREFIX = 1
     INSIDE = 2
-    SCATTERED = 3
 
 
 def _fits(summary: SetSummary, query: Query) -> NDArray[np.bool_]:
@@ -149,24 +134,6 @@ def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches
     is_prefix = hits == entries.label_start[rows]
     is_exact = is_prefix & (hits + len(text) + 1 == entries.label_start[rows + 1])
     return rows, np.select([is_exact, is_prefix], [_Rank.EXACT, _Rank.PREFIX], _Rank.INSIDE)
-
-
-def _count(matches: Sequence[_Matches]) -> int:
-    return sum(len(rows) for rows, _ in matches)
-
-
-def _candidates(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> Column:
-    """The entries that match the filters and whose labels may have all characters of a text."""
-    wanted = characters_in(text, np.zeros(1, np.int64))
-    return np.flatnonzero(fits & (entries.characters & wanted == wanted))
-
-
-def _scattered(entries: Entries, text: bytes, rows: Column) -> Column:
-    """The rows whose labels have the characters of a text as a subsequence."""
-    characters = [re.escape(bytes([byte])) for byte in text.replace(b" ", b"")]
-    match = re.compile(b"".join(b"[^%b\n]*+%b" % (character, character) for character in characters)).match
-    starts = entries.label_start[rows].tolist()
-    return rows[[match(entries.folded, start) is not None for start in starts]]
 
 
 def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: int) -> Iterator[WorkspaceSymbol]:

@@ -48,7 +48,6 @@ class Entries:
 
     - `labels`: the labels, each followed by a line end; `folded` is the same in lower case. The label of a row starts
       at `label_start`, which has one more cell than there are rows.
-    - `characters`: see `characters_in`.
     - `size_bytes`: for the module, the greatest peak of its memory spaces.
     - `allocation_kind`: an index into `KIND_NAMES`; for a value, the kind of its allocation.
     - `is_at_peak`: whether the entry holds live bytes at the peak of its memory space.
@@ -59,7 +58,6 @@ class Entries:
     labels: bytes
     folded: bytes
     label_start: NarrowColumn
-    characters: NDArray[np.uint32]
     kind: NarrowColumn
     size_bytes: NarrowColumn
     color: NarrowColumn
@@ -158,20 +156,6 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         warrants=analysis.warrants,
         capacity=analysis.capacity,
     )
-
-
-def characters_in(text: bytes, starts: Column) -> NDArray[np.uint32]:
-    """Return a bit set of the characters in each part of a lower-case text; parts begin at `starts`. Letters have a bit
-    each; other characters share bits. A part without a bit of a query cannot contain the query.
-    """
-    bits: NDArray[np.uint32] = np.bitwise_or.reduceat(_BITS[np.frombuffer(text, np.uint8)], starts)
-    return bits
-
-
-_BITS: Final = np.full(256, 1 << 31, np.uint32)
-_BITS[ord("a") : ord("z") + 1] = 1 << np.arange(26, dtype=np.uint32)
-_BITS[ord("0") : ord("9") + 1] = 1 << (26 + np.arange(10, dtype=np.uint32) // 2)
-_BITS[list(b" \n")] = 0
 
 
 def module_of(files: tuple[DumpFile, ...]) -> str:
@@ -275,7 +259,6 @@ def _entries(files: tuple[DumpFile, ...], parts: Iterable[_Rows], encoding: Enco
         labels=joined,
         folded=joined if folded == joined else folded,
         label_start=_narrow(label_start),
-        characters=characters_in(folded, label_start[:-1]),
         kind=_narrow(kind[order]),
         is_at_peak=_joined(parts, "is_at_peak")[order] == 1,
         file=_narrow(file),
