@@ -26,7 +26,6 @@ from xla_lens.model.checks.problems import (
     ForeignUsedValues,
     NoDumpLines,
     TruncatedFile,
-    UnreadableFile,
 )
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -576,11 +575,7 @@ def load_module_or_finding(
 
 def unreadable_files(analysis: Analysis) -> list[str]:
     """Return one line for each file of a set that cannot be read: its name and the reason."""
-    return [
-        f"{finding.place.file.label}: {finding.problem.reason}"
-        for finding in analysis.findings
-        if isinstance(finding.problem, UnreadableFile)
-    ]
+    return [f"{file.label}: {file.unreadable}" for file in analysis.unreadable]
 
 
 def read_text(path: Path, share: int = 1) -> Document:

@@ -469,7 +469,7 @@ def _exceeded(analysis: Analysis) -> int | None:
     """The capacity of a device that the program does not fit, None if it fits or either is unknown."""
     space = analysis.memory.space(DEFAULT_COLOR)
     capacity = capacity_of(space, analysis.capacity) if space else None
-    return capacity.size_bytes if space and capacity and over_bytes(space, capacity) else None
+    return capacity.size_bytes if space and capacity and over_bytes(space, capacity.size_bytes) else None
 
 
 def _advice(analysis: Analysis, module: "HloModule | None", budget_bytes: int | None) -> "Advice | None":

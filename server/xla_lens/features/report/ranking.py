@@ -10,7 +10,6 @@ from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.problems import UnreadableFile
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import SpaceId
@@ -101,12 +100,8 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
         capacity=capacity,
-        over_bytes=over_bytes(space, capacity) if space and capacity else None,
-        unreadable=tuple(
-            (one.place.file.label, one.problem.reason)
-            for one in analysis.findings
-            if isinstance(one.problem, UnreadableFile)
-        ),
+        over_bytes=over_bytes(space, capacity.size_bytes) if space and capacity else None,
+        unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
     )
 
 

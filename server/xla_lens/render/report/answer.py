@@ -5,7 +5,7 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.donation import Fit
-from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
@@ -57,7 +57,7 @@ def needs(report: Report, one: SpaceReport) -> Iterator[str]:
         if space.reserved_bound is not Bound.UNKNOWN:
             yield f"It needs {size} of {name}."
         return
-    over = over_bytes(space, Capacity(limit_bytes, CapacitySource.GIVEN))
+    over = over_bytes(space, limit_bytes)
     share = (
         f" ({percent(space.needed_bytes, limit_bytes)})" if space.reserved_bound is Bound.EXACT and limit_bytes else ""
     )

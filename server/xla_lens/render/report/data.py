@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xla_lens.features.report.facts import ArenaReport, BudgetReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.capacity import fits, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import PrintedPeak
@@ -80,7 +80,7 @@ def _device(report: Report) -> dict[str, Any] | None:
         "size_bytes": capacity.size_bytes,
         "source": capacity.source.value,
         "file": capacity.file,
-        "over_bytes": over_bytes(space, capacity),
+        "over_bytes": over_bytes(space, capacity.size_bytes),
         "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in parts],
         "bounds": _bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
     }
@@ -92,7 +92,8 @@ def _fits(report: Report, space: MemorySpace) -> bool | None:
     size_bytes = report.options.budget_bytes
     if size_bytes is None and report.capacity:
         size_bytes = report.capacity.size_bytes
-    return fits(space, size_bytes) if is_main and size_bytes is not None else None
+    over = over_bytes(space, size_bytes) if is_main and size_bytes is not None else None
+    return None if over is None else not over
 
 
 def _program_bytes(report: Report, space: MemorySpace) -> dict[str, int | None]:
