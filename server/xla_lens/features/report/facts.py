@@ -194,6 +194,13 @@ class Report:
         return capacity_of(self.hbm.space, self.analysis.capacity) if self.hbm else None
 
     @property
+    def limit_bytes(self) -> int | None:
+        """The budget, or else the capacity of the device; None if neither is known."""
+        if self.options.budget_bytes is not None:
+            return self.options.budget_bytes
+        return self.capacity.size_bytes if self.capacity else None
+
+    @property
     def module(self) -> str | None:
         """The name of the HLO module from the names of the files, None if they do not contain it."""
         return next((name for label in self.files.values() if (name := module_name(label))), None)
@@ -438,7 +445,7 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
     return tuple(found)
 
 
-def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> "BudgetReport | None":
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:
     if budget_bytes is None or space.color != DEFAULT_COLOR or space.reserved_bound is not Bound.EXACT:
         return None
     from xla_lens.model.advice.budget import fewest, smallest_set
@@ -449,7 +456,7 @@ def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) ->
     if plan is None:
         return None
     if not plan.is_reached:
-        # At least what is live can be.
+        # What is live can still be brought within the budget.
         plan = smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes) or plan
     # What is live must be within the budget in any case, except for thread-local buffers, which are not needed.
     is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes

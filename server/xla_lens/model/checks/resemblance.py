@@ -65,7 +65,7 @@ def unknown_lines(dump: DumpSet) -> tuple[UnknownLine, ...]:
 
 
 def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
-    """Whether the checks would find that a row like the line is missing. If they find nothing, none is."""
+    """Whether the checks would find that a row like the line is missing. If they find nothing, the line is no row."""
     if line.stands_for_row or line.row is Row.ATTRIBUTE:
         return False
     if line.row in _SECTIONS and _section_at(line.file, line.start) is not _SECTIONS[line.row]:

@@ -12,7 +12,7 @@ from xla_lens.features.report.options import Part
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.printed_peak import PrintedPeak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
 from xla_lens.syntax.columns import NONE, Column
@@ -88,11 +88,8 @@ def _device(report: Report) -> dict[str, Any] | None:
 
 def _fits(report: Report, space: MemorySpace) -> bool | None:
     """Whether the program fits the budget, or else the device; None if neither is known or the dump does not tell."""
-    is_main = report.hbm is not None and space is report.hbm.space
-    size_bytes = report.options.budget_bytes
-    if size_bytes is None and report.capacity:
-        size_bytes = report.capacity.size_bytes
-    over = over_bytes(space, size_bytes) if is_main and size_bytes is not None else None
+    limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
+    over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
     return None if over is None else not over
 
 
