@@ -115,8 +115,8 @@ class ArenaReport:
 class BudgetReport:
     """Values to remove so that what a program needs of a memory space is within a budget.
 
-    What is needed but not live at the peak, `idle_bytes`, is taken to stay as it is, so that `plan` keeps the live
-    bytes that far below the budget. If that is impossible, `is_reached` is false, and `plan` keeps them below it.
+    `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
+    the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
     Fewer than `at_least` values cannot suffice; 0 if that is unknown.
     """
 

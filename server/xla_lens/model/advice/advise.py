@@ -155,8 +155,8 @@ class _Search:
         return peak_after(self.slots, self.facts.space.live, combined([action.edit for action in actions]), at_least)
 
     def needed(self, actions: Sequence[Action]) -> int:
-        """Return what the program needs after some actions: without the allocations that it would no longer need, and
-        with as many fewer bytes in the others as the peak would have.
+        """Return what the program needs after some actions. They save the allocations that it no longer needs, and in
+        the others as many bytes as the peak falls.
         """
         outputs = [row for action in actions for row in action.outputs]
         others = [action for action in actions if not action.outputs]

@@ -63,7 +63,7 @@ class MemorySpace:
 
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
     `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are
-    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` is theirs, too.
+    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
     """
 
     id: SpaceId
