@@ -128,7 +128,7 @@ def test_program_fits_if_the_device_holds_its_reserved_bytes() -> None:
     reserved = next(space["reserved_bytes"] for space in fact["memory_spaces"] if space["color"] == 0)
     hbm = analysis.memory.spaces[0]
     for more, over in ((0, 0), (1, 0), (-1, 1), (1 - reserved, reserved - 1)):
-        assert over_bytes(hbm, Capacity(reserved + more, CapacitySource.GIVEN)) == over
+        assert over_bytes(hbm, reserved + more) == over
     # The peak is lower, but the device must hold the allocations.
     assert hbm.peak_live_bytes < reserved
 
@@ -140,8 +140,8 @@ def test_cut_dump_proves_an_excess_but_no_fit(tmp_path: Path) -> None:
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     hbm = load(tmp_path).memory.spaces[0]
     assert hbm.reserved_bound is Bound.AT_LEAST
-    assert over_bytes(hbm, Capacity(1 << 40, CapacitySource.GIVEN)) is None
-    assert over_bytes(hbm, Capacity(1 << 10, CapacitySource.GIVEN)) == hbm.reserved_bytes - (1 << 10)
+    assert over_bytes(hbm, 1 << 40) is None
+    assert over_bytes(hbm, 1 << 10) == hbm.reserved_bytes - (1 << 10)
 
 
 @pytest.mark.parametrize("path", [TPU, SPLIT, SEED])

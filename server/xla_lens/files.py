@@ -26,7 +26,6 @@ from xla_lens.model.checks.problems import (
     ForeignUsedValues,
     NoDumpLines,
     TruncatedFile,
-    UnreadableFile,
 )
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -98,8 +97,8 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
     on disk. Unreadable siblings are ignored, and so are compressed ones, which no editor shows, unless the file itself
     is compressed.
 
-    Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read, and `DamagedFile` if only its
-    content could tell what it is, but cannot be decompressed.
+    Raises `NotADump` if the file is in no dump set, `OSError` if it cannot be read, and `DamagedFile` if its name does
+    not tell what it is and its content cannot be decompressed.
     """
     if path not in opened:
         open_file(path).close()
@@ -179,8 +178,8 @@ def is_output(files: SetFiles) -> bool:
 
 
 def _is_dump(files: SetFiles) -> bool:
-    """Whether a set is not the output of XLA. False if it was deleted meanwhile. Loading any other file that cannot be
-    read tells what is wrong.
+    """Whether a set is not the output of XLA. False if it was deleted meanwhile. If it cannot be read, loading it tells
+    why.
     """
     try:
         return not is_output(files)
@@ -201,9 +200,8 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
     roots = [os.path.realpath(folder) for folder in folders]
     walked: set[tuple[int, int]] = set()
 
-    def is_there(path: Path) -> bool:
-        real = Path(os.path.realpath(path)) if os.path.islink(path) else None
-        return real is None or any(real.is_relative_to(root) for root in roots)
+    def is_inside(path: Path) -> bool:
+        return not os.path.islink(path) or any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
 
     for folder, below, names in itertools.chain.from_iterable(map(walk, folders)):
         if is_cancelled():
@@ -216,13 +214,13 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         walked.add((status.st_dev, status.st_ino))
         below[:] = [name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES)]
         if not is_walked:
-            found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_there(path), is_cancelled)]
+            found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
             yield from filter(_is_dump, found)
             stems = {files.stem for files in found}
             rest = [
                 name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems
             ]
-            yield from _sets_in(folder, rest, is_there, is_cancelled)
+            yield from _sets_in(folder, rest, is_inside, is_cancelled)
 
 
 def read_flags(files: SetFiles) -> str | None:
@@ -379,8 +377,8 @@ _LOG_NAME: Final = re.compile(
 )
 _LONGEST_LOG: Final = 4 << 20
 _MOST_LOGS: Final = 16
-"""Logs beside a dump are read if their names say that they are some, as in ``train.log`` and ``error_3.txt``, and they
-have at most so many bytes, and the folder has few of them.
+"""A file beside a dump is read as a log if its name is that of a log, such as ``train.log`` or ``error_3.txt``, it has
+at most so many bytes, and the folder has at most so many such files.
 """
 
 
@@ -432,8 +430,7 @@ def load_files(
     """Read and parse the files of a set, except the HLO module. A file that cannot be read has no text, but says why.
     Files that were deleted meanwhile are left out, unless all of them were. Files in `known` that have not changed are
     reused. `report_progress` is called with the fraction of the bytes that is read, `report_file` with each file when
-    it is read, those in `opened` first. `share` is that of the limit of what a compressed file may unpack to
-    (`reading.most_unpacked`).
+    it is read, those in `opened` first. `share` divides the limit for compressed files (`reading.most_unpacked`).
 
     Raises `Cancelled`.
     """
@@ -443,21 +440,19 @@ def load_files(
     sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
     order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
     read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
-    for path, text in zip(order, _texts(order, opened, known, all_bytes, share), strict=True):
-        document, stamp, unreadable = text
+    texts = _texts(order, opened, known, all_bytes, share)
+    for path, (document, stamp, unreadable) in zip(order, texts, strict=True):
         before = known[path].dump_file if path in known else None
         if unreadable:
             file = DumpFile(kinds[path], str(path), document, FileColumns.empty(), unreadable)
-            loaded[path] = LoadedFile(file, stamp)
-        elif (
-            before and not before.unreadable and (before.document is document or before.document.data == document.data)
-        ):
-            loaded[path] = LoadedFile(before, stamp)
+        elif before and not before.unreadable and before.document.data == document.data:
+            file = before
         else:
             report = partial(_report_read, report_progress, read_bytes, all_bytes)
-            loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled, report), stamp)
+            file = _parse(kinds[path], path, document, is_cancelled, report)
+        loaded[path] = LoadedFile(file, stamp)
         if not unreadable:
-            report_file(loaded[path].dump_file)
+            report_file(file)
         read_bytes += len(document.data)
     remaining = {path: one for path, one in loaded.items() if one.stamp or path in opened}
     return remaining or loaded
@@ -532,12 +527,10 @@ def load_module(
     if path is None:
         return None
     before = known.module.file if known and known.module.file.label == str(path) else None
-    stamp = None
     try:
-        if path not in opened:
-            stamp = _stamp(path)
-            if known and before and known.stamp == stamp:
-                return known
+        stamp = None if path in opened else _stamp(path)
+        if known and before and stamp and known.stamp == stamp:
+            return known
         document = opened[path] if path in opened else read_text(path, share)
     except OSError:
         return None
@@ -576,15 +569,11 @@ def load_module_or_finding(
 
 def unreadable_files(analysis: Analysis) -> list[str]:
     """Return one line for each file of a set that cannot be read: its name and the reason."""
-    return [
-        f"{finding.place.file.label}: {finding.problem.reason}"
-        for finding in analysis.findings
-        if isinstance(finding.problem, UnreadableFile)
-    ]
+    return [f"{file.label}: {file.unreadable}" for file in analysis.unreadable]
 
 
 def read_text(path: Path, share: int = 1) -> Document:
-    """Read a file, which may be compressed. `share` is that of the limit of what it may unpack to.
+    """Read a file, which may be compressed. `share` divides the limit of what it may unpack to.
 
     Raises `OSError`, and `DamagedFile` if the file cannot be decompressed.
     """

@@ -18,12 +18,12 @@ from xla_lens.render.numbers import human, parse_size
 from xla_lens.syntax.file_names import COMPRESSED
 
 MAX_UNPACKED: Final = "XLA_LENS_MAX_UNPACKED"
-"""The environment variable with the most bytes that a compressed file may unpack to, such as ``8GiB``."""
+"""The environment variable that limits what a compressed file may unpack to: ``8GiB``."""
 
 _MOST_UNPACKED: Final = 2 << 30
 
 OVERVIEW_SHARE: Final = 4
-"""What shows many dumps at once, a ranking or a tree, unpacks at most so many times less of each file."""
+"""Divides the limit where many dumps are shown at once, in a ranking or a tree."""
 
 SMALL_FILE: Final = 16 << 20
 """The most bytes of a file that is small by its nature, such as flags or the source code of a program."""
@@ -138,15 +138,15 @@ def is_compressed(path: Path) -> bool:
 
 
 def most_unpacked(share: int = 1) -> int:
-    """Return the most bytes that a compressed file may unpack to, or a share of them: half of them for 2."""
+    """Return the most bytes that a compressed file may unpack to: the limit divided by `share`."""
     size = parse_size(os.environ.get(MAX_UNPACKED, ""))
     return (_MOST_UNPACKED if size is None else size) // share
 
 
 def unpacked_file(path: Path, share: int = 1) -> bytes:
-    """Return what a compressed file contains, unless that is more than a share of the limit.
+    """Return what a compressed file contains.
 
-    Raises `OSError`, and `DamagedFile` if the file cannot be decompressed.
+    Raises `OSError`, and `DamagedFile` if the file cannot be decompressed or unpacks to more than `most_unpacked`.
     """
     with open_file(path) as file:
         return unpacked(file, str(path), is_zstd=path.suffix == _ZSTD, share=share)
@@ -162,10 +162,9 @@ _ZSTD: Final = ".zst"
 
 
 def unpacked(stream: BinaryIO, name: str, *, is_zstd: bool, share: int = 1) -> bytes:
-    """Return what a stream contains that is compressed with gzip or zstd, unless that is more than a share of the
-    limit. Messages call the stream `name`.
+    """Return what a stream contains that is compressed with gzip or zstd. Messages call the stream `name`.
 
-    Raises `OSError`, and `DamagedFile` if the stream cannot be decompressed.
+    Raises `OSError`, and `DamagedFile` if the stream cannot be decompressed or unpacks to more than `most_unpacked`.
     """
     limit = most_unpacked(share)
 
@@ -200,23 +199,19 @@ def _unpack(stream: BinaryIO, name: str, read: Callable[[Any], bytes], *, is_zst
     import gzip
     import zlib
 
-    if not is_zstd:
-        try:
-            with gzip.open(stream) as file:
-                return read(file)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DamagedFile(name, "cannot be decompressed; it is cut off, damaged or not made by gzip") from error
     try:
-        # The standard library has it since Python 3.14.
-        zstd = import_module("compression.zstd")
+        # The standard library has zstd since Python 3.14.
+        program: Any = import_module("compression.zstd") if is_zstd else gzip
     except ImportError as error:
         reason = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
         raise DamagedFile(name, reason) from error
+    errors = (program.ZstdError,) if is_zstd else (zlib.error, gzip.BadGzipFile)
     try:
-        with zstd.open(stream) as file:
+        with program.open(stream) as file:
             return read(file)
-    except (EOFError, zstd.ZstdError) as error:
-        raise DamagedFile(name, "cannot be decompressed; it is cut off, damaged or not made by zstd") from error
+    except (EOFError, *errors) as error:
+        reason = f"cannot be decompressed; it is cut off, damaged or not made by {'zstd' if is_zstd else 'gzip'}"
+        raise DamagedFile(name, reason) from error
 
 
 # ---------------------------------------------------------------- logs

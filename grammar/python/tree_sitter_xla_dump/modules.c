@@ -179,8 +179,8 @@ static const uint8_t *next_line(const uint8_t *at, const uint8_t *end) {
   return found ? found + 1 : end;
 }
 
-// Whether an instruction follows the line that ends at `at` before another computation: the computation goes on there.
-static bool goes_on(const ModuleReader *reader, const uint8_t *at) {
+// Whether an instruction follows the line that ends at `at`, before any other computation.
+static bool computation_goes_on(const ModuleReader *reader, const uint8_t *at) {
   const uint8_t *end = reader->text + reader->size;
   for (int i = 0; i < LINES_AHEAD && at < end; i++) {
     const uint8_t *line_end = next_line(at, end), *name;
@@ -202,7 +202,7 @@ static bool read_computation(ModuleReader *reader, const uint8_t *line, const ui
   if (!name_end) return false;
   // Heads without parameters follow the end of the computation before, and instructions follow them.
   const bool names_parameters = memchr(name_end, '(', end - name_end);
-  if (!names_parameters && (reader->is_computation_open || !goes_on(reader, end))) return false;
+  if (!names_parameters && (reader->is_computation_open || !computation_goes_on(reader, end))) return false;
   const uint8_t *text = reader->text;
   end_computation(reader, line - text);
   int64_t row[COMPUTATION_COLUMNS] = {
@@ -234,7 +234,7 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
   if (line < end && *line >= '0' && *line <= '9' && reader->is_in_table) {
     add_row(reader, &reader->table_lines, &start);
   } else if (line < end && *line == '}' && is_close(line, end)) {
-    if (!reader->is_computation_open || !goes_on(reader, end)) end_computation(reader, start + 1);
+    if (!reader->is_computation_open || !computation_goes_on(reader, end)) end_computation(reader, start + 1);
   } else if (is_table_header(line, end)) {
     reader->is_in_table = !reader->is_computation_open;
     if (reader->is_in_table) add_row(reader, &reader->table_lines, &start);

@@ -834,7 +834,7 @@ static bool read_next(Reader *reader) {
     kind = UNKNOWN_LINE;
   } else if (kind == POSITION || group_of(kind) != group_of((enum TokenType)reader->scanner.last)) {
     seek(lexer, line_end);
-    if (is_foreign((enum TokenType)reader->scanner.last, kind, &lexer->base, &reader->scanner.line, false)) kind = UNKNOWN_LINE;
+    if (is_foreign(&reader->scanner, &lexer->base, kind, false)) kind = UNKNOWN_LINE;
   }
   if (kind != UNKNOWN_LINE) reader->scanner.last = (uint8_t)kind;
   close_parts(reader, kind);

@@ -711,7 +711,7 @@ static enum Group group_of(enum TokenType kind) {
   }
 }
 
-// The first line of a section, which may stand alone. The marker of a file is no part of any.
+// Whether a line is the first one of a section. It may be the only one.
 static bool is_header(enum TokenType kind) {
   switch (kind) {
     case BUFFER_ASSIGNMENT:
@@ -733,8 +733,8 @@ static bool is_header(enum TokenType kind) {
 
 static bool is_marker(enum TokenType kind) { return kind == BEGIN_FILE || kind == BEGIN_OTHER_FILE || kind == END_FILE; }
 
-// Whether a section that may be the first one of a file begins with this line. A row of `kind` does not end the one
-// before it.
+// Whether a line is the header of a section that may be the first one of a file, so that a row of `kind` before it belongs
+// to no section.
 static bool begins_file(enum TokenType header, enum TokenType kind) {
   switch (header) {
     case BUFFER_ASSIGNMENT:
@@ -745,11 +745,13 @@ static bool begins_file(enum TokenType header, enum TokenType kind) {
   }
 }
 
-// Whether a line stands there by mistake: it is of another section than the last one, which continues below it, or it is
-// a row without others of its kind. The lexer is at the end of the line, or at that of the next line
-// if `line` holds that.
-static bool is_foreign(enum TokenType last, enum TokenType kind, TSLexer *lexer, Line *line, bool is_read) {
+// Whether a line does not belong where it is: it is of another section than the last known line, and that section
+// continues below it, or it is a row without others of its kind. The lexer is at the end of the line, or if the next line
+// `is_read` into the scanner's line, at the end of that.
+static bool is_foreign(Scanner *scanner, TSLexer *lexer, enum TokenType kind, bool is_read) {
+  enum TokenType last = (enum TokenType)scanner->last;
   enum Group own = group_of(kind), group = group_of(last);
+  Line *line = &scanner->line;
   // The positions of a value come below its header and before its uses.
   if (kind == POSITION && (last == USED_VALUES || last == USES || last == USE || last == NO_USES || last == FROM_INSTRUCTION)) {
     return true;
@@ -797,7 +799,7 @@ static bool emit(TSLexer *lexer, enum TokenType type) {
   return true;
 }
 
-// Emits the token of a line, whose section the next one is held against.
+// Emits the token of a line, with whose section the next line is compared.
 static bool emit_line(Scanner *scanner, TSLexer *lexer, enum TokenType kind) {
   if (kind != UNKNOWN_LINE) scanner->last = (uint8_t)kind;
   return emit(lexer, kind);
@@ -812,7 +814,7 @@ static bool scan_unknown_line(TSLexer *lexer) {
 // Emits a row of the stack trace. The scanner's line holds it from its name on, `length` characters.
 static bool scan_stack_trace(Scanner *scanner, TSLexer *lexer, uint32_t length, enum TokenType kind) {
   scanner->name_length = measure_name(lexer, &scanner->line, length);
-  if (!is_foreign((enum TokenType)scanner->last, kind, lexer, &scanner->line, true)) return emit_line(scanner, lexer, kind);
+  if (!is_foreign(scanner, lexer, kind, true)) return emit_line(scanner, lexer, kind);
   scanner->name_length = 0;
   return emit(lexer, FOREIGN_LINE);
 }
@@ -857,7 +859,7 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
   }
   bool is_unread = kind >= BROKEN_ALLOCATION;
   if (is_unread) lexer->mark_end(lexer);
-  if (is_foreign((enum TokenType)scanner->last, kind, lexer, line, false)) return emit(lexer, is_unread ? UNKNOWN_LINE : FOREIGN_LINE);
+  if (is_foreign(scanner, lexer, kind, false)) return emit(lexer, is_unread ? UNKNOWN_LINE : FOREIGN_LINE);
   return emit_line(scanner, lexer, kind);
 }
 

@@ -8,7 +8,7 @@ from xla_lens.capturing.tables import Table
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
@@ -253,7 +253,7 @@ class Capture:
 
     def _problem(self, name: str, budget: Size) -> str | None:
         space = self._space(name)
-        if space is None or over_bytes(space, Capacity(budget, CapacitySource.GIVEN)) == 0:
+        if space is None or over_bytes(space, budget) == 0:
             return None
         options = ReportOptions(
             top=_TOP,

@@ -277,7 +277,7 @@ def _summary(analysis: Analysis) -> SummaryLens:
             space.peak_step,
             space.needed_bytes,
             capacity.size_bytes if (capacity := capacity_of(space, analysis.capacity)) else None,
-            bool(capacity and over_bytes(space, capacity)),
+            bool(capacity and over_bytes(space, capacity.size_bytes)),
         )
         for space in analysis.memory.spaces
     )

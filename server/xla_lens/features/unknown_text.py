@@ -18,7 +18,7 @@ from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.errors import first_error
 from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.lexical import STRING, UNCLOSED
+from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 
 
@@ -97,7 +97,7 @@ def _errors(
     for start, end in spans:
         text = data[start:end]
         # Numbers and strings do not decide whether a text parses.
-        digest = _NUMBER.sub(b"0", _STRING.sub(rb'""\1', text))
+        digest = _NUMBER.sub(b"0", STRINGS.sub(rb'""\1', text))
         if digest not in known:
             known[digest] = first_error(text)
         error = first_error(text) if known[digest] is not None else None
@@ -140,11 +140,10 @@ def _section_at(file: DumpFile, start: int) -> Section | None:
 
 
 _NUMBER: Final = re.compile(rb"\d+")
-_STRING: Final = re.compile(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
 _LONGEST: Final = 200
 
 
 def _form(text: bytes) -> str:
     """The form of a text: its first words, with N for each number and … for each string."""
-    text = _NUMBER.sub(b"N", _STRING.sub('"…"\\1'.encode(), text[: 4 * _LONGEST]))
+    text = _NUMBER.sub(b"N", STRINGS.sub('"…"\\1'.encode(), text[: 4 * _LONGEST]))
     return text.decode("utf-8", "replace")[:_LONGEST]

@@ -97,13 +97,13 @@ def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
     return next((one for one in candidates if one), None)
 
 
-def over_bytes(space: Space, capacity: Capacity) -> int | None:
-    """Return by how much a program exceeds the device, 0 if it fits, None if the dump does not tell. The device must
-    provide the needed bytes for as long as the program runs.
+def over_bytes(space: Space, limit_bytes: int) -> int | None:
+    """Return by how much a program exceeds a budget or the device, 0 if it fits, None if the dump does not tell. The
+    device must provide the needed bytes for as long as the program runs.
     """
     if space.reserved_bound is Bound.EXACT:
-        return max(0, space.needed_bytes - capacity.size_bytes)
-    # What is live at once must be provided, too, so bounds of either can exceed the device, but not prove that it fits.
+        return max(0, space.needed_bytes - limit_bytes)
+    # What is live at once must be provided, too. Bounds can prove that the program does not fit, but not that it does.
     known = [
         size_bytes
         for size_bytes, bound in (
@@ -112,11 +112,5 @@ def over_bytes(space: Space, capacity: Capacity) -> int | None:
         )
         if bound is not Bound.UNKNOWN
     ]
-    over = max(known, default=0) - capacity.size_bytes
+    over = max(known, default=0) - limit_bytes
     return over if over > 0 else None
-
-
-def fits(space: Space, size_bytes: int) -> bool | None:
-    """Return whether what a memory space needs is within a size, None if the dump does not tell."""
-    over = over_bytes(space, Capacity(size_bytes, CapacitySource.GIVEN))
-    return None if over is None else not over

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity
-from xla_lens.model.memory.over_time import Memory, covering
+from xla_lens.model.memory.over_time import Memory, MemorySpace, covering
 from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -124,6 +124,19 @@ class SetSummary:
     capacity: Capacity | None
 
 
+def summarise_space(space: MemorySpace) -> SpaceSummary:
+    """Return the totals of a memory space, without its live bytes at each step."""
+    return SpaceSummary(
+        space.id,
+        space.reserved_bytes,
+        space.peak_step,
+        space.peak_live_bytes,
+        space.needed_bytes,
+        space.reserved_bound,
+        space.live_bound,
+    )
+
+
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     """Return the summary of a dump set, with columns and widths in units of `encoding`."""
     dump, memory = analysis.dump, analysis.memory
@@ -137,18 +150,7 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         module=module,
         backend=dump.backend,
         files=tuple(FileSummary(file.label, file.kind) for file in dump.files),
-        spaces=tuple(
-            SpaceSummary(
-                space.id,
-                space.reserved_bytes,
-                space.peak_step,
-                space.peak_live_bytes,
-                space.needed_bytes,
-                space.reserved_bound,
-                space.live_bound,
-            )
-            for space in memory.spaces
-        ),
+        spaces=tuple(map(summarise_space, memory.spaces)),
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
         entries=_entries(dump.files, parts, encoding),

@@ -20,7 +20,7 @@ def capacity_data(space: Space, capacity: Capacity | None) -> contract.Capacity 
     """Return a capacity as editors get it, None if it is unknown."""
     if capacity is None:
         return None
-    over = over_bytes(space, capacity)
+    over = over_bytes(space, capacity.size_bytes)
     return {
         "sizeBytes": capacity.size_bytes,
         "source": source_text(capacity),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from xla_lens.features.report.facts import Report
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.warrants import Bound, Quantity
@@ -212,7 +212,7 @@ def fit_problems(module: str, error: Exception | None, problems: Sequence[str]) 
 def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
     """Return by how much a program exceeds a limit, and what is live at the peak."""
     one = next(one for one in report.spaces if one.space is space)
-    over = over_bytes(space, Capacity(budget, CapacitySource.GIVEN))
+    over = over_bytes(space, budget)
     name, module = space_of(report, one), report.module
     lines = []
     if over:

@@ -87,9 +87,8 @@ def exact_as_given(size_bytes: int) -> str:
     """A size as somebody wrote it, followed by the bytes: ``16 GB (16,000,000,000 bytes)``."""
     if not isinstance(size_bytes, Size) or not size_bytes.text:
         return exact(size_bytes)
-    return (
-        f"{size_bytes:,} bytes" if size_bytes.text.isdecimal() else f"{_spaced(size_bytes.text)} ({size_bytes:,} bytes)"
-    )
+    in_bytes = f"{size_bytes:,} bytes"
+    return in_bytes if size_bytes.text.isdecimal() else f"{_spaced(size_bytes.text)} ({in_bytes})"
 
 
 def _spaced(text: str) -> str:

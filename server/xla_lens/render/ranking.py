@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
@@ -54,7 +55,7 @@ def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
     modules = one.modules
     words: list[str] = []
     if budget_bytes is not None:
-        over = sum(_is_over(module, budget_bytes) for module in modules)
+        over = sum(bool(over_bytes(module.space, budget_bytes)) for module in modules)
         words.append(f"{over:,} {'does' if over == 1 else 'do'} not fit into {as_given(budget_bytes)}")
     elif over := sum(bool(module.over_bytes) for module in modules):
         words.append(f"{over:,} {'does not fit its' if over == 1 else 'do not fit their'} device")
@@ -74,11 +75,11 @@ def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
 
 def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Section, ...]:
     shown = [(one.modules[number], one.places[number]) for number in one.shown]
-    spaces = {space_name(module.space) for module, _ in shown}
+    spaces = {space_name(module.space.id) for module, _ in shown}
     # A folder may have dumps of several backends.
     title = f"{spaces.pop()} peak" if len(spaces) == 1 else "peak"
     columns: list[tuple[str, bool, list[Text]]] = [
-        ("needs", False, [_reserved(module, module.needed_bytes) for module, _ in shown]),
+        ("needs", False, [_reserved(module, module.space.needed_bytes) for module, _ in shown]),
         (
             "of device" if budget_bytes is None else "of budget",
             False,
@@ -121,15 +122,7 @@ def _limit(module: RankedModule) -> int | None:
 
 def _share(module: RankedModule, budget_bytes: int | None) -> str:
     is_exact = module.warrants.of(Quantity.RESERVED).is_exact
-    return percent(module.needed_bytes, budget_bytes) if budget_bytes and is_exact else ""
-
-
-def _is_over(module: RankedModule, budget_bytes: int) -> bool:
-    """Whether a module is known not to fit into a budget."""
-    needed, live = module.warrants.of(Quantity.RESERVED), module.warrants.of(Quantity.LIVE)
-    if needed.is_known:
-        return module.needed_bytes > budget_bytes
-    return live.is_known and (module.peak_bytes or 0) > budget_bytes
+    return percent(module.space.needed_bytes, budget_bytes) if budget_bytes and is_exact else ""
 
 
 def _reserved(module: RankedModule, size_bytes: int) -> str:

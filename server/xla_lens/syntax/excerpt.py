@@ -28,7 +28,7 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     instructions, unknown = _instructions(columns, start, end), _unknown_lines(data, columns, start, end)
     starts = [span[0] for span in unknown]
     found = [("unknown_line", *span) for span in unknown]
-    # The lines around a line decide whether it is an unknown one, and some of them are not parsed.
+    # Whether a line is unknown depends on the lines around it, some of which are not parsed here: the columns decide.
     for word in _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions))):
         before = bisect_right(starts, word[1]) - 1
         if before >= 0 and word[1] < unknown[before][1]:

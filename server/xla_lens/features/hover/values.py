@@ -12,7 +12,7 @@ from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rules.facts import is_backward
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
-from xla_lens.model.hlo.dataflow import uses
+from xla_lens.model.hlo.dataflow import index_path, uses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -62,15 +62,10 @@ def _elements(dump: DumpSet, value: int) -> Elements | None:
     rows = np.flatnonzero((values.name == values.name[value]) & (values.index > EMPTY_INDEX))
     if not len(rows):
         return None
-    rows = np.array(sorted(rows.tolist(), key=lambda row: _numbers(dump.indices[values.index[row]])))
+    rows = np.array(sorted(rows.tolist(), key=lambda row: index_path(dump, int(values.index[row]))))
     indices = taken(dump.allocations.index, values.allocation[rows[:LONGEST_LIST]])
     shown = zip(map(partial(value_name, dump), rows[:LONGEST_LIST].tolist()), indices.tolist(), strict=True)
     return Elements(len(rows), sum(np.maximum(values.size_bytes[rows], 0).tolist()), tuple(shown))
-
-
-def _numbers(index: bytes) -> list[int]:
-    """The numbers of an index: ``{1,0}``."""
-    return [int(number) for number in index.strip(b"{}").split(b",") if number.isdigit()]
 
 
 def _is_for_backward(dump: DumpSet, value: int, origin: Origin) -> bool:

@@ -115,8 +115,8 @@ class ArenaReport:
 class BudgetReport:
     """Values to remove so that what a program needs of a memory space is within a budget.
 
-    What is needed but not live at the peak, `idle_bytes`, is taken to stay as it is, so that `plan` keeps the live
-    bytes that far below the budget. If that is impossible, `is_reached` is false, and `plan` keeps them below it.
+    `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
+    the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
     Fewer than `at_least` values cannot suffice; 0 if that is unknown.
     """
 
@@ -192,6 +192,13 @@ class Report:
     def capacity(self) -> Capacity | None:
         """The capacity of the device for the default memory space, None if it is unknown."""
         return capacity_of(self.hbm.space, self.analysis.capacity) if self.hbm else None
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """The budget, or else the capacity of the device; None if neither is known."""
+        if self.options.budget_bytes is not None:
+            return self.options.budget_bytes
+        return self.capacity.size_bytes if self.capacity else None
 
     @property
     def module(self) -> str | None:
@@ -438,7 +445,7 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
     return tuple(found)
 
 
-def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> "BudgetReport | None":
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:
     if budget_bytes is None or space.color != DEFAULT_COLOR or space.reserved_bound is not Bound.EXACT:
         return None
     from xla_lens.model.advice.budget import fewest, smallest_set
@@ -449,7 +456,7 @@ def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) ->
     if plan is None:
         return None
     if not plan.is_reached:
-        # At least what is live can be.
+        # What is live can still be brought within the budget.
         plan = smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes) or plan
     # What is live must be within the budget in any case, except for thread-local buffers, which are not needed.
     is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes
@@ -469,7 +476,7 @@ def _exceeded(analysis: Analysis) -> int | None:
     """The capacity of a device that the program does not fit, None if it fits or either is unknown."""
     space = analysis.memory.space(DEFAULT_COLOR)
     capacity = capacity_of(space, analysis.capacity) if space else None
-    return capacity.size_bytes if space and capacity and over_bytes(space, capacity) else None
+    return capacity.size_bytes if space and capacity and over_bytes(space, capacity.size_bytes) else None
 
 
 def _advice(analysis: Analysis, module: "HloModule | None", budget_bytes: int | None) -> "Advice | None":

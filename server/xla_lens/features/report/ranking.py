@@ -10,10 +10,8 @@ from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.problems import UnreadableFile
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
-from xla_lens.model.summary import module_of
-from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.summary import SpaceSummary, module_of, summarise_space
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.syntax.columns import NONE
@@ -22,7 +20,7 @@ from xla_lens.syntax.file_names import module_name, module_number, split_name
 
 @dataclass(frozen=True, slots=True)
 class RankedModule:
-    """One dump set with the numbers of its default memory space.
+    """One dump set with the numbers of its main memory, `space`.
 
     `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
     `printed_bytes` is the printed peak if it is at a step with fewer live bytes, `printed_live_bytes` those bytes.
@@ -33,10 +31,8 @@ class RankedModule:
     number: int | None
     name: str
     files: tuple[str, ...]
-    space: SpaceId
+    space: SpaceSummary
     peak_bytes: int | None
-    peak_step: int | None
-    needed_bytes: int
     temp_bytes: int
     value_count: int
     printed_bytes: int | None
@@ -89,10 +85,8 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         number=next((number for file in files if (number := module_number(file)) is not None), None),
         name=module_of(dump.files),
         files=tuple(files),
-        space=dump.space_id(color),
+        space=summarise_space(space) if space else SpaceSummary(dump.space_id(color), 0, None, 0, 0),
         peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
-        peak_step=space.peak_step if space and is_known else None,
-        needed_bytes=space.needed_bytes if space else 0,
         temp_bytes=sum(allocations.size_bytes[is_temp].tolist()),
         value_count=len(dump.values),
         printed_bytes=printed[1] if printed and is_off else None,
@@ -101,12 +95,8 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
         capacity=capacity,
-        over_bytes=over_bytes(space, capacity) if space and capacity else None,
-        unreadable=tuple(
-            (one.place.file.label, one.problem.reason)
-            for one in analysis.findings
-            if isinstance(one.problem, UnreadableFile)
-        ),
+        over_bytes=over_bytes(space, capacity.size_bytes) if space and capacity else None,
+        unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
     )
 
 
@@ -119,7 +109,7 @@ _KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
         -(one.over_bytes or 0),
         -(one.peak_bytes if one.peak_bytes is not None else NONE),
     ),
-    SortKey.NEEDED: lambda one: (-one.needed_bytes,),
+    SortKey.NEEDED: lambda one: (-one.space.needed_bytes,),
     SortKey.TEMP: lambda one: (-one.temp_bytes,),
     SortKey.VALUES: lambda one: (-one.value_count,),
     SortKey.FINDINGS: lambda one: (-one.error_count, -one.warning_count),

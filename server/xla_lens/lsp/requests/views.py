@@ -281,7 +281,7 @@ def _worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[Ind
         if space is None:
             return 0, 0, 0
         capacity = capacity_of(space, given, one.summary.capacity)
-        over = over_bytes(space, capacity) if capacity else None
+        over = over_bytes(space, capacity.size_bytes) if capacity else None
         return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
 
     return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))

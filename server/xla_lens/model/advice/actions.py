@@ -69,10 +69,9 @@ class Action:
     `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
     `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
     `saved_bytes` less, first at `peak_step`. At the present peak it frees `most_saved_bytes` at most. `outputs` are
-    rows of the allocations that the program would no longer need. What an action saves of other allocations is an
-    estimate: what it takes from the peak. `edit` is what it changes. `layers` is the number of layers that each
-    value stacks, 1 if it does not. `factor` is the number of parts into which the rule divides the buffers, None if
-    it does not.
+    rows of the allocations that the program would no longer need. Without any, `saved_needed_bytes` is an estimate:
+    as much as the peak falls. `edit` is what it changes. `layers` is the number of layers that each value stacks, 1
+    if it does not. `factor` is the number of parts into which the rule divides the buffers, None if it does not.
     """
 
     rule: Rule
@@ -111,9 +110,9 @@ class ArgumentTree:
 class Budget:
     """How the actions reach a budget.
 
-    `actions` are rows of `Advice.actions` in the order in which to take them, with what the program needs after each
-    and all before it in `needs` and the peak in
-    `peaks`. They reach the budget if `is_reached`. Otherwise they are all actions that help.
+    `actions` are rows of `Advice.actions` in the order in which to take them. After each and all before it, the program
+    needs the bytes in `needs`, and its peak is in `peaks`. They reach the budget if `is_reached`. Otherwise they are
+    all actions that help.
     `argument_bytes` are the allocations of the program's arguments. If they alone exceed the budget, no change to
     the computation helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes
     them fit.

@@ -70,8 +70,8 @@ def advise(
         all_peak_bytes=all_peak_bytes,
         all_peak_step=all_peak_step,
         arguments=argument_trees(search.facts),
-        argument_bytes=program_bytes(analysis.dump, color).argument_bytes,
-        budget=search.budget(actions, together) if budget_bytes is not None else None,
+        argument_bytes=search.argument_bytes,
+        budget=search.budget(actions, together),
     )
 
 
@@ -86,6 +86,11 @@ class _Search:
     @property
     def _peak_bytes(self) -> int:
         return self.facts.space.peak_live_bytes
+
+    @property
+    def argument_bytes(self) -> int:
+        """The bytes of the allocations of the program's arguments."""
+        return program_bytes(self.facts.dump, self.facts.space.color).argument_bytes
 
     def actions(self) -> tuple[Action, ...]:
         """Run the rules and return what saves memory, the greatest saving first: of what the program needs if that is
@@ -150,8 +155,8 @@ class _Search:
         return peak_after(self.slots, self.facts.space.live, combined([action.edit for action in actions]), at_least)
 
     def needed(self, actions: Sequence[Action]) -> int:
-        """Return what the program needs after some actions: without the allocations that it would no longer need, and
-        with as many fewer bytes in the others as the peak would have.
+        """Return what the program needs after some actions. They save the allocations that it no longer needs, and in
+        the others as many bytes as the peak falls.
         """
         outputs = [row for action in actions for row in action.outputs]
         others = [action for action in actions if not action.outputs]
@@ -169,9 +174,13 @@ class _Search:
         kept = (inputs or rows[1:])[-1:]
         return [row for row in range(len(actions)) if row not in kept]
 
-    def budget(self, actions: Sequence[Action], together: Sequence[int]) -> Budget:
-        """Take the actions one after another until the budget is reached, those that are only possible last."""
-        budget_bytes = self.budget_bytes or 0
+    def budget(self, actions: Sequence[Action], together: Sequence[int]) -> Budget | None:
+        """Take the actions one after another until the budget is reached, those that are only possible last. None
+        without a budget.
+        """
+        budget_bytes = self.budget_bytes
+        if budget_bytes is None:
+            return None
         taken: list[int] = []
         needs = [self.facts.space.needed_bytes]
         for row in sorted(together, key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
@@ -187,5 +196,5 @@ class _Search:
             needs=tuple(needs[1:]),
             peaks=tuple(self.peak([actions[row] for row in taken[: count + 1]])[0] for count in range(len(taken))),
             is_reached=needs[-1] <= budget_bytes,
-            argument_bytes=program_bytes(self.facts.dump, self.facts.space.color).argument_bytes,
+            argument_bytes=self.argument_bytes,
         )

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.advice.without import SpaceSlots, live_without, space_slots
-from xla_lens.model.memory.over_time import LiveBytes, Memory
+from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
@@ -62,18 +62,12 @@ def smallest_set(
     space = memory.space(color)
     if space is None:
         return None
-    slots = space_slots(dump, color)
-    is_too_big = slots.slots.end_offset - slots.slots.offset > budget_bytes
-    too_big = slots.slots.value[is_too_big]
-    if len(too_big):
-        slots = space_slots(dump, color, too_big)
-    live = live_without(dump, color, too_big) if len(too_big) else space.live
-    excess = _Excess(slots, live, budget_bytes, slots.slots.value if candidates is None else candidates)
+    too_big, excess = _start(dump, space, budget_bytes, candidates)
     at_least, rows = excess.lower_bound(), _few_rows(excess)
     may_all_go = candidates is None or bool(np.all(np.isin(too_big, candidates)))
     values = np.zeros(0, np.int64)
     if rows is not None and may_all_go and budget_bytes >= 0:
-        values = np.append(too_big, slots.slots.value[rows])
+        values = np.append(too_big, excess.slots.slots.value[rows])
     without = live_without(dump, color, values) if len(values) else space.live
     is_reached = without.peak_bytes <= budget_bytes
     return BudgetPlan(
@@ -88,15 +82,21 @@ def smallest_set(
 
 
 def fewest(dump: DumpSet, memory: Memory, color: int, budget_bytes: int) -> int:
-    """Return how many values must be removed at least so that the live bytes stay within a budget."""
+    """Return a lower bound on the number of values to remove so that the live bytes stay within a budget."""
     space = memory.space(color)
     if space is None:
         return 0
-    slots = space_slots(dump, color)
+    too_big, excess = _start(dump, space, budget_bytes, None)
+    return len(too_big) + excess.lower_bound()
+
+
+def _start(dump: DumpSet, space: MemorySpace, budget_bytes: int, candidates: Column | None) -> tuple[Column, "_Excess"]:
+    """The values that are bigger than the budget, and the excess without them."""
+    slots, live = space_slots(dump, space.color), space.live
     too_big = slots.slots.value[slots.slots.end_offset - slots.slots.offset > budget_bytes]
-    left = space_slots(dump, color, too_big) if len(too_big) else slots
-    live = live_without(dump, color, too_big) if len(too_big) else space.live
-    return len(too_big) + _Excess(left, live, budget_bytes, left.slots.value).lower_bound()
+    if len(too_big):
+        slots, live = space_slots(dump, space.color, too_big), live_without(dump, space.color, too_big)
+    return too_big, _Excess(slots, live, budget_bytes, slots.slots.value if candidates is None else candidates)
 
 
 class _Excess:

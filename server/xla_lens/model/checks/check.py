@@ -1,6 +1,7 @@
 """The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
@@ -95,17 +96,15 @@ def check(
     fraction of the checks that is done. With the HLO module, holds the dump against it. Raises `Cancelled`.
     """
     lines = unknown_lines(dump)
-
-    def checked(damage: Damage) -> list[Finding]:
-        return _checked(
-            dump, memory, lines, damage, is_cancelled=is_cancelled, report_progress=report_progress, module=module
-        )
-
-    found = checked(unproven := _unproven(dump, lines, has_module=module is not None))
+    unproven = {line.key: line.row for line in lines if line.row and not is_proven(dump, line, has_module=bool(module))}
+    checked = partial(
+        _checked, dump, memory, lines, is_cancelled=is_cancelled, report_progress=report_progress, module=module
+    )
+    found = checked(unproven)
     alarms = _alarms(found)
     if not lines or not alarms:
         return found
-    # Something is missing or contradicts itself. If a damaged row explains it, it is one.
+    # Something is missing or contradicts itself. Lines that explain it when taken as damaged rows are damaged rows.
     resembling = {line.key: line.row for line in lines if line.row}
     if len(resembling) > len(unproven):
         explained = checked(resembling)
@@ -117,11 +116,6 @@ def check(
         if not _alarms(explained):
             return explained
     return found
-
-
-def _unproven(dump: DumpSet, lines: tuple[UnknownLine, ...], *, has_module: bool) -> dict[tuple[int, int], Row]:
-    """The lines that resemble a row which nothing would miss, so that they count as damaged ones."""
-    return {line.key: line.row for line in lines if line.row and not is_proven(dump, line, has_module=has_module)}
 
 
 def _alarms(findings: list[Finding]) -> list[Finding]:
@@ -143,7 +137,7 @@ def _checked(
     report_progress: Callable[[float], None],
     module: "HloModule | None",
 ) -> list[Finding]:
-    """All findings if some of the unknown lines are damaged rows, and the others are not of the dump."""
+    """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump, lines, damage))
     against = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.problems import MemoryAboveLimit, MemoryUnknown, PeakAboveLimit, PeakUnknown
 from xla_lens.model.memory.over_time import Memory
@@ -26,7 +26,7 @@ def over_limits(
         return
     space = memory.space(DEFAULT_COLOR)
     if max_memory_bytes is not None:
-        over = over_bytes(space, Capacity(max_memory_bytes, CapacitySource.GIVEN)) if space else 0
+        over = over_bytes(space, max_memory_bytes) if space else 0
         if dump.assignment is None:
             yield error(_first_byte(dump), MemoryUnknown(max_memory_bytes))
         elif over is None:

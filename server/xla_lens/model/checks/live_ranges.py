@@ -28,6 +28,7 @@ from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.places.places import Place, row_place, schedule_place, used_value_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Section
 
@@ -159,8 +160,7 @@ def _excused(dump: DumpSet, ids: Column) -> Marks:
 
 def _missing(dump: DumpSet, tainted: Tainted, excused: Marks) -> Iterator[Finding]:
     values = dump.values
-    kind = taken(dump.allocations.kind, values.allocation)
-    is_local = (kind != NONE) & ((kind & int(Kind.THREAD_LOCAL)) != 0)
+    is_local = taken(is_thread_local(dump), values.allocation) == 1
     scheduled = (dump.schedule_row_of_name[values.name] != NONE) & ~is_marked(tainted.names, values.name)
     missing = scheduled & (values.live_range == NONE) & ~is_local
     tainted.is_liveness_sound &= not missing.any()

@@ -1,8 +1,8 @@
-"""Which rows of a dump unknown lines resemble. A damaged row does; a line that something else printed does not."""
+"""Which rows of a dump the unknown lines resemble. Damaged rows resemble one; what other programs print does not."""
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
@@ -33,7 +33,7 @@ class Row(Enum):
     HEADER = auto()
     """The header of a section."""
     UNRECOGNIZABLE = auto()
-    """A line of its section. Nothing is left of it, but without it, the section contradicts the others."""
+    """A row of its section that resembles none: without such a row, the section contradicts the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +61,14 @@ Damage: TypeAlias = Mapping[tuple[int, int], Row]
 
 def unknown_lines(dump: DumpSet) -> tuple[UnknownLine, ...]:
     """Return the unknown lines of all files, in the order of the files and of their text."""
-    names = _Names(dump)
-    return tuple(line for file in dump.files for line in _of_file(file, names))
+    return tuple(line for file in dump.files for line in _of_file(dump, file))
 
 
 def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
-    """Whether the checks would find that a row like the line is missing. If they find nothing, none is."""
+    """Whether the checks would find that a row like the line is missing. If they find nothing, the line is no row."""
     if line.stands_for_row or line.row is Row.ATTRIBUTE:
         return False
-    if line.row in _SECTIONS and section_at(line.file, line.start) is not _SECTIONS[line.row]:
+    if line.row in _SECTIONS and _section_at(line.file, line.start) is not _SECTIONS[line.row]:
         # It is no row where it stands.
         return True
     match line.row:
@@ -103,14 +102,14 @@ _SECTIONS: Final = {
 }
 
 
-def _of_file(file: DumpFile, names: "_Names") -> Iterator[UnknownLine]:
+def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
     columns, document = file.columns, file.document
     unknown = columns.unknown_lines
     if not len(unknown):
         return
     allocations, used = columns.allocations, columns.used_values
-    headers = {*allocations.start[allocations.index == NONE].tolist()}
-    values = {*used.start[used.id == NONE].tolist()}
+    broken = dict.fromkeys(allocations.start[allocations.index == NONE].tolist(), Row.ALLOCATION)
+    broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), Row.USED_VALUE)
     known: dict[bytes, tuple[Row, ...]] = {}
     for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
         line_start, line_end = document.line_span(document.row(start))
@@ -121,20 +120,20 @@ def _of_file(file: DumpFile, names: "_Names") -> Iterator[UnknownLine]:
             row = Row.ATTRIBUTE if _is_attribute(document.data[start:end]) else None
         elif is_part:
             row = Row.STACK_TRACE if _MEASURES.search(document.data, start, line_end) else None
-        elif start in headers or start in values:
-            row = Row.ALLOCATION if start in headers else Row.USED_VALUE
+        elif start in broken:
+            row = broken[start]
         else:
             form = _DIGITS.sub(b"0", line[:_LONGEST])
             if form not in known:
                 known[form] = tuple(_rows_like(form))
-            section = section_at(file, start)
+            section = _section_at(file, start)
             row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
             if row is None and section is Section.USED_VALUES:
-                row = _row_of_value(line, names)
-        yield UnknownLine(file, start, end, row, is_part, start in headers or start in values)
+                row = _row_of_value(dump, line)
+        yield UnknownLine(file, start, end, row, is_part, start in broken)
 
 
-def section_at(file: DumpFile, offset: int) -> Section | None:
+def _section_at(file: DumpFile, offset: int) -> Section | None:
     """Return the section whose header is the last one before a byte, None if there is none."""
     sections = file.columns.sections
     row = int(sections.start.searchsorted(offset, "right")) - 1
@@ -214,7 +213,7 @@ _HEADERS: Final = (
     *("Live ranges at 0 (peak):", "Stack trace breakdown for peak usage: 0 bytes", "positions:", "uses:", "(none)"),
 )
 _SAME: Final = 0.85
-"""From which ratio of `difflib` on a line is a damaged one."""
+"""The ratio of `difflib` from which a text counts as a damaged form of another one."""
 
 
 def _rows_like(form: bytes) -> Iterator[Row]:
@@ -223,10 +222,12 @@ def _rows_like(form: bytes) -> Iterator[Row]:
         if sum(part.search(form) is not None for part in one.parts) >= one.needed:
             yield one.row
     text = form.strip().decode("utf-8", "replace")
-    if len(text) < 2 * max(map(len, _HEADERS)) and any(
-        difflib.SequenceMatcher(None, text, header).ratio() >= _SAME for header in _HEADERS
-    ):
+    if len(text) < 2 * max(map(len, _HEADERS)) and _is_like(text, _HEADERS):
         yield Row.HEADER
+
+
+def _is_like(text: str, known: Iterable[str]) -> bool:
+    return any(difflib.SequenceMatcher(None, text, one).ratio() >= _SAME for one in known)
 
 
 _MEASURES: Final = re.compile(rb"\b(?:total|current|remaining): |\d%|bytes\)")
@@ -240,35 +241,23 @@ _ATTRIBUTES: Final = (
 def _is_attribute(text: bytes) -> bool:
     """Whether a part of a header is a damaged attribute whose loss changes numbers."""
     form = _DIGITS.sub(b"0", text[:_LONGEST]).decode("utf-8", "replace")
-    if "ShapeIndex" in form or "shape |" in form or "shape is |" in form:
-        return True
-    return any(difflib.SequenceMatcher(None, form, known).ratio() >= _SAME for known in _ATTRIBUTES)
+    return any(word in form for word in ("ShapeIndex", "shape |", "shape is |")) or _is_like(form, _ATTRIBUTES)
 
 
 # ---------------------------------------------------------------- positions and uses
 
 
-class _Names:
-    """The names of a dump, for lines that may be damaged ones of them."""
-
-    def __init__(self, dump: DumpSet) -> None:
-        self._dump = dump
-        self._names: frozenset[bytes] | None = None
-
-    def __contains__(self, name: bytes) -> bool:
-        if self._names is None:
-            self._names = frozenset(self._dump.names)
-        return name in self._names
-
-    def has_like(self, token: bytes) -> bool:
-        """Whether a token is a name, or one with one wrong or additional character."""
-        if token in self or any(token[:at] + token[at + 1 :] in self for at in range(len(token))):
-            return True
-        pieces = _NO_NAME.split(token)
-        if len(pieces) != len(("before", "after")) or sum(map(len, pieces)) < _SHORTEST:
+def _is_like_name(dump: DumpSet, token: bytes) -> bool:
+    """Whether a token is a name of the dump, or one with one wrong or additional character."""
+    edited = (token, *(token[:at] + token[at + 1 :] for at in range(len(token))))
+    if any(dump.name_number(name) != NONE for name in edited):
+        return True
+    match _NO_NAME.split(token):
+        case [before, after] if len(before) + len(after) >= _SHORTEST:
+            pattern = re.escape(before) + rb"[\w.-]" + re.escape(after)
+            return re.search(pattern, dump.names.block) is not None
+        case _:
             return False
-        pattern = re.escape(pieces[0]) + rb"[\w.-]" + re.escape(pieces[1])
-        return re.search(pattern, self._dump.names.block) is not None
 
 
 _NO_NAME: Final = re.compile(rb"[^\w.-]")
@@ -280,9 +269,9 @@ _OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w*,? ?\S+(?: \S{1,40})?\s
 _LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]+)\W? ?\w{5,9} ?\d+(?: \{?[\d,]*\}?)?\s*")
 
 
-def _row_of_value(line: bytes, names: _Names) -> Row | None:
+def _row_of_value(dump: DumpSet, line: bytes) -> Row | None:
     """The row below the header of a used value that a line resembles."""
-    if _OPERAND.fullmatch(line) or ((use := _LIKE_OPERAND.fullmatch(line)) and use[1] in names):
+    use, position = _LIKE_OPERAND.fullmatch(line), _POSITION.fullmatch(line)
+    if _OPERAND.fullmatch(line) or (use and dump.name_number(use[1]) != NONE):
         return Row.USE
-    position = _POSITION.fullmatch(line)
-    return Row.POSITION if position and names.has_like(position[1]) else None
+    return Row.POSITION if position and _is_like_name(dump, position[1]) else None

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Final
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.problems import UnreadableFile
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
@@ -144,10 +143,8 @@ def differences(
 
 
 def unreadable_files(one: Analysis) -> Iterator[Unreadable]:
-    """Yield the files of a dump that could not be read."""
-    for finding in one.findings:
-        if isinstance(finding.problem, UnreadableFile):
-            yield Unreadable(finding.place.file.label, finding.problem.reason)
+    """Return the files of a dump that could not be read."""
+    return (Unreadable(file.label, file.unreadable) for file in one.unreadable)
 
 
 def other_flags(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Iterator[OtherFlags]:

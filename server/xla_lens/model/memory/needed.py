@@ -11,7 +11,7 @@ import numpy as np
 
 from xla_lens.model.memory.over_time import Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds, is_thread_local
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column, Kind
 
@@ -58,16 +58,11 @@ def not_live_parts(dump: DumpSet, memory: Memory, space: MemorySpace) -> tuple[t
     """
     table, changes = dump.allocations, memory.changes
     bytes_now = np.where(table.color == space.color, table.size_bytes, 0)
-    bytes_now[_is_thread_local(dump)] = 0
+    bytes_now[is_thread_local(dump)] = 0
     if space.peak_step is not None:
         is_counted = (changes.steps <= space.peak_step) & (table.color[changes.allocation] == space.color)
         np.subtract.at(bytes_now, changes.allocation[is_counted], changes.deltas[is_counted])
     return _by_kind(dump, bytes_now)
-
-
-def _is_thread_local(dump: DumpSet) -> Column:
-    is_local: Column = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
-    return is_local
 
 
 def _by_kind(dump: DumpSet, sizes: Column) -> tuple[tuple[str, int], ...]:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,7 @@ class MemorySpace:
 
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
     `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are
-    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` is theirs, too.
+    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
     """
 
     id: SpaceId
@@ -192,12 +193,12 @@ def slots_of(dump: DumpSet, values: Column) -> Slots:
 
 def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
-    is_thread_local = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
+    is_needed = ~is_thread_local(dump)
     for color in distinct(colors[colors != NONE]).tolist():
         here = colors[changes.allocation] == color
         live = accumulated(changes.steps[here], changes.deltas[here])
         reserved_bytes = sum(sizes[colors == color].tolist())
-        needed_bytes = sum(sizes[(colors == color) & ~is_thread_local].tolist())
+        needed_bytes = sum(sizes[(colors == color) & is_needed].tolist())
         yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes, needed_bytes)
 
 

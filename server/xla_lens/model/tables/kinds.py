@@ -24,3 +24,9 @@ def allocation_kinds(dump: DumpSet) -> Column:
     fits = [(dump.allocations.kind & int(kind)) != 0 for kind, _ in _KINDS]
     numbers: Column = np.argmax([*fits, np.ones(len(dump.allocations), bool)], axis=0)
     return numbers
+
+
+def is_thread_local(dump: DumpSet) -> Column:
+    """Return whether each allocation is in registers or on stacks, so that the device need not provide it."""
+    is_local: Column = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
+    return is_local

@@ -14,7 +14,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U001
 """Characters that XML cannot contain."""
 
 _LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}
-"""No name begins a line of the report."""
+"""Line feeds are escaped, so that no text of a dump can begin a line of the report."""
 
 
 def junit_text(annotations: Sequence[Annotation], checked: Sequence[str]) -> str:

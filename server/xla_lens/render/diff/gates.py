@@ -21,7 +21,8 @@ def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
     limit, sizes = violation.limit, violation.sizes
     option = f"--{_option(violation)} {limit.increase.text}"
-    what = f"{'needed ' if limit.is_needed else ''}{space_name(violation.space)}{'' if limit.is_needed else ' peak'}"
+    space = space_name(violation.space)
+    what = f"needed {space}" if limit.is_needed else f"{space} peak"
     name = one.name or next(iter(one.new.files.values()))
     if sizes is None:
         return f"{name}: {what} cannot be compared, because a dump is incomplete; {option} counts as exceeded"

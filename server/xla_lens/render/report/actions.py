@@ -61,11 +61,9 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
     budget = advice.budget
     if budget is None or not budget.do_arguments_exceed:
         return
-    over = human(advice.argument_bytes - budget.budget_bytes)
     # Only other arguments help: fewer, smaller or elsewhere.
     claim = "" if budget.is_reached else " No change to the computation, such as rematerialization, can make this fit."
-    size = as_given(budget.budget_bytes)
-    yield f"The arguments alone take {human(advice.argument_bytes)}, {over} more than {size}.{claim}"
+    yield f"{arguments_exceed(budget)}{claim}"
     rows = tuple(
         (
             human(tree.size_bytes),
@@ -153,6 +151,12 @@ _WHAT: Final = {
     Rule.TWO_LAYOUTS: "avoid the copy: the same data is live in two layouts",
     Rule.PADDING: "avoid padding: fold or transpose dimensions",
 }
+
+
+def arguments_exceed(budget: Budget) -> str:
+    """Return by how much the arguments alone exceed the budget."""
+    over, size = human(budget.argument_bytes - budget.budget_bytes), as_given(budget.budget_bytes)
+    return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
 
 
 def largest_saving(action: Action) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.donation import Fit
-from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
@@ -17,7 +17,9 @@ from xla_lens.render.warrants import bounded_size, reasons
 
 
 def answer(report: Report) -> tuple[Text, ...]:
-    """Return the answer: the peak, where most of it comes from, how far off XLA's own number is, and what could go."""
+    """Return the answer: what the program needs, the peak, where most of it comes from, how far off XLA's own number
+    is, and what would lower it.
+    """
     one = report.hbm
     if one is None and not report.warrants.of(Quantity.LIVE).is_exact:
         return (f"The peak is unknown: {'; '.join(reasons(report.warrants.of(Quantity.LIVE).gaps))}.",)
@@ -50,19 +52,17 @@ def needs(report: Report, one: SpaceReport) -> Iterator[str]:
     space, name = one.space, space_of(report, one)
     if not report.dump.assignment:
         return
-    budget_bytes = report.options.budget_bytes
-    limit_bytes = budget_bytes if budget_bytes is not None else report.capacity.size_bytes if report.capacity else None
-    size = bounded_size(space.needed_bytes, space.reserved_bound)
+    limit_bytes, size = report.limit_bytes, bounded_size(space.needed_bytes, space.reserved_bound)
     if limit_bytes is None:
         if space.reserved_bound is not Bound.UNKNOWN:
             yield f"It needs {size} of {name}."
         return
-    over = over_bytes(space, Capacity(limit_bytes, CapacitySource.GIVEN))
+    over = over_bytes(space, limit_bytes)
     share = (
         f" ({percent(space.needed_bytes, limit_bytes)})" if space.reserved_bound is Bound.EXACT and limit_bytes else ""
     )
     words = f"It needs {size} of {as_given(limit_bytes)} of {name}{share}"
-    where = "the device" if budget_bytes is None else "the budget"
+    where = "the device" if report.options.budget_bytes is None else "the budget"
     if over is None:
         yield f"{words}. The dump does not tell whether it fits."
     elif over:
@@ -72,7 +72,7 @@ def needs(report: Report, one: SpaceReport) -> Iterator[str]:
 
 
 def _at_peak(report: Report, one: SpaceReport) -> Text:
-    """What is live at once, and where the rest of the needed bytes is then."""
+    """What is live at the peak, and what takes the rest of the needed bytes there."""
     space = one.space
     if space.reserved_bound is not Bound.EXACT:
         name = capitalized(space_of(report, one))
@@ -93,7 +93,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
 
 
 _SMALLEST_PART: Final = 20
-"""Less than one part in so many of what is needed, but not live, is not named."""
+"""A kind is named if it has at least one in so many of the bytes that are needed but not live."""
 
 _NOT_LIVE: Final = {
     "parameter": "donated arguments that are not live then",
@@ -102,7 +102,7 @@ _NOT_LIVE: Final = {
     "output": "outputs that no argument is donated to",
     "other": "other allocations that are not live then",
 }
-"""What is needed of the allocations of a kind, but not live at the peak."""
+"""The needed bytes of each kind of allocation that are not live at the peak."""
 
 
 def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
@@ -166,11 +166,10 @@ def savings(report: Report, one: SpaceReport) -> Iterator[Text]:
     if advice and advice.color == one.space.color:
         # Reports without the advice start sooner without these modules.
         from xla_lens.model.advice.codes import Rule
-        from xla_lens.render.report.actions import largest_saving
+        from xla_lens.render.report.actions import arguments_exceed, largest_saving
 
         if advice.budget and advice.budget.do_arguments_exceed:
-            limit, over = advice.budget.budget_bytes, advice.argument_bytes - advice.budget.budget_bytes
-            yield f"The arguments alone take {human(advice.argument_bytes)}, {human(over)} more than {as_given(limit)}."
+            yield arguments_exceed(advice.budget)
         if advice.actions:
             yield largest_saving(advice.actions[0])
             if advice.actions[0].rule is Rule.DONATE:

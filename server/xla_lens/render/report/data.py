@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from xla_lens.features.report.facts import ArenaReport, BudgetReport, LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.capacity import fits, over_bytes
+from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.printed_peak import PrintedPeak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
 from xla_lens.syntax.columns import NONE, Column
@@ -80,7 +80,7 @@ def _device(report: Report) -> dict[str, Any] | None:
         "size_bytes": capacity.size_bytes,
         "source": capacity.source.value,
         "file": capacity.file,
-        "over_bytes": over_bytes(space, capacity),
+        "over_bytes": over_bytes(space, capacity.size_bytes),
         "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in parts],
         "bounds": _bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
     }
@@ -88,11 +88,9 @@ def _device(report: Report) -> dict[str, Any] | None:
 
 def _fits(report: Report, space: MemorySpace) -> bool | None:
     """Whether the program fits the budget, or else the device; None if neither is known or the dump does not tell."""
-    is_main = report.hbm is not None and space is report.hbm.space
-    size_bytes = report.options.budget_bytes
-    if size_bytes is None and report.capacity:
-        size_bytes = report.capacity.size_bytes
-    return fits(space, size_bytes) if is_main and size_bytes is not None else None
+    limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
+    over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
+    return None if over is None else not over
 
 
 def _program_bytes(report: Report, space: MemorySpace) -> dict[str, int | None]:

@@ -18,7 +18,7 @@ from xla_lens.syntax.hlo.lexical import (
     NAME_CHARACTER,
     REFERENCE,
     STRING,
-    UNCLOSED,
+    STRINGS,
     Reference,
     unquoted,
 )
@@ -126,7 +126,7 @@ class Instruction(NamedTuple):
             return {}
         before = text[self.operands_start : place]
         if b'"' in before:
-            before = _STRING.sub(rb"\1", before)
+            before = STRINGS.sub(rb"\1", before)
         if b'"' in before or before.count(b"{") != before.count(b"}"):
             # It stands in a string or in a backend configuration.
             return self._parsed_metadata()
@@ -170,7 +170,6 @@ _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
 _METADATA_OF_OP_NAME: Final = _METADATA + b'op_name="'
-_STRING: Final = re.compile(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|" + NAME_CHARACTER + rb"++)", re.DOTALL)
 
 

@@ -30,6 +30,9 @@ UNCLOSED: Final = rb'".*+'
 linear: without it, the search for the end of the string starts again at each quotation mark.
 """
 
+STRINGS: Final = re.compile(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
+"""A string; or a quotation mark that ends none, with all that follows in group 1, which a replacement keeps."""
+
 STRING_IN_LINE: Final = rb'"(?:[^"\\\n]|\\.)*+"'
 """A string that ends in the line in which it starts."""
 
