@@ -580,7 +580,7 @@ async def test_old_sets_are_evicted_from_the_cache(
         gc.collect()
         return [one() for one in kept] == [None, None]
 
-    # A worker thread may keep what it has just finished for a moment.
+    # A worker thread may briefly keep references to its last result.
     await eventually(are_freed)
     assert not state.pages.pages
     monkeypatch.undo()
