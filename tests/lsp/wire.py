@@ -371,10 +371,6 @@ class Process(Editor):
         """Continue to read."""
         self._is_reading.set()
 
-    def close_reading(self) -> None:
-        """Close the server's output."""
-        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
-
     def reset(self) -> None:
         """Reset the TCP connection."""
         self._sink.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
