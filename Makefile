@@ -50,8 +50,8 @@ extension: $(EXTENSION)/node_modules/installed
 quick: $(VENV)/installed
 	+$(PYTEST) -m 'not slow' $(TESTS)
 
-# On the oldest Python with the lowest versions of the dependencies, and on the newest Python of this machine with the newest. PYTHONS="3.12 3.13"
-# names others, PYTHONS=all all of them.
+# Runs the quick tests on the oldest Python with the lowest versions of the dependencies, and on the newest Python of this machine with the newest
+# versions. PYTHONS="3.12 3.13" chooses other Pythons, PYTHONS=all chooses all.
 test-pythons: $(VENV)/installed $(EXTENSION)/node_modules/installed
 	+$(VENV)/bin/python tests/pythons.py $(PYTHONS)
 

@@ -29,8 +29,8 @@ Editors show findings as diagnostics, each with a link to its explanation.
 
 `xla-lens check --unknown` lists the text that XLA Lens does not know instead, as a newer release of XLA may print. It
 groups lines, parts of lines, instructions and shapes by their form, with counts and the first place of each, for a bug
-report. The status is 1 if there is any. An unknown line has severity information, and all numbers stay exact, unless it
-is a damaged row. [`syntax`](../server/xla_lens/render/explanations/syntax.md) has the details.
+report. The status is 1 if there is any. Unless an unknown line is a damaged row, it is only a note, and all numbers
+stay exact. [`syntax`](../server/xla_lens/render/explanations/syntax.md) has the details.
 
 | Severity | Meaning |
 |---|---|

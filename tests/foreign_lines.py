@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from samples import dump_file, module_of_text, never
@@ -113,33 +112,22 @@ ROWS: Final = {
         b"Memory Space: x (color=0)",
     ),
 }
-"""Rows and headers of each section. In the middle of any other one, they are foreign."""
+"""Rows and headers of each section. They are foreign in the middle of any other section."""
 
-KINDS: Final = {
-    "statistics": STATISTICS,
-    "logs": LOGS,
-    "prose": PROSE,
-    "keys": KEYS,
-    "brackets": BRACKETS,
-    "rules": RULES,
-    "indented": INDENTED,
-    "unicode": UNICODE,
-    "blank": BLANK,
-    "fields": FIELDS,
-}
+KINDS: Final = (STATISTICS, LOGS, PROSE, KEYS, BRACKETS, RULES, INDENTED, UNICODE, BLANK, FIELDS)
 
 
 def texts_of(files: SetFiles) -> dict[FileKind, bytes]:
-    """The texts of all files of a set, its HLO module among them."""
+    """The texts of all files of a set, including its HLO module."""
     return {kind: path.read_bytes() for kind, path in files.paths.items()}
 
 
 def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[str, Any], str, str]:
-    """Analyze a set, and report on it in JSON, as text and as Markdown, each without findings."""
+    """Analyze a set. Return the analysis, and the report as data without findings, as text and as Markdown."""
     one = analyse(dump_file(text, kind) for kind, text in texts.items() if kind is not FileKind.HLO)
     module = module_of_text(texts[FileKind.HLO]) if FileKind.HLO in texts else None
     one = one.with_module(module)
-    paths = {kind: str(Path(kind.value)) for kind in texts}
+    paths = {kind: kind.value for kind in texts}
     made = report(one, paths, ReportOptions(parts=frozenset(Part) - {Part.BUDGET}), module)
     data = report_data(made)
     del data["findings"]
@@ -166,7 +154,7 @@ def numbers(one: Analysis) -> dict[tuple[Quantity, str], int]:
 
 
 def places(text: bytes, kind: FileKind) -> list[int]:
-    """The starts of all lines at which a row may begin, and the end of the text. Not within rows of several lines."""
+    """The starts of all lines, except within rows of several lines, and the end of the text."""
     starts = [0, *(at + 1 for at, byte in enumerate(text) if byte == ord("\n"))]
     tables: tuple[Any, ...]
     if kind is FileKind.HLO:
@@ -188,11 +176,10 @@ def places(text: bytes, kind: FileKind) -> list[int]:
 
 
 def with_lines(
-    chance: random.Random, text: bytes, kind: FileKind, lines: Iterable[bytes], most: int
+    chance: random.Random, text: bytes, kind: FileKind, lines: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Put each of some lines at `most` places of a text, now and then at the first and the last."""
+    """Yield each of some lines and the text with it at a random place, more often than others the first or the last."""
     possible = places(text, kind)
     for line in lines:
-        for _ in range(most):
-            place = chance.choice((possible[0], possible[-1], *(chance.choice(possible) for _ in range(6))))
-            yield line, text[:place] + line + b"\n" + text[place:]
+        place = chance.choice((possible[0], possible[-1], *(chance.choice(possible) for _ in range(6))))
+        yield line, text[:place] + line + b"\n" + text[place:]

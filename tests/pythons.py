@@ -3,9 +3,9 @@
     python tests/pythons.py [ENVIRONMENT ...]
 
 An environment is a version such as `3.12`, with the newest versions of all dependencies, or `3.11-lowest`, with the
-lowest versions that pyproject.toml allows. `newest` is the newest Python of this machine, and `all` stands for all of
-them. Without arguments, the tests run on the oldest Python with the lowest versions, and on the newest Python of this
-machine with the newest.
+lowest versions that pyproject.toml allows. `newest` stands for the newest Python of this machine, and `all` for all
+Pythons of this machine. Without arguments, the tests run on the oldest Python with the lowest versions of the
+dependencies, and on the newest Python of this machine with the newest versions.
 """
 
 import os
@@ -28,8 +28,7 @@ import ensurepip, pathlib, sys, sysconfig, venv
 assert pathlib.Path(sysconfig.get_path("include"), "Python.h").exists()
 print(*sys.version_info[:2], sep=".")
 """
-"""What a Python needs to make an environment and to compile the package."""
-
+"""Fails on a Python that cannot make an environment or compile the package."""
 
 _ELSEWHERE = (
     "~/.pyenv/versions/{version}.*/bin/python3",
@@ -38,7 +37,7 @@ _ELSEWHERE = (
     "/usr/local/bin/python{version}",
     "/opt/homebrew/bin/python{version}",
 )
-"""Where Pythons are that are not on the `PATH`."""
+"""Where to find Pythons that are not on the `PATH`."""
 
 
 def versions() -> list[str]:

@@ -57,6 +57,10 @@ PEAK_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.tx
 """Three files. Names in the stack trace imitate other parts of a dump."""
 
 
+TPU_LOG = Path(__file__).parent / "logs" / "tpu-v5e-libtpu0.0.51.log"
+"""The error of a TPU whose memory ran out."""
+
+
 def never() -> bool:
     """Never cancel."""
     return False

@@ -13,7 +13,7 @@ from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.main import main
 
 pytestmark = pytest.mark.xdist_group("demo")
-"""Two demos at once would write the same files."""
+"""Runs on one worker, because two demos at once would write the same files."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Lines of any length are read in the time of their length."""
+"""The time to read a line grows linearly with its length."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 
 def _read(folder: Path, seed: int, cases: int, size_bytes: int, seconds: int) -> None:
-    """Read the dumps in a process of their own, because a regular expression holds the interpreter's lock."""
+    """Read the dumps in a separate process, because a slow regular expression would hold this interpreter's lock."""
     command = [sys.executable, "-m", "fuzzing.long_lines", str(folder), str(seed), str(cases), str(size_bytes)]
     try:
         done = subprocess.run(

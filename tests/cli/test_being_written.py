@@ -87,7 +87,7 @@ def test_findings_wait_for_the_end_of_a_dump(
     assert waited > _CHUNKS
 
 
-def test_dump_that_nobody_writes_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_that_is_no_longer_written_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = find_set(SPLIT).paths
     for kind, path in paths.items():
         data = path.read_bytes()

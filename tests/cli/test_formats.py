@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import pytest
 
 from oom_texts import TPU_LIST
 from samples import DUMPS, SPLIT
+from terminals import read_all
 from xla_lens.cli.main import main
 from xla_lens.features.diff.options import DIFF_FORMATS
 from xla_lens.files import find_set
@@ -233,10 +233,7 @@ def test_only_our_own_sequences_reach_a_terminal(evil: Evil) -> None:
         line = [sys.executable, "-m", "xla_lens", *map(str, command)]
         with subprocess.Popen(line, stdout=theirs, stderr=theirs, env=environment):
             os.close(theirs)
-            output = b""
-            with suppress(OSError):
-                while block := os.read(ours, 1 << 16):
-                    output += block
+            output = read_all(ours)
         os.close(ours)
         text = output.decode().replace("\r\n", "\n")
         assert ("\x1b[" in text) == ("--unknown" not in command)

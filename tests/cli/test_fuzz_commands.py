@@ -14,6 +14,9 @@ from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT
 from xla_lens.cli.main import main
+from xla_lens.cli.repository import Repository
+from xla_lens.cli.run_folder import create_folder
+from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.files import find_sets
 
 _DUMPS = dump_sets(DUMPS, 10**5)
@@ -27,7 +30,7 @@ def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("path", ODD_PATHS)
-def test_any_name_of_a_file_of_the_program_is_only_a_name(
+def test_no_path_of_a_source_file_breaks_a_command(
     path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dumps: list[Mapping[str, bytes]] = [dump for dump in _DUMPS if any(b'.py"' in data for data in dump.values())]
@@ -41,7 +44,7 @@ def test_any_name_of_a_file_of_the_program_is_only_a_name(
 
 
 def test_a_dump_without_slices_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As one whose buffer assignment was lost, beside a module with fusions."""
+    """Such as one whose buffer assignment was lost, beside a module with fusions."""
     old, new = tmp_path / "old", tmp_path / "new"
     for folder in (old, new):
         folder.mkdir()
@@ -85,9 +88,7 @@ def test_paths_that_no_file_can_have_are_errors_of_one_line(
     assert os.listdir() == ["loop"]
 
 
-def test_a_run_makes_any_number_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xla_lens.cli.run_folder import create_folder
-
+def test_a_run_makes_any_number_of_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = create_folder(Path(*["d"] * 1_200), None)
     folder.remove_if_empty()
@@ -95,10 +96,7 @@ def test_a_run_makes_any_number_of_folders(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.iterdir())
 
 
-def test_the_place_of_a_line_in_a_file_that_cannot_be_is_unknown() -> None:
-    from xla_lens.cli.repository import Repository
-    from xla_lens.features.sources_of_findings import SourceLine
-
+def test_the_place_of_a_line_in_a_file_that_cannot_exist_is_unknown() -> None:
     def place(path: str) -> Any:
         return Repository(Path("/"), ()).place(SourceLine(path, 1))
 

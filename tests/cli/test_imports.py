@@ -50,4 +50,4 @@ def test_a_report_needs_no_part_of_the_server() -> None:
 def test_the_server_answers_initialize_before_it_imports_the_engine() -> None:
     modules = imported("server")
     assert modules >= {"xla_lens.lsp", "pygls", "lsprotocol"}
-    assert not modules & {*_EXTERNAL, *_ENGINE} - _PROTOCOL
+    assert not modules & ({*_EXTERNAL, *_ENGINE} - _PROTOCOL)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import xla_lens
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
-from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, needs_shared_dumps
+from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
 from xla_lens.cli.main import main
 from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
 from xla_lens.model.warrants import Bound
@@ -22,7 +22,6 @@ from xla_lens.render.report.terminal import terminal_lines
 from xla_lens.render.terminal import Terminal
 from xla_lens.syntax.oom.messages import OomKind, read_oom_log
 
-LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
 """The message of the collection's out-of-memory set."""
 
 FOLDER = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
@@ -46,10 +45,10 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 
 def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "oom", LOG)
+    status, out, err = run(capsys, "oom", TPU_LOG)
     assert (status, err) == (0, "")
     assert out == (
-        f"HBM ran out when XLA compiled jit_train_step\n  log        {LOG}, line 1, error code E1000\n"
+        f"HBM ran out when XLA compiled jit_train_step\n  log        {TPU_LOG}, line 1, error code E1000\n"
         "  needed     44.36 GiB\n  available  15.75 GiB\n  short by   about 28.61 GiB\n\nWhat the message says\n"
         "       size  in the message\n  44.36 GiB  HLO temporaries\n"
     )
@@ -59,7 +58,7 @@ def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 def test_log_comes_from_a_file_or_a_pipe(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
 ) -> None:
-    data = b"step\n" * 400_000 + LOG.read_bytes()
+    data = b"step\n" * 400_000 + TPU_LOG.read_bytes()
     path = tmp_path / "log"
     path.write_bytes(
         gzip.compress(data) if how == "gzip" else data.decode().encode("utf-16") if how == "utf-16" else data
@@ -74,7 +73,7 @@ def test_log_comes_from_a_file_or_a_pipe(
 def test_a_folder_alone_joins_it_with_standard_input(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    feed(monkeypatch, LOG.read_bytes())
+    feed(monkeypatch, TPU_LOG.read_bytes())
     status, out, _ = run(capsys, "oom", FOLDER)
     assert status == 0
     assert "log        <stdin>, line 1" in out
@@ -82,7 +81,7 @@ def test_a_folder_alone_joins_it_with_standard_input(
 
 
 def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "oom", LOG, FOLDER)
+    status, out, err = run(capsys, "oom", TPU_LOG, FOLDER)
     assert (status, err) == (0, "")
     assert "The only dump of the module that the message names." in out
     # Nothing in this small dump has 44.36 GiB, and the answer does not pretend otherwise.
@@ -92,7 +91,7 @@ def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: 
 
 
 def test_report_begins_with_the_message_and_keeps_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "report", "--oom", LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
+    status, out, _ = run(capsys, "report", "--oom", TPU_LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
     assert status == 0
     assert out.startswith("HBM ran out when XLA compiled jit_train_step\n")
     assert "\nDonation: " in out
@@ -104,7 +103,7 @@ def test_report_begins_with_the_message_and_keeps_its_parts(capsys: pytest.Captu
 
 def test_message_without_its_dump_is_still_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_text(LOG.read_text().replace("jit_train_step", "jit_strange"))
+    log.write_text(TPU_LOG.read_text().replace("jit_train_step", "jit_strange"))
     status, out, err = run(capsys, "oom", log, FOLDER)
     assert (status, err) == (1, "")
     assert "HBM ran out when XLA compiled jit_strange" in out
@@ -116,7 +115,7 @@ def test_numbers_of_a_dump_that_is_cut_off_are_bounds(capsys: pytest.CaptureFixt
         data = path.read_bytes()
         is_cut = path.name.endswith("-buffer-assignment.txt")
         (tmp_path / path.name).write_bytes(data[: len(data) // 2] if is_cut else data)
-    status, out, _ = run(capsys, "oom", LOG, tmp_path)
+    status, out, _ = run(capsys, "oom", TPU_LOG, tmp_path)
     assert status == 1
     assert re.search(r"^  It needs ≥ [\d.]+ \wiB of HBM", out, re.MULTILINE)
     assert "44.36 GiB  HLO temporaries  unknown: dump is cut off" in out
@@ -217,8 +216,8 @@ def test_json_matches_its_schema_and_prints_every_field(capsys: pytest.CaptureFi
     log = tmp_path / "log"
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
     collect(data_of(capsys, "oom", log))
-    collect(data_of(capsys, "oom", LOG, FOLDER))
-    collect(data_of(capsys, "report", "--oom", LOG, FOLDER, "--part", "totals"))
+    collect(data_of(capsys, "oom", TPU_LOG, FOLDER))
+    collect(data_of(capsys, "report", "--oom", TPU_LOG, FOLDER, "--part", "totals"))
     name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
     log.write_text(
         TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
@@ -242,7 +241,7 @@ def test_schema_knows_every_name() -> None:
 
 
 def test_json_has_the_rounding_of_each_size(capsys: pytest.CaptureFixture[str]) -> None:
-    data = data_of(capsys, "oom", LOG, FOLDER)
+    data = data_of(capsys, "oom", TPU_LOG, FOLDER)
     (message,) = data["messages"]
     assert message["capacity"]["text"] == "15.75G"
     assert message["capacity"]["size_bytes"] == 63 << 28
@@ -272,14 +271,17 @@ def test_what_cannot_run_is_one_line_and_status_2(
 ) -> None:
     missing, empty, broken = tmp_path / "missing", tmp_path / "empty", tmp_path / "broken"
     empty.mkdir()
-    broken.write_bytes(gzip.compress(LOG.read_bytes())[:30] + b"\xff" * 50)
-    feed(monkeypatch, LOG.read_bytes())
+    broken.write_bytes(gzip.compress(TPU_LOG.read_bytes())[:30] + b"\xff" * 50)
+    feed(monkeypatch, TPU_LOG.read_bytes())
     for arguments, words in (
         (["oom", missing], "cannot be read: No such file or directory"),
-        (["oom", LOG, empty], "this folder contains no dumps"),
+        (["oom", TPU_LOG, empty], "this folder contains no dumps"),
         (["oom", broken], "cannot be decompressed"),
         (["oom", "-", "-"], "standard input is either the log or a dump, not both"),
-        (["report", "--oom", LOG, FOLDER, "--output-format", "html"], "the HTML page shows a dump without messages"),
+        (
+            ["report", "--oom", TPU_LOG, FOLDER, "--output-format", "html"],
+            "the HTML page shows a dump without messages",
+        ),
     ):
         status, out, err = run(capsys, *arguments)
         assert (status, out, err.count("\n")) == (2, "", 1), arguments
@@ -300,10 +302,10 @@ def test_terminal_is_not_read_as_a_log(capsys: pytest.CaptureFixture[str], monke
 
 
 def test_library_reads_the_same_messages(tmp_path: Path) -> None:
-    (message,) = xla_lens.oom_messages(LOG)
+    (message,) = xla_lens.oom_messages(TPU_LOG)
     assert (message.module, message.code) == ("jit_train_step", "E1000")
     path = tmp_path / "log.gz"
-    path.write_bytes(gzip.compress(LOG.read_bytes()))
+    path.write_bytes(gzip.compress(TPU_LOG.read_bytes()))
     assert xla_lens.oom_messages(path) == (message,)
     join = xla_lens.join_oom(message, xla_lens.load(TPU))
     assert [match.fact.name for match in join.facts] == ["HLO temporaries"]
@@ -312,7 +314,7 @@ def test_library_reads_the_same_messages(tmp_path: Path) -> None:
 @needs_shared_dumps
 def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.CaptureFixture[str]) -> None:
     folders = [path for path in sorted(SHARED_DUMPS.iterdir()) if path.name.startswith("tpu") and path.is_dir()]
-    data = data_of(capsys, "oom", LOG, *folders)
+    data = data_of(capsys, "oom", TPU_LOG, *folders)
     (message,) = data["messages"]
     assert message["dump"]["chosen_by"] == "number"
     assert "tpu-v5e-oom" in message["dump"]["files"]["buffer-assignment"]
@@ -328,7 +330,7 @@ def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.Captu
 @needs_shared_dumps
 def test_documented_answer_is_that_of_the_collection(capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*")
-    _, out, _ = run(capsys, "oom", LOG, folder)
+    _, out, _ = run(capsys, "oom", TPU_LOG, folder)
     assert "The arguments alone take 18.70 GiB, 2.95 GiB more than 15.75 GiB." in out
     text = (ROOT / "docs" / "out-of-memory.md").read_text(encoding="utf-8")
     documented = text[text.index("Dump: dumps/") :].split("```")[0]

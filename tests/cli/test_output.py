@@ -14,7 +14,7 @@ from typing import TextIO
 
 import pytest
 
-from samples import ROOT, SEED, SPLIT
+from samples import SEED, SPLIT, TPU_LOG
 from xla_lens.cli.main import main
 from xla_lens.files import find_set
 from xla_lens.syntax.target_config import TARGET_CONFIG
@@ -210,7 +210,7 @@ def test_a_file_that_the_command_reads_is_no_output_file(
         command = ("report", dump, "--annotate", output)
     elif how == "log":
         output = tmp_path / "log"
-        shutil.copy(ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log", output)
+        shutil.copy(TPU_LOG, output)
         command = ("oom", output, dump.parent)
     before = output.read_bytes()
     names = _names(tmp_path)
@@ -232,7 +232,7 @@ def test_files_beside_a_dump_that_are_read_are_no_output_files(
     for file in sidecars:
         file.write_text("x")
     log = tmp_path / "train.log"
-    shutil.copy(ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log", log)
+    shutil.copy(TPU_LOG, log)
     # The standard output of XLA, with the dump in it
     printed = tmp_path / "printed" / "output.txt"
     printed.parent.mkdir()

@@ -16,20 +16,20 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from samples import DUMPS, ROOT, analysis_of
+from samples import DUMPS, TPU_LOG, analysis_of
+from terminals import read_all
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
 
 MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
 SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"
-TPU_LOG = ROOT / "tests" / "logs" / "tpu-v5e-libtpu0.0.51.log"
+COMMAND = (sys.executable, "-I", "-m", "xla_lens", "run")
 
 NOTHING = "xla-lens: no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
 
@@ -49,7 +49,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder."""
     return subprocess.run(
-        [sys.executable, "-I", "-m", "xla_lens", "run", *map(str, options), "--", *map(str, command)],
+        [*COMMAND, *map(str, options), "--", *map(str, command)],
         cwd=folder,
         env={**os.environ, "DUMPS": str(MLP), "XLA": XLA, **(environment or {})},
         capture_output=True,
@@ -145,7 +145,7 @@ def test_wrong_options_are_one_line_before_the_program_starts(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_arguments_after_the_command_are_its_own(tmp_path: Path) -> None:
-    line = [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "d", "echo", "--top", "x", "--", "--help"]
+    line = [*COMMAND, "--out", "d", "echo", "--top", "x", "--", "--help"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "--top x -- --help\n"
 
@@ -284,14 +284,14 @@ def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
 
 
 def _heed_interrupts() -> None:
-    """A shell starts background jobs, and so their programs, with interrupts ignored."""
+    """Undo what a shell does for background jobs: it starts them, and so their programs, with interrupts ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def started(folder: Path, script: str) -> subprocess.Popen[str]:
     """A run whose program has compiled and waits; it is the leader of a process group."""
     process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "dumps", "--", *python(script)],
+        [*COMMAND, "--out", "dumps", "--", *python(script)],
         cwd=folder,
         env={**os.environ, "DUMPS": str(MLP), "XLA": XLA},
         stdout=subprocess.PIPE,
@@ -306,7 +306,7 @@ def started(folder: Path, script: str) -> subprocess.Popen[str]:
 
 
 WAIT = "import time\nos.system(xla)\nprint('compiled', flush=True)\nfor _ in range(600): time.sleep(0.1)"
-"""It sleeps often: Python handles a signal that arrives just before a sleep only after it."""
+"""Sleeps for short times, because Python handles a signal that arrives just before a sleep only after the sleep."""
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", *(slowly(name) for name in ("SIGHUP", "SIGUSR1"))])
@@ -375,22 +375,14 @@ print(os.isatty(1), os.isatty(2), os.get_terminal_size(2).columns, flush=True)
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, 77))
     process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--", *python(script)],
+        [*COMMAND, "--", *python(script)],
         cwd=tmp_path,
         env={**os.environ, "XLA": XLA},
         stdout=theirs,
         stderr=theirs,
     )
     os.close(theirs)
-    output = b""
-    while True:
-        try:
-            block = os.read(ours, 1 << 16)
-        except OSError:
-            break
-        if not block:
-            break
-        output += block
+    output = read_all(ours)
     assert process.wait(timeout=30) == 0
     os.close(ours)
     lines = output.decode().split("\r\n")
@@ -419,7 +411,7 @@ except KeyboardInterrupt:
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(tmp_path)
-        line = [sys.executable, "-I", "-m", "xla_lens", "run", "--", *python(script)]
+        line = [*COMMAND, "--", *python(script)]
         os.execve(sys.executable, line, {**os.environ, "XLA": XLA})
     output = b""
     for event, act in (
@@ -431,28 +423,12 @@ except KeyboardInterrupt:
             assert select.select([terminal], [], [], 30)[0], output
             output += os.read(terminal, 1 << 16)
         act()
-    with suppress(OSError):
-        # The terminal ends with an error.
-        while block := os.read(terminal, 1 << 16):
-            output += block
+    output += read_all(terminal)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 5, output
 
 
-@pytest.mark.slow
-def test_a_process_that_outlives_the_program_is_not_waited_for(tmp_path: Path) -> None:
-    start = time.monotonic()
-    done = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--", "sh", "-c", "sleep 20 & exit 3"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    assert done.wait(timeout=15) == 3
-    assert time.monotonic() - start < 15
-
-
-# ---------------------------------------------------------------- whatever happens to the wrapper
+# ---------------------------------------------------------------- failures of the wrapper, its log and its output
 
 
 LINES = "import sys\nfor number in range({}): print(f'line {{number}}', file=sys.stderr)\nsys.exit(7)"
@@ -463,7 +439,7 @@ def lines(count: int) -> str:
 
 
 def shell(folder: Path, before: str, *command: str, options: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder from a shell, with more of the shell before and after `xla-lens run`."""
+    """Run a command in a folder from a shell, with shell code before `xla-lens run` and redirections after it."""
     line = f'{before}; exec "$0" -I -m xla_lens run --out dumps -- "$@" {options}'
     return subprocess.run(
         ["bash", "-c", line, sys.executable, *command],
@@ -515,12 +491,12 @@ def test_output_that_is_full_or_closed_does_not_end_the_program(tmp_path: Path, 
     )
     (tmp_path / "done").unlink()
     done = shell(tmp_path, ":", sys.executable, "-c", script, options=redirect)
-    # The program does not notice a full disk behind standard error. Everything else is as without us.
+    # The program does not notice a full disk behind standard error. Everything else is as without `xla-lens run`.
     assert done.returncode == (0 if "2>&1" in redirect else plain.returncode)
     assert (tmp_path / "done").exists()
 
 
-def test_a_program_whose_reader_is_gone_ends_as_without_us(tmp_path: Path) -> None:
+def test_a_program_whose_reader_is_gone_ends_as_without_the_wrapper(tmp_path: Path) -> None:
     done = shell(tmp_path, ":", "sh", "-c", "yes >&2; echo $? > status", options="2>&1 >/dev/null | head -n 2")
     assert done.stdout == "y\ny\n"
     # The last process of the pipe ends first.
@@ -546,7 +522,7 @@ open("status", "w").write("survived\\n")
 """
     ours, theirs = pty.openpty() if is_terminal else os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--out", "dumps", "--", *python(f"import time{script}")],
+        [*COMMAND, "--out", "dumps", "--", *python(f"import time{script}")],
         cwd=tmp_path,
         env={**os.environ, "XLA": XLA},
         stdout=subprocess.DEVNULL,
@@ -558,21 +534,17 @@ open("status", "w").write("survived\\n")
         process.kill()
         process.wait(timeout=30)
         (tmp_path / "killed").touch()
-        output = b""
-        with suppress(OSError):
-            # A terminal ends with an error.
-            while block := stream.read(1 << 16):
-                output += block
+        output = read_all(ours)
     assert output.decode().replace("\r\n", "\n").strip() == lines(9999).strip()
     assert wait_for(tmp_path / "status") == "survived\n"
     # The copy goes on as well.
     assert (tmp_path / "dumps" / "stderr.log").read_text().endswith("line 9998\n")
 
 
-def test_a_process_that_outlives_the_program_can_still_write(tmp_path: Path) -> None:
+def test_a_process_that_outlives_the_program_is_not_waited_for_and_can_still_write(tmp_path: Path) -> None:
     script = "(while [ ! -e reported ]; do sleep 0.05; done; echo late >&2; echo $? > status) & exit 3"
     process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--", "sh", "-c", script],
+        [*COMMAND, "--", "sh", "-c", script],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -588,12 +560,12 @@ def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(t
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "xla_lens", "run", "--", sys.executable, "-c", LINES.format(50_000)],
+        [*COMMAND, "--", sys.executable, "-c", LINES.format(50_000)],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=theirs,
     )
-    # The pipe becomes full before anybody reads.
+    # The pipe becomes full before the test reads.
     while select.select([], [theirs], [], 0)[1] and process.poll() is None:
         time.sleep(0.01)
     os.close(theirs)
@@ -612,7 +584,7 @@ def test_files_that_a_shell_opened_reach_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_nobody_needs_are_removed_unless_all_are_kept(tmp_path: Path) -> None:
+def test_files_that_are_not_needed_are_removed_unless_all_are_kept(tmp_path: Path) -> None:
     for options, is_kept in (((), False), (("--keep-all",), True)):
         folder = tmp_path / str(is_kept)
         run(tmp_path, "sh", "-c", XLA, options=(*options, "--out", folder))

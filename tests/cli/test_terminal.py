@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of, on_all_dumps
+from terminals import read_all
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.main import main
 from xla_lens.cli.terminal import find_terminal
@@ -170,15 +171,7 @@ def _terminal(width: int, *arguments: str, **environment: str) -> tuple[int, str
     variables = {**kept, "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color", **environment}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=variables) as process:
         os.close(theirs)
-        output = b""
-        while True:
-            try:
-                read = os.read(ours, 65536)
-            except OSError:
-                break
-            if not read:
-                break
-            output += read
+        output = read_all(ours)
         assert process.stderr
         errors = process.stderr.read().decode()
     os.close(ours)

@@ -153,7 +153,7 @@ def test_damaged_dumps_have_groups_with_bounds() -> None:
         for space in analysis.memory.spaces:
             if found := peak_groups(analysis, None, space.color):
                 bounds |= {(line["sourceLine"] is None, line["bound"]) for line in peak_groups_data(found)["lines"]}
-    # What has no source line because the dump is cut off may have one. A line that is not missed changes no bound.
+    # If the dump is cut off, bytes without a source line may have one. A foreign line changes no bound.
     assert bounds == {(False, "exact"), (True, "exact"), (False, "at_least"), (True, "unknown")}
 
 

@@ -10,12 +10,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from fuzzing.texts import damaged
+from samples import TPU_LOG
 from xla_lens.cli.main import main
 from xla_lens.features.report.options import Part
 
 _FORMATS = ("text", "markdown", "json", "html")
 _CI = ("github", "gitlab", "junit", "sarif")
-_LOG = Path(__file__).parent.parent / "logs" / "tpu-v5e-libtpu0.0.51.log"
 
 
 def play_commands(
@@ -63,7 +63,7 @@ def _commands(old: Path, new: Path) -> Iterator[list[str]]:
         yield ["advise", paths[1], "--budget", "1MiB", "--output-format", output_format]
         yield ["check", *paths, "--output-format", output_format]
         yield ["check", *paths, "--unknown", "--output-format", output_format]
-        yield ["oom", str(_LOG), *paths, "--output-format", output_format]
+        yield ["oom", str(TPU_LOG), *paths, "--output-format", output_format]
     for output_format in _CI:
         yield ["check", *paths, "--max-peak", "1KiB", "--output-format", output_format]
         yield ["diff", *paths, "--max-peak-increase", "1%", "--output-format", output_format]

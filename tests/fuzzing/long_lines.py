@@ -1,7 +1,7 @@
 """Read dumps with one very long line by every command and request.
 
-`python -m fuzzing.long_lines FOLDER SEED CASES BYTES` prints a line before it reads each dump. If the seed is 0, it
-begins with the known cases.
+`python -m fuzzing.long_lines FOLDER SEED CASES BYTES` prints a line before it reads each dump. With seed 0, it begins
+with the lines that once took quadratic time.
 """
 
 import random
@@ -36,14 +36,14 @@ _KNOWN: Final = (
     (b"fusion(%", b"a["),
     (b"f32[", b"a["),
 )
-"""Text and what is repeated behind it."""
+"""A text in a dump, and the text to repeat after it."""
 _WORD: Final = re.compile(rb"[\w.-]+|.", re.DOTALL)
 _SMALL: Final = 40_000
 _WORDS: Final = 2
 
 
 def lengthened(chance: random.Random, text: bytes, size_bytes: int) -> bytes:
-    """Return a text with a line in which a character, or a part of the line, is repeated until it has `size_bytes`."""
+    """Repeat some characters, or a part of a line, in a line until it has `size_bytes` more bytes."""
     lines = text.splitlines(keepends=True)
     number = chance.choice([number for number, line in enumerate(lines) if line.strip()])
     line = lines[number]
@@ -72,7 +72,7 @@ def read(folder: Path, dump: dict[str, bytes]) -> None:
 
 
 def known(size_bytes: int) -> Iterator[dict[str, bytes]]:
-    """Yield a dump for each long line that once took quadratic time."""
+    """Yield a dump for each of the known long lines."""
     for marker, unit in _KNOWN:
         name, dump = next((name, dump) for dump in dump_sets(DUMPS, _SMALL) for name in dump if marker in dump[name])
         before, _, after = dump[name].partition(marker)

@@ -29,19 +29,6 @@ _STRINGS = (
     "xla-lens",
     "quickfix",
 )
-_ODD_URIS = (
-    "x:",
-    "x:y",
-    "file:///",
-    "file:///nothing.txt",
-    "file:///%00",
-    "file://[",
-    "file:///" + "x" * 5000,
-    "git:/a/b-buffer-assignment.txt",
-    "untitled:Untitled-1",
-    "xla-lens:",
-    "xla-lens:/a/summary.txt",
-)
 _INTEGERS = (0, 1, 2, 5, 100, 2**31 - 1)
 
 _GIVEN_BY = {

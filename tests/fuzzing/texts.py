@@ -157,7 +157,7 @@ def _names(chance: random.Random, text: bytes, _other: bytes) -> bytes:
 
 
 def _paths(chance: random.Random, text: bytes, _other: bytes) -> bytes:
-    """Other names of the files of the program, as nobody has them."""
+    """Odd paths of the source files of the program."""
     found = sorted(set(re.findall(rb'"([^"\n]*\.py)"', text)))
     for path in chance.sample(found, min(2, len(found))):
         text = text.replace(path, chance.choice(ODD_PATHS))

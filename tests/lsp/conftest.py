@@ -1,5 +1,5 @@
-"""Fixtures: the server as a process that does not outlive its test, a reader, and work that a test can hold. How long
-loads take is never measured: they are short unless a test says otherwise.
+"""Fixtures: the server as a process that does not outlive its test, a reader, and work that a test can hold. No test
+measures how long loads take: they count as short unless a test says otherwise.
 """
 
 import asyncio
@@ -63,18 +63,20 @@ class Loads:
 
     def wait(self, report_progress: Callable[[float], None]) -> None:
         """Count a load and wait until it may continue."""
-        self.count += 1
-        self.begun.set()
+        self._begin()
         report_progress(self.done)
         assert self._may_go_on.wait(30)
 
     def wait_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> None:
         """Count a load and wait until it may continue. Raises `Cancelled`."""
-        self.count += 1
-        self.begun.set()
+        self._begin()
         while not self._may_go_on.wait(0.01):
             if is_cancelled():
                 raise Cancelled
+
+    def _begin(self) -> None:
+        self.count += 1
+        self.begun.set()
 
 
 @pytest.fixture
@@ -117,8 +119,8 @@ Hold = Callable[..., Held]
 
 @pytest.fixture
 def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
-    """Holds the next result of a function that a module runs in a worker thread, after some results of it that arrive:
-    `hold(module, "function", after=1)`.
+    """Holds a result of a function that a module runs in a worker thread. `hold(module, "function", after=1)` lets one
+    result arrive and holds the next.
     """
     every: list[Held] = []
 
@@ -144,7 +146,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
 
 @pytest.fixture
 def analyses(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
-    """Analyses that the test can hold when all files of the set are read. Those that are held can be cancelled."""
+    """Analyses that the test can hold after all files of the set are read. Held ones can be cancelled."""
     found, analyse = Loads(), vars(files)["analyse"]
 
     def held(*arguments: Any) -> Any:

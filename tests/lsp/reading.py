@@ -165,9 +165,12 @@ class Reader:
 
     async def run(self, command: str, *arguments: Any) -> Any:
         """Run a command and return its result."""
-        return await self.editor.request(
-            "workspace/executeCommand", {"command": f"xla-lens.{command}", "arguments": list(arguments)}
-        )
+        return await self.editor.answer(self.ask_to_run(command, *arguments))
+
+    def ask_to_run(self, command: str, *arguments: Any) -> int:
+        """Send the request to run a command, and return its id."""
+        params = {"command": f"xla-lens.{command}", "arguments": list(arguments)}
+        return self.editor.ask("workspace/executeCommand", params)
 
 
 async def show_page(reader: Reader, command: str, **arguments: Any) -> str:

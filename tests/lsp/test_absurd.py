@@ -1,4 +1,4 @@
-"""Absurd parameters: the answer is an error of one line, or nothing is found. It is never an internal error."""
+"""Absurd parameters: the answer is an error of one line or finds nothing, and is never an internal error."""
 
 import itertools
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -71,7 +71,7 @@ _PROPERTIES: Mapping[Command, Mapping[str, list[Any]]] = {
     Command.DESCRIBE: {"uri": _URIS, "value": [], "allocation": [], "step": []},
     Command.SOURCE_MEMORY: {"uri": _URIS, "dump": _URIS, "search": []},
 }
-"""The properties that each command takes, with absurd values beside those that are absurd for each."""
+"""The properties of each command, each with absurd values besides those in `_ANY`."""
 
 
 def test_each_command_is_known() -> None:
@@ -81,7 +81,7 @@ def test_each_command_is_known() -> None:
 async def _answers(reader: Reader, method: str, params: Any) -> Any:
     """Return the answer to a request, None for an error of one line. Fails for any other error."""
     editor = reader.editor
-    # No message is recorded or checked, and surrogates need not survive being encoded.
+    # Bypasses the client, which could not encode lone surrogates and would check the parameters.
     number = next(_IDS)
     editor.expect(number, method)
     editor.server.protocol.handle_message({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
@@ -94,7 +94,7 @@ async def _answers(reader: Reader, method: str, params: Any) -> Any:
 
 
 def _arguments(command: Command, uri: str, other: str) -> Iterator[Mapping[str, Any]]:
-    """Return arguments with one absurd property."""
+    """Yield arguments with one absurd property."""
     valid = {"uri": uri, "old": uri, "new": other, "code": "syntax", "position": {"line": 3, "character": 9}}
     for name, values in _PROPERTIES[command].items():
         for value in (*_ANY, *values):
@@ -146,7 +146,7 @@ async def test_requests_with_absurd_positions(reader: Reader) -> None:
 
 
 async def test_items_with_absurd_data(reader: Reader) -> None:
-    """Editors send items of earlier answers back, with the data that they had."""
+    """Editors send items of earlier answers back, with their data."""
     await reader.start(FULL)
     uri = reader.open(SEED)
     (lens, *_), links = await reader.ask("codeLens", uri), await reader.ask("documentLink", uri)

@@ -1,4 +1,4 @@
-"""Whatever changes while a request waits, its answer is one of then: about what is open, loaded and wanted then."""
+"""Documents, settings and files change while a request waits or its answer is made: the answer is the current one."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from lsprotocol import types as lsp
 
 from lsp import test_requests_source_memory as source_memory
-from lsp.conftest import Hold, Loads
+from lsp.conftest import Held, Hold, Loads
 from lsp.reading import Reader, copied, read_page, sibling
 from lsp.test_outputs import Log
 from lsp.wire import FULL, PULLING, RequestFailed
@@ -62,14 +62,13 @@ def _close(reader: Reader, uri: str, how: str) -> None:
 async def test_requests_about_a_closed_document_find_nothing(
     reader: Reader, analyses: Loads, tmp_path: Path, how: str
 ) -> None:
-    """The result is null and not an error: nobody has cancelled the requests."""
+    """The result is null and not an error, because the editor has not cancelled the requests."""
     await reader.start(PULLING)
     analyses.hold()
     uri = reader.open(copied(SEED, tmp_path))
     numbers = _ask_all(reader, uri)
     pulled = reader.editor.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-    command = {"command": "xla-lens.showReferences", "arguments": [{"uri": uri, "position": _BEGIN}]}
-    shown = reader.editor.ask("workspace/executeCommand", command)
+    shown = reader.ask_to_run("showReferences", {"uri": uri, "position": _BEGIN})
     await asyncio.to_thread(analyses.begun.wait, 30)
     _close(reader, uri, how)
     analyses.resume()
@@ -101,7 +100,7 @@ async def test_answer_about_a_document_that_is_closed_while_it_is_made(
 
 
 async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    """An edit moves the files in it, after the outline of one of them is made."""
+    """An edit moves the files in the output after the outline of one of them is made."""
     await reader.start()
     log = Log(tmp_path, SPLIT.parent, GLUED.parent)
     reader.open(log.path, log.text)
@@ -120,46 +119,49 @@ async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, 
     assert await reader.editor.answer(number) is None
 
 
+async def _rendering(reader: Reader, hold: Hold, path: Path, command: str, **arguments: Any) -> tuple[str, Held, int]:
+    """Open a dump and hold a page of it that has just been rendered. Return the URI of the dump, what is held, and the
+    id of the request.
+    """
+    await reader.start()
+    uri = reader.open(path)
+    await reader.analysed(uri)
+    made = hold(state, "render_page")
+    number = reader.ask_to_run(command, {"uri": uri, **arguments})
+    await made.done()
+    return uri, made, number
+
+
+async def _page(reader: Reader, made: Held, number: int) -> Any:
+    """Resume a request that shows a page, and return its answer, which has the same text as the page."""
+    made.resume()
+    answer = await reader.editor.answer(number)
+    assert await read_page(reader, answer["uri"]) == answer["text"]
+    return answer
+
+
 async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:
-    await reader.start()
-    uri = reader.open(copied(SEED, tmp_path))
-    await reader.analysed(uri)
-    made = hold(state, "render_page")
-    command = {"command": "xla-lens.showLiveSet", "arguments": [{"uri": uri, "step": 7}]}
-    number = reader.editor.ask("workspace/executeCommand", command)
-    await made.done()
+    uri, made, number = await _rendering(reader, hold, copied(SEED, tmp_path), "showLiveSet", step=7)
     reader.replace(uri, *_WORSE)
     await reader.analysed(uri)
-    made.resume()
-    answer = await reader.editor.answer(number)
-    assert "cublas-gemm.1" in answer["text"]
-    assert await read_page(reader, answer["uri"]) == answer["text"]
+    assert "cublas-gemm.1" in (await _page(reader, made, number))["text"]
 
 
-async def test_page_of_a_device_that_is_described_while_it_is_rendered(
+async def test_page_of_a_device_whose_memory_is_set_while_it_is_rendered(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:
-    await reader.start()
-    uri = reader.open(copied(SEED, tmp_path))
-    await reader.analysed(uri)
-    made = hold(state, "render_page")
-    command = {"command": "xla-lens.showSummary", "arguments": [{"uri": uri}]}
-    number = reader.editor.ask("workspace/executeCommand", command)
-    await made.done()
+    _, made, number = await _rendering(reader, hold, copied(SEED, tmp_path), "showSummary")
     await reader.set(device={"memory": "123GiB"})
     await reader.editor.until(lambda: reader.editor.server.state.settings.device_memory is not None)
-    made.resume()
-    answer = await reader.editor.answer(number)
-    assert "123.00 GiB" in answer["text"]
-    assert await read_page(reader, answer["uri"]) == answer["text"]
+    assert "123.00 GiB" in (await _page(reader, made, number))["text"]
 
 
 async def test_page_of_an_output_that_is_closed_while_it_is_rendered(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:
-    """It is not shown again when the output is opened with another text."""
+    """The page is not kept: the output may be opened again with another text."""
     await reader.start()
     log = Log(tmp_path, GLUED.parent)
     reader.open(log.path, log.text)
@@ -185,14 +187,11 @@ async def test_comparison_of_a_set_that_is_loaded_again_while_the_other_is_read(
     for uri in (old, new):
         await reader.analysed(uri)
     made = hold(comparisons, "read_flags", after=1)
-    command = {"command": "xla-lens.compare", "arguments": [{"old": old, "new": new}]}
-    number = reader.editor.ask("workspace/executeCommand", command)
+    number = reader.ask_to_run("compare", {"old": old, "new": new})
     await made.done()
     reader.replace(old, *_WORSE)
     await reader.analysed(old)
-    made.resume()
-    answer = await reader.editor.answer(number)
-    assert await read_page(reader, answer["uri"]) == answer["text"]
+    answer = await _page(reader, made, number)
     assert (await reader.run("compare", {"old": old, "new": new}))["text"] == answer["text"]
     last = await reader.editor.server.state.compared(answer["uri"])
     assert last is not None
@@ -204,21 +203,18 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     await reader.start()
     paths = [copied(SEED, tmp_path / name) for name in ("old", "new", "newer")]
     old, new, newer = map(reader.open, paths)
-    server, compared = reader.editor.server.state, {"old": old, "new": new}
+    server = reader.editor.server.state
     made = hold(comparisons, "_compared")
-    number = reader.editor.ask("workspace/executeCommand", {"command": "xla-lens.compare", "arguments": [compared]})
+    number = reader.ask_to_run("compare", {"old": old, "new": new})
     await made.done()
     await reader.run("endComparison", {})
     made.resume()
     await reader.editor.answer(number)
     assert (server.comparisons.active, server.sets.kept) == (None, frozenset())
     made = hold(comparisons, "_compared")
-    number = reader.editor.ask(
-        "workspace/executeCommand", {"command": "xla-lens.compare", "arguments": [{**compared, "new": newer}]}
-    )
+    number = reader.ask_to_run("compare", {"old": old, "new": newer})
     await made.done()
-    other = {"command": "xla-lens.compare", "arguments": [{"old": new, "new": newer}]}
-    later = reader.editor.ask("workspace/executeCommand", other)
+    later = reader.ask_to_run("compare", {"old": new, "new": newer})
     await reader.ask("hover", newer, position=_BEGIN)
     made.resume()
     for one in (number, later):
@@ -246,8 +242,8 @@ async def test_files_and_analysis_of_a_set_change_together(reader: Reader, hold:
     assert one.file(path) in one.analysis.dump.files
 
 
-async def test_findings_against_a_module_that_are_outdated(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    """They do not replace those of a later text."""
+async def test_outdated_findings_against_a_module_are_dropped(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    """They do not replace the findings of a later text."""
     await reader.start()
     values = sibling(copied(SPLIT, tmp_path), "buffer-assignment-values")
     text = values.read_text()
@@ -277,8 +273,7 @@ async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
     path = copied(SPLIT, tmp_path)
     dump = reader.open(path)
     arguments = {"uri": program.as_uri() if command == "sourceMemory" else dump, "format": "json", "top": 3}
-    asked = {"command": f"xla-lens.{command}", "arguments": [arguments]}
-    number = reader.editor.ask("workspace/executeCommand", asked)
+    number = reader.ask_to_run(command, arguments)
     await read.done()
     reader.replace(
         dump, "<245 multiply_subtract_fusion.5 @0> (size=1605632", "<245 multiply_subtract_fusion.5 @0> (size=5632"
@@ -286,7 +281,7 @@ async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
     await reader.analysed(dump)
     read.resume()
     answer = await reader.editor.answer(number)
-    # Otherwise it may be the same answer once more.
+    # Otherwise the server may repeat a cached answer.
     reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": program.as_uri(), "type": 2}]})
     assert answer == await reader.run(command, arguments)
 
@@ -325,7 +320,7 @@ async def test_polled_set_is_closed_meanwhile(reader: Reader, hold: Hold, loads:
 
 
 async def test_module_that_is_loaded_while_its_set_is_polled(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    """It was not among the files that the poll looked at, which does not mean that it is gone."""
+    """The poll did not look at the module, so it must not report the module as gone."""
     await reader.start()
     uri = reader.open(copied(SPLIT, tmp_path))
     read = hold(module_state, "load_module_of")
@@ -345,7 +340,7 @@ async def test_module_that_is_loaded_while_its_set_is_polled(reader: Reader, hol
     assert reader.editor.received("window/showMessage") == []
 
 
-async def test_settled_waits_for_edits_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+async def test_request_also_waits_for_an_edit_that_follows_the_load(reader: Reader, hold: Hold, tmp_path: Path) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path))
     number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
@@ -366,13 +361,12 @@ async def test_settled_waits_for_edits_meanwhile(reader: Reader, hold: Hold, tmp
 async def test_file_that_is_opened_while_a_command_looks_for_its_set(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:
-    """Its text in the editor is of another kind, and takes precedence."""
+    """The text in the editor takes precedence, and is an HLO module rather than a dump."""
     await reader.start()
     path = tmp_path / "dump.txt"
     path.write_text(SEED.read_text())
     found = hold(state, "find_set")
-    command = {"command": "xla-lens.check", "arguments": [{"uri": path.as_uri()}]}
-    number = reader.editor.ask("workspace/executeCommand", command)
+    number = reader.ask_to_run("check", {"uri": path.as_uri()})
     await found.done()
     reader.open(path, "HloModule jit_f\n\nENTRY main {\n  ROOT x = f32[] parameter(0)\n}\n")
     found.resume()
@@ -393,7 +387,7 @@ async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, 
     assert await finder.find("/there/a.py", (), (tmp_path,)) == tmp_path / "a.py"
 
 
-async def test_settings_that_arrive_out_of_order(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_latest_settings_count_even_if_they_arrive_first(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     await reader.start()
     client, answers = reader.editor.server.client, list[Callable[[Any], None]]()
 
@@ -407,7 +401,7 @@ async def test_settings_that_arrive_out_of_order(reader: Reader, monkeypatch: py
         await asyncio.sleep(0)
     answers[1]({"references": {"limit": 2}})
     answers[0]({"references": {"limit": 1}})
-    await reader.editor.request("workspace/symbol", {"query": "nobody"})
+    await reader.editor.request("workspace/symbol", {"query": "nothing"})
     assert reader.editor.server.state.settings.place_limit == 2
 
 

@@ -161,7 +161,7 @@ async def test_server_exits_during_a_load(loading: Process, way: str) -> None:
 
 
 async def test_slow_editor_gets_all_responses(server: Process) -> None:
-    """All responses arrive once it reads again."""
+    """All responses arrive once the editor reads again."""
     await server.initialize()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
     assert await server.request("textDocument/hover", _PLACE)

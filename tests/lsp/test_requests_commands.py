@@ -279,8 +279,7 @@ async def test_opening_a_file_that_is_being_read(
     path = copied(SEED, tmp_path)
     await reader.start(FULL, tmp_path)
     loads.hold()
-    overview = {"command": "xla-lens.overview", "arguments": [{"uri": path.as_uri(), "top": 1}]}
-    number = reader.editor.ask("workspace/executeCommand", overview)
+    number = reader.ask_to_run("overview", {"uri": path.as_uri(), "top": 1})
     await reader.editor.until(lambda: loads.count == 1)
     text = path.read_text()
     uri = reader.open(path, text.replace("gemm.1", "zebra.1") if is_changed else text)
@@ -344,8 +343,7 @@ async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path:
     path = copied(SEED, tmp_path)
     await reader.start(FULL, tmp_path)
     loads.hold()
-    request = {"command": "xla-lens.report", "arguments": [{"uri": path.as_uri()}]}
-    number = reader.editor.ask("workspace/executeCommand", request)
+    number = reader.ask_to_run("report", {"uri": path.as_uri()})
     await asyncio.sleep(0)
     reader.editor.cancel(number)
     with pytest.raises(RequestFailed) as refused:
@@ -360,9 +358,7 @@ async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Pat
     path.write_text(slow_text(300))
     await reader.start(FULL, tmp_path)
     uri = reader.open(path)
-    number = reader.editor.ask(
-        "workspace/executeCommand", {"command": "xla-lens.report", "arguments": [{"uri": uri, "format": "json"}]}
-    )
+    number = reader.ask_to_run("report", {"uri": uri, "format": "json"})
     hover = await reader.ask("hover", uri, position={"line": 1, "character": 3})
     assert hover["contents"]["value"].startswith("**allocation 0**")
     assert (await asyncio.wait_for(reader.editor.answer(number), PATIENCE))["values"] > 100

@@ -189,7 +189,7 @@ async def test_editor_may_escape_the_page_differently(reader: Reader) -> None:
     assert await read_page(reader, f"{before}?{quote(unquote(query), safe='')}") == reader.text(page)
 
 
-async def test_page_of_a_dump_that_nobody_named_is_refused(reader: Reader, tmp_path: Path) -> None:
+async def test_page_of_a_dump_that_no_command_named_is_refused(reader: Reader, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     copy = Path(shutil.copy(OLD, outside))

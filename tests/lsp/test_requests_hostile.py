@@ -81,7 +81,7 @@ async def test_name_in_a_dump_never_becomes_markup(reader: Reader, tmp_path: Pat
 @pytest.mark.parametrize("kind", ["markdown", "plaintext"])
 @pytest.mark.parametrize("text", [*HOSTILE, "_a_b_.py", "**b**", "![x](https://example.com/y.png)", "www.example.com"])
 async def test_tooltip_of_a_link_never_becomes_markup(reader: Reader, tmp_path: Path, text: str, kind: str) -> None:
-    """VS Code renders it as Markdown."""
+    """VS Code renders tooltips as Markdown."""
     documents = {**FULL["textDocument"], "hover": {"contentFormat": [kind]}}
     await reader.start({**FULL, "textDocument": documents})
     links = await reader.ask("documentLink", reader.open(_with_metadata(text, tmp_path, "source_file")))

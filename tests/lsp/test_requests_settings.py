@@ -93,7 +93,11 @@ async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
 
 @pytest.mark.parametrize(
     ("name", "size", "code"),
-    [("maxPeak", "500KiB", "max-peak"), ("maxMemory", "0.5MiB", "max-memory")],
+    [
+        ("maxPeak", "500KiB", "max-peak"),
+        ("maxMemory", "0.5MiB", "max-memory"),
+        ("maxReserved", "0.5MiB", "max-memory"),
+    ],
 )
 async def test_memory_limits_are_reported(reader: Reader, name: str, size: str, code: str) -> None:
     await reader.start()

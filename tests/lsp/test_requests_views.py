@@ -580,7 +580,7 @@ async def test_old_sets_are_evicted_from_the_cache(
         gc.collect()
         return [one() for one in kept] == [None, None]
 
-    # A worker thread may keep what it has just finished for a moment.
+    # A worker thread may briefly keep references to its last result.
     await eventually(are_freed)
     assert not state.pages.pages
     monkeypatch.undo()
@@ -701,12 +701,7 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(
     paths = [copied(SPLIT, tmp_path / str(number)) for number in range(5)]
     await reader.start()
     loads.hold()
-    numbers = [
-        reader.editor.ask(
-            "workspace/executeCommand", {"command": "xla-lens.overview", "arguments": [{"uri": path.as_uri()}]}
-        )
-        for path in paths
-    ]
+    numbers = [reader.ask_to_run("overview", {"uri": path.as_uri()}) for path in paths]
     await reader.editor.until(lambda: loads.count > 0)
     loads.resume()
     for path, number in zip(paths, numbers, strict=True):

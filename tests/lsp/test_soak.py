@@ -38,7 +38,7 @@ async def test_memory_is_freed_after_many_sets(server: Process) -> None:
 
 async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xla_lens.lsp.dump_sets._CACHE_SECONDS", 0.0)
-    # Other tests keep dumps that they have loaded.
+    # Other tests in this process keep dumps that they have loaded.
     gc.collect()
     gc.freeze()
     editor, chance, opened = InProcess(), random.Random(0), list[str]()
@@ -68,7 +68,7 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
         gc.collect()
         return not any(isinstance(found, DumpSet | Document | memoryview) for found in gc.get_objects())
 
-    # A worker thread may keep what it has just finished for a moment.
+    # A worker thread may briefly keep references to its last result.
     await eventually(is_freed)
     gc.unfreeze()
     await editor.stop()

@@ -1,8 +1,8 @@
 """Editors for tests.
 
-`InProcess` is the client of pytest-lsp, with the server in the same process: it sends what tests give it as JSON, and
-checks what it receives against the types of the protocol and the capabilities of the editor. `Process` sends bytes,
-also those that no client would send.
+`InProcess` is the client of pytest-lsp, with the server in the same process. It sends messages that tests give it as
+JSON, and checks those that it receives against the types of the protocol and the capabilities of the editor. `Process`
+runs the server as a process and sends it bytes, also those that no client would send.
 
 Both record every message. Failures are a second response, a response to nothing, progress out of order, and a request
 that the editor does not support. They are raised by whatever the test waits for next. `finish` raises if a request has
@@ -371,10 +371,6 @@ class Process(Editor):
         """Continue to read."""
         self._is_reading.set()
 
-    def close_reading(self) -> None:
-        """Close the server's output."""
-        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
-
     def reset(self) -> None:
         """Reset the TCP connection."""
         self._sink.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -441,14 +437,13 @@ class InProcess(Editor):
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a valid message with the client."""
+        message = {"jsonrpc": JSONRPC, **message}
         method, number = message["method"], message.get("id")
-        wanted = lsp.METHOD_TO_TYPES[method][0]
-        typed = _CONVERTER.structure({"jsonrpc": JSONRPC, **message}, wanted).params
+        typed = _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[method][0]).params
+        self._record(message)
         if number is None:
-            self._record({"jsonrpc": JSONRPC, **message})
             self.client.protocol.notify(method, typed)
         else:
-            self._record({"jsonrpc": JSONRPC, **message})
             self._results[number] = self.client.protocol.send_request(method, typed, msg_id=number)
 
     async def answer(self, number: int | str) -> Any:
@@ -482,7 +477,7 @@ class InProcess(Editor):
     def _receive_now(self, data: bytes) -> None:
         message = json.loads(data.partition(b"\r\n\r\n")[2])
         if "method" not in message and message.get("id") in self._results:
-            # The client structures the response and gives it to whoever waits.
+            # The client structures the response and sets the result of the request.
             try:
                 _handle(self.client.protocol, data)
             except Exception as failure:

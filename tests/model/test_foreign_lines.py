@@ -1,4 +1,4 @@
-"""A line of an unknown form costs at most itself: all numbers and their warrants stay, in every format."""
+"""A line of an unknown form changes no number and no warrant in any format."""
 
 import random
 import re
@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from foreign_lines import KINDS, PROSE, ROWS, STATISTICS, analysis_of_texts, numbers, texts_of, with_lines
-from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Severity
@@ -57,7 +57,7 @@ def test_statistics_below_the_header_are_one_note(files: SetFiles) -> None:
 def test_a_foreign_line_in_a_module_is_one_note(files: SetFiles) -> None:
     texts = texts_of(files)
     chance = random.Random(_name(files))
-    for line, changed in with_lines(chance, texts[FileKind.HLO], FileKind.HLO, (STATISTICS[0],), 2):
+    for line, changed in with_lines(chance, texts[FileKind.HLO], FileKind.HLO, (STATISTICS[0],) * 2):
         found = analysis_of_texts({**texts, FileKind.HLO: changed})[0].findings
         notes = [finding for finding in found if isinstance(finding.problem, UnknownLines)]
         assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
@@ -70,8 +70,8 @@ def test_foreign_lines_change_nothing(files: SetFiles) -> None:
     texts = texts_of(files)
     before, chance = analysis_of_texts(texts), random.Random(_name(files))
     for kind, text in texts.items():
-        lines = [chance.choice(some) for some in chance.sample(list(KINDS.values()), 2)]
-        for line, changed in with_lines(chance, text, kind, lines, 1):
+        lines = [chance.choice(some) for some in chance.sample(KINDS, 2)]
+        for line, changed in with_lines(chance, text, kind, lines):
             _assert_same(before, {**texts, kind: changed}, line, kind)
 
 
@@ -82,13 +82,13 @@ def test_several_new_sections_at_once_change_nothing(files: SetFiles) -> None:
     changed = dict(texts)
     for kind, text in texts.items():
         for line in (STATISTICS[2], chance.choice(STATISTICS), chance.choice(PROSE)):
-            changed[kind] = next(with_lines(chance, changed[kind], kind, (line,), 1))[1] if text else text
+            changed[kind] = next(with_lines(chance, changed[kind], kind, (line,)))[1] if text else text
     _assert_same(before, changed, b"several", FileKind.BUFFER_ASSIGNMENT)
 
 
 def _with_rows(chance: random.Random, text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Put rows of each section into the middle of the others."""
-    columns = read_columns(text, lambda: False)
+    """Put a row of another section into the middle of each section."""
+    columns = read_columns(text, never)
     tables = (
         (Section.BUFFER_ASSIGNMENT, columns.slices),
         (Section.USED_VALUES, columns.used_values),
@@ -98,7 +98,7 @@ def _with_rows(chance: random.Random, text: bytes) -> Iterator[tuple[bytes, byte
     )
     for section, table in tables:
         others = [row for other, rows in ROWS.items() if other is not section for row in rows]
-        for start in table.start[1:-1].tolist()[:1]:
+        for start in table.start[1:-1][:1].tolist():
             place = text.rfind(b"\n", 0, start) + 1
             line = chance.choice(others)
             if text[place:start].isspace() or place == start:
@@ -128,7 +128,7 @@ _DAMAGE: Final = {
 @pytest.mark.parametrize("damage", _DAMAGE)
 @pytest.mark.parametrize("files", _SETS[::5], ids=_name)
 def test_damaged_rows_make_bounds(files: SetFiles, damage: str) -> None:
-    """A number that a damaged row changes says so."""
+    """The warrant of a number that a damaged row changes says that the number is not exact."""
     texts = texts_of(files)
     texts.pop(FileKind.HLO, None)
     before, chance = analysis_of_texts(texts)[0], random.Random(damage)
@@ -162,6 +162,6 @@ def test_foreign_lines_change_nothing_in_the_collection() -> None:
             continue
         before, chance = analysis_of_texts(texts), random.Random(str(files.stem.relative_to(SHARED_DUMPS)))
         for kind, text in texts.items():
-            for some in chance.sample(list(KINDS.values()), 2):
-                for line, changed in with_lines(chance, text, kind, (chance.choice(some),), 1):
-                    _assert_same(before, {**texts, kind: changed}, line, kind)
+            lines = (chance.choice(some) for some in chance.sample(KINDS, 2))
+            for line, changed in with_lines(chance, text, kind, lines):
+                _assert_same(before, {**texts, kind: changed}, line, kind)

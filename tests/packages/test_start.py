@@ -1,4 +1,4 @@
-"""Where the program that starts the server of the extension unpacks its libraries, and which files it never runs."""
+"""`start.py`, which starts the server of the extension: where it unpacks libraries, and which files it never runs."""
 
 import io
 import json
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs the permi
 
 
 class Installed:
-    """An extension that is installed below a folder, and the user who starts its server. The user is another one than
-    root, which may write everywhere.
+    """An extension that is installed below a folder, and the user who starts its server. The user is never root, who
+    may write everywhere.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class Installed:
             os.chown(path, _NOBODY, _NOBODY)
 
     def bundle(self, text: str, digest: str) -> None:
-        """Write the archive of what is compiled."""
+        """Write the archive of the compiled modules."""
         with tarfile.open(self.server / "compiled.tar.xz", "w:xz") as archive:
             entry = tarfile.TarInfo("numpy/_binding.abi3.so")
             entry.size = len(text)
@@ -67,7 +67,7 @@ class Installed:
         (self.server / "bundle.json").write_text(json.dumps({"digest": digest}))
 
     def make_read_only(self) -> None:
-        """Take the right to write from everybody, as in the store of Nix."""
+        """Remove the write permission for all users, as in the store of Nix."""
         for path in (self.server, *self.server.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
 
@@ -80,7 +80,7 @@ class Installed:
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/", **user)
 
     def start(self, **environment: str) -> Path:
-        """Start the server, check that it runs what was bundled, and return the folder that it is in."""
+        """Start the server, check that it runs the bundled modules, and return the folder of its libraries."""
         done = self.run(**environment)
         assert done.returncode == 0, done.stderr
         folder, text = done.stdout.splitlines()
@@ -100,7 +100,7 @@ def installed() -> Iterator[Installed]:
     shutil.rmtree(folder)
 
 
-def test_extension_that_may_be_written_is_unpacked_in_place(installed: Installed) -> None:
+def test_writable_extension_is_unpacked_in_place(installed: Installed) -> None:
     for path in (installed.server, *installed.server.rglob("*")):
         installed.give(path)
     libraries = installed.server / "libraries"
@@ -154,8 +154,8 @@ def _plant(folder: Path) -> None:
     (folder / "xla_lens" / "cli" / "main.py").write_text("def main(): print('evil')")
 
 
-def _planted_name(installed: Installed) -> Path:
-    """The folder that the server would use, which does not exist."""
+def _removed_copy(installed: Installed) -> Path:
+    """Remove the folder into which the server has unpacked its libraries, and return its path."""
     installed.make_read_only()
     folder = installed.start()
     shutil.rmtree(folder)
@@ -165,7 +165,7 @@ def _planted_name(installed: Installed) -> Path:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make files of another user")
 @pytest.mark.parametrize("where", ["copy", "link", "above"])
 def test_files_of_another_user_never_run(installed: Installed, where: str) -> None:
-    copy = _planted_name(installed)
+    copy = _removed_copy(installed)
     if where == "copy":
         _plant(copy)
         copy.chmod(0o755)
@@ -186,7 +186,7 @@ def test_files_of_another_user_never_run(installed: Installed, where: str) -> No
 
 
 def test_copy_that_others_may_change_is_not_used(installed: Installed) -> None:
-    copy = _planted_name(installed)
+    copy = _removed_copy(installed)
     assert installed.start() == copy
     copy.chmod(0o777)
     assert installed.start().parent == installed.temporary
@@ -198,7 +198,7 @@ def test_copy_that_others_may_change_is_not_used(installed: Installed) -> None:
     assert installed.start() == copy
 
 
-def test_without_any_private_folder_it_says_what_to_do(installed: Installed) -> None:
+def test_error_without_any_private_folder_says_what_to_do(installed: Installed) -> None:
     installed.make_read_only()
     for folder in (installed.cache, installed.temporary):
         folder.chmod(0o777)

@@ -321,6 +321,9 @@ class DumpSetState:
             except Exception:
                 logger.exception("cannot load %s", self.key)
             finally:
+                if self._load:
+                    # If this task is cancelled, the thread goes on until it sees that.
+                    self._load.is_cancelled = True
                 self._load = None
 
     async def _load_once(self) -> None:
