@@ -102,7 +102,7 @@ class Client:
         instead of those that it reported before. Other files of their language stay out of it. One call waits for the
         end of another before it searches, so that the last call decides.
         """
-        methods = self.capabilities.source_methods & _SOURCE_METHODS.keys()
+        methods = self.capabilities.source_methods
         if not methods:
             return
         async with self._registering:

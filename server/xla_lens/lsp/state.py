@@ -6,7 +6,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
-from xla_lens.lsp.documents import apply_changes
+from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.errors import DocumentClosed
@@ -153,33 +153,27 @@ class State:
 
     # ---------------------------------------------------------------- documents
 
-    def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document. Pages are left out: some editors report those, too."""
-        item = params.text_document
         self._openings[item.uri] = object()
         if is_source(item):
             self.source_documents.did_open(item)
         elif not is_page(item.uri):
             self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
-    def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(self, item: lsp.VersionedTextDocumentIdentifier, changes: Sequence[Change]) -> None:
         """Change a document. Does nothing if it is not open."""
-        uri, version = params.text_document.uri, params.text_document.version
         encoding = self.client.capabilities.encoding
-        if uri in self.source_documents:
-            self.source_documents.did_change(uri, params.content_changes, encoding)
-        elif before := self.sets.text(uri):
-            self.sets.change_document(uri, version, *apply_changes(before, params.content_changes, encoding))
+        if item.uri in self.source_documents:
+            self.source_documents.did_change(item.uri, changes, encoding)
+        elif before := self.sets.text(item.uri):
+            self.sets.change_document(item.uri, item.version, *apply_changes(before, changes, encoding))
 
-    def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(self, uri: str) -> None:
         """Remove a document. Does nothing if it is not open."""
-        self._openings.pop(params.text_document.uri, None)
-        self.sets.close_document(params.text_document.uri)
-        self.source_documents.did_close(params.text_document.uri)
-
-    def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
-        """Note that a document was saved. Only files of the program are of interest: dumps are polled on disk."""
-        self.source_documents.did_save(params.text_document.uri)
+        self._openings.pop(uri, None)
+        self.sets.close_document(uri)
+        self.source_documents.did_close(uri)
 
     async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
         """Return the result of something that is done for a request about a document. Raises `DocumentClosed` if the

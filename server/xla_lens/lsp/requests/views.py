@@ -24,6 +24,7 @@ from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -43,7 +44,6 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
-from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
@@ -365,7 +365,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    links = CommandLinks(convert.request_uri(shown.file)) if capabilities.has_command_uris else NO_LINKS
+    links = command_links(convert.request_uri(shown.file), capabilities)
     return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
 
 
