@@ -104,8 +104,8 @@ class DumpSets:
     are_several: bool = False
 
     def load(self, *, is_shown: bool = True, share: int = 1) -> Iterator[LoadedSet]:
-        """Load one set after another, with a progress bar if `is_shown`. `share` is that of the limit of what a
-        compressed file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
+        """Load one set after another, with a progress bar if `is_shown`. `share` divides the limit of what a compressed
+        file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
         """
         bar = ProgressBar(sys.stderr if is_shown else None)
         ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
