@@ -65,7 +65,7 @@ class Client:
     async def _try(self, request: Awaitable[Any]) -> bool:
         """Wait for the answer to a request for an action. Return whether the editor accepts it."""
         try:
-            # pygls cannot take an answer that nobody waits for.
+            # Shielded, because pygls fails if the answer to a cancelled request arrives.
             await asyncio.shield(request)
         except Exception as error:
             logger.info("the editor rejects a request: %s", error)
@@ -140,8 +140,8 @@ class Client:
         self._server.window_log_message(lsp.LogMessageParams(kind, text))
 
     async def configuration(self, section: str, receive: Callable[[Any], None]) -> None:
-        """Request a section of the user's settings, and pass it on with the response, before any later message is
-        handled. Raises `JsonRpcException`.
+        """Request a section of the user's settings. `receive` is called with it before any later message is handled.
+        Raises `JsonRpcException`.
         """
 
         def answered(response: Future[Any]) -> None:

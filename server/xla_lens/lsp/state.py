@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import NotADump, find_set, is_output
+from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
@@ -25,7 +25,6 @@ from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
-from xla_lens.lsp.loading import set_key
 from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
     PageCache,
@@ -112,10 +111,10 @@ class State:
         self.requested: set[str] = set()
         """The methods of all requests so far."""
         self.written: list[Path] = []
-        """Files with answers, which the editor deletes when it has read them."""
+        """Files with answers. The editor deletes each when it has read it."""
         self._named: set[Path] = set()
         self._openings: dict[str, object] = {}
-        """By the URI of each open document: what is unique to each time that it is opened."""
+        """By the URI of each open document: a marker that is unique to each opening."""
         self._setting_errors: list[str] = []
 
     def close(self) -> None:
@@ -176,8 +175,8 @@ class State:
         self.source_documents.did_close(uri)
 
     async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
-        """Return the result of something that is done for a request about a document. Raises `DocumentClosed` if the
-        document is closed in the meantime, also if it is opened again: its text may be another one then.
+        """Await the work of a request about a document, and return its result. Raises `DocumentClosed` if the document
+        is closed in the meantime, also if it is opened again: its text may be different then.
         """
         opening = self._opening(uri)
         result = await work
@@ -186,7 +185,7 @@ class State:
         return result
 
     def _opening(self, uri: str) -> object:
-        """What is unique to each time that a document is opened, None if it is not open."""
+        """Return a marker that is unique to each opening of a document, None if it is not open."""
         return self._openings.get(uri) or self._openings.get(split_line(uri)[0])
 
     # ---------------------------------------------------------------- access to sets and pages
@@ -277,8 +276,8 @@ class State:
         return None
 
     def _add_page(self, uri: str, sources: Sources, text: PageText) -> RenderedPage | None:
-        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: only
-        for pages that are kept does a load make the editor read them again.
+        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: a
+        load makes the editor read only those pages again that are kept.
         """
         page = RenderedPage(sources, Document(encode(text.text)), text.links)
         if not page.is_current:

@@ -15,10 +15,10 @@ from lsprotocol import types as lsp
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, Part, needs_module, report_options
+from xla_lens.files import set_files
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.handlers import Command
-from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
