@@ -57,16 +57,13 @@ class LoadedSet:
         """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
         while XLA seems to be writing them.
         """
-        one, found = self, self._against_module()
+        one, (found, _) = self, self.with_module(is_prepared=False)
         given_up = time.monotonic() + _LONGEST_WAIT
         while is_being_written(found, may_be_edited=False) and time.monotonic() < given_up:
             time.sleep(_BETWEEN_LOADS)
             one = replace(_load_written(one.files, one.opened), is_one_of_several=self.is_one_of_several)
-            found = one._against_module()
+            found, _ = one.with_module(is_prepared=False)
         return found
-
-    def _against_module(self) -> Analysis:
-        return self.with_module(is_prepared=False)[0]
 
     def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
