@@ -25,6 +25,7 @@ _LAYERS = (
     "render",
     "package_files",
     "reading",
+    "source_files",
     "files",
     "workspace",
 )

@@ -84,8 +84,8 @@ def _end(folder: Path, status: int) -> None:
 
 
 def _fill(folder: Path) -> None:
-    """Copy the libraries into an empty folder and unpack what is compiled. Permissions are not copied: those of a store
-    forbid to write.
+    """Copy the libraries into an empty folder and unpack what is compiled. Permissions are not copied: those of a
+    read-only store forbid writing.
     """
     import shutil
 

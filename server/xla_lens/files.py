@@ -127,6 +127,29 @@ def find_sets(path: Path) -> list[SetFiles]:
     return found
 
 
+def set_key(path: Path, document: Document | None) -> Path:
+    """Return what identifies the set of a file: the stem of its files, or the path of a file that stands alone."""
+    stem, kind = split_name(path.name)
+    if kind or (document and kind_of_content(document.data) is FileKind.HLO):
+        return path.parent / stem
+    return path
+
+
+def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
+    """Return the files of the set of a file. `texts` are the open documents of the set; if none of them is recognised,
+    they still form a set. Reads the disk and never raises.
+    """
+    # Prefer a file whose name gives its kind: it leads to its siblings.
+    path = min(texts or [path], key=lambda path: split_name(path.name)[1] is None)
+    try:
+        return find_set(path, texts)
+    except NotADump:
+        kind = kind_of_content(texts[path].data) if path in texts else None
+        return SetFiles(path, {kind if kind is FileKind.HLO else FileKind.BUFFER_ASSIGNMENT: path})
+    except (DamagedFile, OSError):
+        return SetFiles(path, {})
+
+
 _NO_DUMPS: Final = (
     "this folder contains no dumps. `xla-lens run COMMAND` writes them, or XLA with --xla_dump_to=DIR "
     "--xla_dump_hlo_as_text"

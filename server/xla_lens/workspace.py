@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 
 from xla_lens.files import SetFiles, Stamp, load_module_or_finding, load_set, stamps, walk_sets
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.reading import OVERVIEW_SHARE
@@ -114,6 +115,22 @@ def index_set(
             of_file.append(convert(finding))
     findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in shown.items()}
     return Indexed(files, stamp, summarise(analysis, encoding), findings)
+
+
+def worst_first(sets: Iterable[Indexed[Converted]], given: Capacity | None) -> list[Indexed[Converted]]:
+    """Sort dump sets: first those that do not fit their device, then by the peak of its main memory. `given` is the
+    capacity that the user states.
+    """
+
+    def worst(one: SetSummary) -> tuple[int, int, int]:
+        space = main_space(one.spaces)
+        if space is None:
+            return 0, 0, 0
+        capacity = capacity_of(space, given, one.capacity)
+        over = over_bytes(space, capacity.size_bytes) if capacity else None
+        return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
+
+    return sorted(sets, key=lambda one: (*worst(one.summary), one.summary.module, one.files.stem))
 
 
 def _load(

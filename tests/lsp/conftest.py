@@ -82,13 +82,13 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that the test can hold. Requests do not wait for reloads, however short."""
-    found, load = Loads(), vars(dump_set_state)["load_set_of"]
+    found, load = Loads(), vars(dump_set_state)["load_set"]
 
     def held(*arguments: Any, **options: Any) -> Any:
         found.wait(arguments[-1])
         return load(*arguments, **options)
 
-    monkeypatch.setattr(dump_set_state, "load_set_of", held)
+    monkeypatch.setattr(dump_set_state, "load_set", held)
     monkeypatch.setattr(dump_set_state, "_SHORT_LOAD", 0.0)
     yield found
     found.resume()

@@ -269,7 +269,7 @@ async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
 ) -> None:
     program = DUMPS / "programs" / "programs.py"
     await reader.start(FULL, program.parent)
-    read = hold(module_state, "load_module_of")
+    read = hold(module_state, "read")
     path = copied(SPLIT, tmp_path)
     dump = reader.open(path)
     arguments = {"uri": program.as_uri() if command == "sourceMemory" else dump, "format": "json", "top": 3}
@@ -323,7 +323,7 @@ async def test_module_that_is_loaded_while_its_set_is_polled(reader: Reader, hol
     """The poll did not look at the module, so it must not report the module as gone."""
     await reader.start()
     uri = reader.open(copied(SPLIT, tmp_path))
-    read = hold(module_state, "load_module_of")
+    read = hold(module_state, "read")
     await reader.analysed(uri)
     (one,) = reader.editor.server.state.sets.open
     await read.done()
@@ -377,7 +377,7 @@ async def test_file_that_is_opened_while_a_command_looks_for_its_set(
 
 async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, tmp_path: Path) -> None:
     finder = sources.SourceFinder()
-    listed = hold(sources, "_find")
+    listed = hold(sources, "find_source")
     finding = asyncio.ensure_future(finder.find("/there/a.py", (), (tmp_path,)))
     await listed.done()
     (tmp_path / "a.py").touch()
@@ -422,7 +422,7 @@ async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold
 async def test_set_that_is_opened_while_the_workspace_is_pulled(reader: Reader, hold: Hold, tmp_path: Path) -> None:
     """Its diagnostics are not known yet, so the editor pulls once more."""
     await reader.start(PULLING)
-    first, second = hold(dump_set_state, "load_set_of"), hold(dump_set_state, "load_set_of")
+    first, second = hold(dump_set_state, "read"), hold(dump_set_state, "read")
     reader.open(copied(SEED, tmp_path / "first"))
     await first.done()
     number = reader.editor.ask("workspace/diagnostic", {"previousResultIds": []})

@@ -315,7 +315,7 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
 async def test_loading_an_hlo_module_shows_its_percentage(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_end, read, fractions = threading.Event(), vars(module_state)["load_module_of"], list[float]()
+    may_end, read, fractions = threading.Event(), vars(module_state)["load_module"], list[float]()
 
     def held(*arguments: Any) -> Any:
         *_, report_progress = arguments
@@ -327,7 +327,7 @@ async def test_loading_an_hlo_module_shows_its_percentage(
     def values() -> list[Any]:
         return [message["params"]["value"] for message in reader.editor.received("$/progress")]
 
-    monkeypatch.setattr(module_state, "load_module_of", held)
+    monkeypatch.setattr(module_state, "load_module", held)
     await reader.start(FULL, tmp_path)
     path = copied(SPLIT, tmp_path)
     reader.open(path)

@@ -368,8 +368,8 @@ async def test_workspace_diagnostics_are_sent_in_parts(
     await reader.start(PULLING, tmp_path)
     assert len(await _pull_all(reader)) == 5
     assert await _pull_all(reader, partialResultToken="parts") == {}
-    parts = [message["params"]["value"]["items"] for message in reader.editor.received("$/progress")]
-    assert [len(part) for part in parts] == [2, 2, 1]
+    parts = [one["params"] for one in reader.editor.received("$/progress") if one["params"]["token"] == "parts"]
+    assert [len(part["value"]["items"]) for part in parts] == [2, 2, 1]
 
 
 async def test_diagnostics_of_closed_sets_are_published_on_request(

@@ -1,7 +1,7 @@
 /** The upper plot: the live bytes of a memory space over the schedule by color, its reserved bytes, and both peaks. */
 
 import { grouped, human } from "../shared/numbers";
-import { peakText, reservedText } from "../shared/spaces";
+import { isOver, peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
 import { type Label, placeLabels } from "./labels";
 import { liveBytesAt, ownStep } from "./model";
@@ -148,7 +148,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   } else gutter(plot, 6, `↑ ${reserved}`);
   const limit = space.capacity ? y(space.capacity.sizeBytes) : -1;
   if (space.capacity && limit >= 0) {
-    line(space.capacity.overBytes > 0 ? "limit over" : "limit", 0, limit, width, limit);
+    line(isOver(space) ? "limit over" : "limit", 0, limit, width, limit);
     const isNear = Math.abs(limit - Math.max(6, reserve)) < 2 * LINE_HEIGHT;
     gutter(plot, isNear ? Math.max(6, reserve) + 2 * LINE_HEIGHT : limit, `limit ${human(space.capacity.sizeBytes)}`);
   } else if (space.capacity) gutter(plot, 6 + 2 * LINE_HEIGHT, `↑ limit ${human(space.capacity.sizeBytes)}`);

@@ -2,7 +2,7 @@
 
 import { counted, exact, grouped, human, percent } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { bounded, neededText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { bounded, isOver, neededText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
@@ -147,7 +147,7 @@ function stepShare(bytes: number, space: MapSpace): string {
 export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
   const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
-  if (capacity && capacity.overBytes > 0) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
+  if (capacity && isOver(space)) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
   const needed: Fact = [
     "needed",
     neededText(space) + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),

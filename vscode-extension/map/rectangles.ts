@@ -1,6 +1,7 @@
 /** The lower plot: values as rectangles, live range by offset. */
 
 import { human } from "../shared/numbers";
+import { isOver } from "../shared/spaces";
 import type { Coloring } from "./coloring";
 import { allocationText } from "./facts";
 import type { Layout } from "./layout";
@@ -193,7 +194,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const { capacity } = scene.space;
   const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
   if (limit >= 0 && limit <= height) {
-    line(capacity!.overBytes > 0 ? "limit over" : "limit", 0, limit, width, limit);
+    line(isOver(scene.space) ? "limit over" : "limit", 0, limit, width, limit);
     marks
       .append("text")
       .attr("class", "mark-label")

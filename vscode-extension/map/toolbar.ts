@@ -1,7 +1,7 @@
 /** The toolbar above the plots. */
 
 import { grouped } from "../shared/numbers";
-import { neededText, peakText } from "../shared/spaces";
+import { spaceText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
@@ -117,10 +117,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 }
 
 function spacesOf(model: Model): [string, string][] {
-  return model.map.spaces.map((space) => {
-    const peak = space.peakStep < 0 ? "" : `, peak ${peakText(space)}`;
-    return [String(space.color), `${space.name}: needs ${neededText(space)}${peak}`];
-  });
+  return model.map.spaces.map((space) => [String(space.color), spaceText(space)]);
 }
 
 /** The largest allocations of a space, and the one that is shown. */

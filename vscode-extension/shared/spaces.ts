@@ -24,6 +24,12 @@ export function neededText({ neededBytes, reservedBound }: SpaceSummary): string
   return bounded(neededBytes, reservedBound);
 }
 
+/** Return what a program needs of a space, and its peak if that is known: `HBM: needs 5.00 MiB, peak 4.21 MiB`. */
+export function spaceText(space: SpaceSummary): string {
+  const peak = space.peakStep < 0 ? "" : `, peak ${peakText(space)}`;
+  return `${space.name}: needs ${neededText(space)}${peak}`;
+}
+
 const NOT_LIVE: Readonly<Record<string, string>> = {
   parameter: "donated arguments",
   output: "outputs that no argument is donated to",
@@ -31,7 +37,7 @@ const NOT_LIVE: Readonly<Record<string, string>> = {
   constant: "constants",
 };
 
-/** Return what a program needs of a space besides what is live at its peak, a text for each kind of allocation. */
+/** Return what a program needs of a space besides what is live at its peak: a text for each kind of allocation. */
 export function notLiveTexts({ notLive, reservedBound, peakBound }: SpaceOverview): string[] {
   if (reservedBound !== "exact" || peakBound !== "exact") return [];
   const parts = notLive.filter(({ sizeBytes }) => sizeBytes > 0);

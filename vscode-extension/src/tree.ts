@@ -9,7 +9,7 @@ import * as vscode from "vscode";
 import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
-import { isOver, limitText, mainSpace, neededText, peakText, splitSmall } from "../shared/spaces";
+import { isOver, limitText, mainSpace, neededText, spaceText, splitSmall } from "../shared/spaces";
 import type { Task } from "./activity";
 import type { Follower } from "./cursor";
 import { SECTION, type Server } from "./server";
@@ -199,10 +199,7 @@ function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string
 /** The sizes of a module, and where it is. A longer tooltip would cover the rows below. */
 function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
   const [shown, folded] = splitSmall(spaces);
-  const sizes = shown.map((space) => {
-    const peak = space.peakStep < 0 ? "" : `, peak ${peakText(space)}`;
-    return `${space.name}: needs ${neededText(space)}${peak}`;
-  });
+  const sizes = shown.map(spaceText);
   const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
   const small = folded.length ? [counted(folded.length, "small memory space")] : [];
   const folders = new Set(files.map(({ uri }) => dirname(vscode.Uri.parse(uri).fsPath)));

@@ -148,11 +148,8 @@ export class SetNodes {
     const [icon, color] = isOver(space) ? ["error", OVER_COLOR] : ["pulse"];
     const peak = space.peakStep < 0 ? "" : `peak ${peakText(space)} at step ${grouped(space.peakStep)}`;
     const item = row(neededText(space), space.name, joined(limitText(space), peak), icon, color);
-    if (space.peakStep < 0) {
-      item.contextValue = "space";
-      return new Node(item, parent, { name: space.name });
-    }
     item.contextValue = "space";
+    if (space.peakStep < 0) return new Node(item, parent, { name: space.name });
     item.tooltip = spaceTooltip(space);
     const shown = new Set(space.live.map(({ value }) => `value ${value}`));
     const parts = { name: space.name, location: space.peakLocation, holds: (key: string) => shown.has(key) };

@@ -236,8 +236,8 @@ def _add_check(commands: _Commands) -> None:
     ):
         parser.add_argument(option, metavar="CODES", type=_names_of("code", Code), names=Code, help=words)
     limits = {
-        "memory": "report an error if a program needs more HBM (on CPU: host memory) than this size, such as 16GiB: "
-        "whether it fits",
+        "memory": "report an error if a program needs more HBM (on CPU: host memory) than this size, such as 16GiB, "
+        "and so does not fit",
         "peak": "report an error if more HBM (on CPU: host memory) than this size is live at once, which is less than "
         "what the program needs",
     }

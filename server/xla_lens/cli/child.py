@@ -53,9 +53,9 @@ def run_program(command: Sequence[str], environment: Mapping[str, str], log: Pat
     """Run a program to its end and return the exit status as a shell does, 128 + n after signal n. What the program
     writes to standard error is also written to a log.
 
-    A process of its own copies it (`tee.py`), so that the program goes on if this process is killed. Signals that the
-    whole process group gets, as from the keyboard, reach the program by themselves; this process survives them, and
-    forwards those that are sent to it alone. Raises `CannotStart`.
+    A separate process copies it (`tee.py`), so that the program continues if this process is killed. Signals to the
+    whole process group, such as those from the keyboard, reach the program as well. This process survives them, and
+    forwards only those that are sent to it alone. Raises `CannotStart`.
     """
     with _copied_to(log) as (streams, copier), _signals(copier) as forward_to:
         try:
@@ -72,8 +72,8 @@ def run_program(command: Sequence[str], environment: Mapping[str, str], log: Pat
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for a program to end, and return what `Popen.wait` does, but handle signals at any moment: one that arrives
-    just before `wait` asks the system would be handled when the program has ended.
+    """Wait for a program to end, and return what `Popen.wait` returns. Signals are handled at any moment: `wait` would
+    handle a signal that arrives just before its system call only when the program has ended.
     """
     if not hasattr(signal, "SIGCHLD"):
         return process.wait()
@@ -114,7 +114,7 @@ _INTERRUPTS: Final = ("SIGINT", "SIGTERM", "SIGKILL")
 """What the program gets for the first, the second and any further interrupt that is sent to this process alone."""
 
 _ANSWER: Final = 1.0
-"""Seconds to wait for the copier, which is busy while nobody reads what it passes on."""
+"""Seconds to wait for an answer of the copier, which is blocked while nobody reads what it passes on."""
 
 _QUESTIONS: Final = itertools.cycle(range(128, 256))
 """Bytes that the copier sends back. No signal has such a number."""
@@ -122,18 +122,18 @@ _QUESTIONS: Final = itertools.cycle(range(128, 256))
 
 @contextmanager
 def _signals(copier: socket.socket | None) -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
-    """Survive signals, and forward those that reach this process alone to the program that the given function names.
-    The copier, which is in the same process group, sends the number of each signal that it gets.
+    """Survive signals, and forward those that reach this process alone. Yields a function that takes the program. The
+    copier, which is in the same process group, reports each signal that it gets.
     """
     programs: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
-    told: list[int] = []
+    reported: list[int] = []
     interrupts = iter(_INTERRUPTS)
 
     def receive(number: int, _: object) -> None:
         if not programs:
             early.append(number)
-        elif not (copier and _is_told(copier, number, told)):
+        elif not (copier and _is_reported(copier, number, reported)):
             forward(number)
 
     def forward(number: int) -> None:
@@ -148,9 +148,9 @@ def _signals(copier: socket.socket | None) -> Iterator[Callable[["subprocess.Pop
             forward(early.pop(0))
 
     before: dict[int, Any] = {}
-    for name in tee.TOLD:
+    for name in tee.FORWARDED:
         number = getattr(signal, name, None)
-        # A signal that is ignored, as below `nohup`, stays so for the program as well.
+        # A signal that is ignored, as under `nohup`, stays ignored, also by the program.
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
             before[number] = signal.signal(number, receive)
     try:
@@ -160,19 +160,19 @@ def _signals(copier: socket.socket | None) -> Iterator[Callable[["subprocess.Pop
             signal.signal(number, handler)
 
 
-def _is_told(copier: socket.socket, number: int, told: list[int]) -> bool:
-    """Whether the copier got a signal as well. `told` has all bytes that came from it."""
+def _is_reported(copier: socket.socket, number: int, reported: list[int]) -> bool:
+    """Whether the copier got a signal as well. `reported` collects the bytes that it sends."""
     given_up = time.monotonic() + _ANSWER
     question = next(_QUESTIONS)
     with suppress(OSError):
         copier.send(bytes([question]))
-        while number not in told and question not in told:
+        while number not in reported and question not in reported:
             if not select.select([copier], [], [], max(0, given_up - time.monotonic()))[0]:
                 return False
-            told += copier.recv(64) or [question]
-    if number not in told:
+            reported += copier.recv(64) or [question]
+    if number not in reported:
         return False
-    told.remove(number)
+    reported.remove(number)
     return True
 
 
@@ -182,10 +182,10 @@ def _is_told(copier: socket.socket, number: int, told: list[int]) -> bool:
 @contextmanager
 def _copied_to(log: Path) -> Iterator[tuple[dict[str, Any], socket.socket | None]]:
     """Yield the streams of a program whose standard error is copied to a log, and a socket to the process that copies.
-    The program closes the streams. Afterwards, wait until all that it wrote has been passed on.
+    The caller closes the streams. At the end, wait until all that the program wrote has been passed on.
 
-    They are a terminal if ours are. If standard output and standard error are the same file, both are copied, because
-    what the program writes has to keep its order. If nothing can be copied, as on Windows, the program writes to our
+    The streams are a terminal if ours are. If standard output and standard error are the same file, both are copied, to
+    keep the order of what the program writes. If nothing can be copied, as on Windows, the program writes to our
     streams.
     """
     try:
@@ -198,7 +198,7 @@ def _copied_to(log: Path) -> Iterator[tuple[dict[str, Any], socket.socket | None
         with suppress(OSError, KeyboardInterrupt):
             copier.shutdown(socket.SHUT_WR)
             while copier.recv(64):
-                # Signals that came last
+                # Ignore the last signals.
                 pass
 
 
@@ -209,8 +209,8 @@ def _copier(log: Path) -> tuple[int, socket.socket]:
     with _opened(log) as file:
         reading, writing = _terminal(2) if os.isatty(2) else os.pipe()
         ours, theirs = socket.socketpair()
-        # It handles the signals that arrive before it is ready.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in tee.TOLD])
+        # Signals that arrive before the copier is ready stay pending until it handles them.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in tee.FORWARDED])
         try:
             subprocess.Popen(
                 [sys.executable, "-I", "-S", tee.__file__, str(theirs.fileno())],

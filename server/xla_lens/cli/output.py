@@ -34,7 +34,7 @@ _SIMILAR: Final = {
     },
     **{"▲": "^", "’": "'"},
 }
-"""What stands for a character that the encoding of standard output lacks."""
+"""Replacements for characters that the encoding of an output lacks."""
 
 
 class _Printable:
@@ -57,7 +57,7 @@ class _Printable:
 
 @contextmanager
 def printable_output() -> Iterator[None]:
-    """Print no control characters, and what the encoding of an output lacks as similar characters."""
+    """Replace control characters in all output, and characters that its encoding lacks by similar ones."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
@@ -153,7 +153,7 @@ def check_output(path: Path) -> None:
 @contextmanager
 def open_output(path: Path) -> Iterator[TextIO]:
     """Yield a stream whose text replaces a file at the end, in one step. If anything fails, the file stays as it is.
-    What is no regular file, such as a FIFO, gets the text as it comes. Raises `CannotRun`.
+    A file that is not regular, such as a FIFO, gets the text as it comes. Raises `CannotRun`.
     """
     check_output(path)
     with _writing(path):
@@ -173,7 +173,7 @@ def open_output(path: Path) -> Iterator[TextIO]:
             yield _filtered(stream)
     except OSError as error:
         if error.filename is not None or isinstance(error, BrokenPipeError):
-            # It is about a file that was read, or the reader has what it wanted.
+            # The error is about an input, or the reader of a pipe has closed it.
             raise
         raise _not_written(path, error) from error
 
@@ -191,8 +191,8 @@ def _not_written(path: Path, error: OSError) -> CannotRun:
 
 
 def _open_special(path: Path) -> TextIO | None:
-    """Open what cannot be replaced: FIFOs, devices, and the file that standard output or standard error is. None for
-    other files, and if there is none.
+    """Open a file that cannot be replaced: a FIFO, a device, or the file behind standard output or standard error. None
+    for other files, and if there is no file.
     """
     try:
         found = path.stat()
@@ -211,7 +211,7 @@ def _open_special(path: Path) -> TextIO | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file, or what a link to it leads to. Its permissions stay."""
+    """Replace a file, or the file that a link leads to. Keeps its permissions."""
     target = os.path.realpath(path)
     before = os.stat(target) if os.path.exists(target) else None
     beside = os.path.join(os.path.dirname(target), f".xla-lens-{os.getpid()}-{time.time_ns()}.tmp")

@@ -57,16 +57,13 @@ class LoadedSet:
         """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
         while XLA seems to be writing them.
         """
-        one, found = self, self._against_module()
+        one, (found, _) = self, self.with_module(is_prepared=False)
         given_up = time.monotonic() + _LONGEST_WAIT
         while is_being_written(found, may_be_edited=False) and time.monotonic() < given_up:
             time.sleep(_BETWEEN_LOADS)
             one = replace(_load_written(one.files, one.opened), is_one_of_several=self.is_one_of_several)
-            found = one._against_module()
+            found, _ = one.with_module(is_prepared=False)
         return found
-
-    def _against_module(self) -> Analysis:
-        return self.with_module(is_prepared=False)[0]
 
     def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
@@ -104,8 +101,8 @@ class DumpSets:
     are_several: bool = False
 
     def load(self, *, is_shown: bool = True, share: int = 1) -> Iterator[LoadedSet]:
-        """Load one set after another, with a progress bar if `is_shown`. `share` is that of the limit of what a
-        compressed file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
+        """Load one set after another, with a progress bar if `is_shown`. `share` divides the limit of what a compressed
+        file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
         """
         bar = ProgressBar(sys.stderr if is_shown else None)
         ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))

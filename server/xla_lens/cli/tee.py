@@ -1,16 +1,16 @@
 """Pass on what the program of `xla-lens run` writes, and copy it to a log.
 
-This is a process of its own, so that the program can write on when `xla-lens run` is killed. It reads standard input,
-passes all bytes on to standard output, and appends them to standard error, which is the log. Nothing that happens to
-the log stops it. The argument is a socket to `xla-lens run`:
+This runs as a separate process, so that the program can keep writing if `xla-lens run` is killed. It passes standard
+input on to standard output, and appends a copy to standard error, which is the log. Errors of the log do not stop it.
+The argument is the descriptor of a socket to `xla-lens run`:
 
-- It gets a zero byte when this process is ready.
-- The number of each signal that arrives here is sent there. What reached both processes went to the whole process
-  group, and so to the program as well. A byte from there is sent back, after the signals that arrived before it.
-- When the program has ended, `xla-lens run` closes its side for writing. When all that the program wrote has been
-  passed on, this process closes the socket. It runs on while other processes write to the same stream.
+- This process sends a zero byte when it is ready, and the number of each signal that it gets. A signal that both
+  processes get was sent to the whole process group, and so to the program as well.
+- This process sends back each byte that it receives, after the numbers of the signals that arrived before it.
+- `xla-lens run` closes its side for writing when the program has ended. This process closes the socket when it has
+  passed on all that the program wrote. It continues while other processes write to the same stream.
 
-The file runs by its path without the package, and imports only the standard library.
+The file is run by its path without the package, and imports only the standard library.
 """
 
 import errno
@@ -21,8 +21,8 @@ import socket
 import sys
 from contextlib import suppress
 
-TOLD = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2")
-"""The signals that `xla-lens run` forwards if they reached it alone."""
+FORWARDED = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+"""The signals that `xla-lens run` forwards if no other process of its group gets them."""
 
 _IGNORED = ("SIGTSTP", "SIGTTOU", "SIGTTIN", "SIGALRM", "SIGXCPU", "SIGPIPE", "SIGXFSZ")
 
@@ -30,11 +30,11 @@ _LONGEST_LOG = 64 << 20
 _BLOCK = 1 << 16
 
 _LARGEST_PIPE = 1 << 20
-"""What the program can have written before its end that has not been read yet."""
+"""Maximum number of bytes that the program can have left in the pipe when it ended."""
 
 
 def main(wrapper: socket.socket) -> None:
-    """Pass on everything until the last process that writes has ended, or until nobody reads any more."""
+    """Pass on everything until all processes that write have ended, or until standard output is closed."""
     _handle_signals(wrapper)
     sources: list[int | socket.socket] = [0, wrapper]
     rest = _LARGEST_PIPE
@@ -53,7 +53,7 @@ def main(wrapper: socket.socket) -> None:
         try:
             block = os.read(0, _BLOCK)
         except OSError:
-            # So a pseudo-terminal ends.
+            # This is how a pseudo-terminal ends.
             return
         if not block or not _pass_on(block):
             return
@@ -61,8 +61,8 @@ def main(wrapper: socket.socket) -> None:
 
 
 def _pass_on(block: bytes) -> bool:
-    """Write a block to standard output. Returns whether somebody is still there to read it: if not, the program has to
-    notice. Of a full disk it is not told, because a pipe can only break.
+    """Write a block to standard output. Return False if its reader is gone: this process then ends, so that the pipe of
+    the program breaks as well. Other errors, such as a full disk, are ignored: a pipe has no way to report them.
     """
     left = memoryview(block)
     while left:
@@ -84,24 +84,24 @@ def _log(block: bytes) -> None:
 
 
 def _handle_signals(wrapper: socket.socket) -> None:
-    def tell(number: int, _: object) -> None:
+    def report(number: int, _: object) -> None:
         with suppress(OSError):
             wrapper.send(bytes([number]), socket.MSG_DONTWAIT)
 
-    for name in TOLD:
-        signal.signal(getattr(signal, name), tell)
+    for name in FORWARDED:
+        signal.signal(getattr(signal, name), report)
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     if os.isatty(0):
         signal.signal(signal.SIGWINCH, _resize)
         _resize()
-    # They were blocked until there was somebody to handle them.
+    # `xla-lens run` blocked them until they have handlers.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     wrapper.send(b"\0")
 
 
 def _resize(*_: object) -> None:
-    """Give the terminal of the program the size of the user's."""
+    """Give the program's terminal the size of the user's terminal."""
     import fcntl
     import termios
 

@@ -65,7 +65,7 @@ class Client:
     async def _try(self, request: Awaitable[Any]) -> bool:
         """Wait for the answer to a request for an action. Return whether the editor accepts it."""
         try:
-            # pygls cannot take an answer that nobody waits for.
+            # Shielded, because pygls fails if the answer to a cancelled request arrives.
             await asyncio.shield(request)
         except Exception as error:
             logger.info("the editor rejects a request: %s", error)
@@ -102,7 +102,7 @@ class Client:
         instead of those that it reported before. Other files of their language stay out of it. One call waits for the
         end of another before it searches, so that the last call decides.
         """
-        methods = self.capabilities.source_methods & _SOURCE_METHODS.keys()
+        methods = self.capabilities.source_methods
         if not methods:
             return
         async with self._registering:
@@ -140,8 +140,8 @@ class Client:
         self._server.window_log_message(lsp.LogMessageParams(kind, text))
 
     async def configuration(self, section: str, receive: Callable[[Any], None]) -> None:
-        """Request a section of the user's settings, and pass it on with the response, before any later message is
-        handled. Raises `JsonRpcException`.
+        """Request a section of the user's settings. `receive` is called with it before any later message is handled.
+        Raises `JsonRpcException`.
         """
 
         def answered(response: Future[Any]) -> None:

@@ -42,11 +42,6 @@ class Compared:
         (old, _), (new, _) = self.sources
         return old.key, new.key
 
-    @property
-    def is_current(self) -> bool:
-        """Whether neither set was loaded again."""
-        return all(state.generation == generation for state, generation in self.sources)
-
 
 class Comparisons:
     """The comparisons of the server. Only the event loop touches it."""

@@ -6,7 +6,7 @@ later version of the protocol may add are ignored.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from cattrs import Converter
@@ -41,9 +41,10 @@ _UNIONS: Final[Mapping[Any, tuple[type, ...]]] = {
 """Unions in messages from the editor, and the JSON types allowed for each. lsprotocol accepts anything for them."""
 
 
+@cache
 def strict_converter() -> Converter:
-    """Return a converter that rejects JSON of the wrong type; the one of pygls turns numbers into strings and strings
-    into numbers. It leaves `RawJson` as it is.
+    """Return the converter, which takes 20 ms to make. It rejects JSON of the wrong type, where that of pygls turns
+    numbers into strings and strings into numbers, and leaves `RawJson` as it is.
     """
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     converter.register_unstructure_hook(RawJson, lambda raw: raw.json)
@@ -96,19 +97,11 @@ def _all_known(value: Any, wanted: Any) -> list[Enum]:
     return [member for item in value if (member := _known(get_args(wanted)[0], item))]
 
 
-_CONVERTER: Final = strict_converter()
-
-
-def shared_converter() -> Converter:
-    """Return the converter of this module, which takes 20 ms to make."""
-    return _CONVERTER
-
-
 def from_json(value: Any, wanted: type[_T]) -> _T:
     """Convert JSON to a type of lsprotocol. Raises `ValueError`, `TypeError` or an `ExceptionGroup` of those."""
-    return _CONVERTER.structure(value, wanted)
+    return strict_converter().structure(value, wanted)
 
 
 def to_json(value: Any) -> Any:
     """Convert an object of lsprotocol, a list of those, or a `RawJson` to JSON."""
-    return _CONVERTER.unstructure(value)
+    return strict_converter().unstructure(value)

@@ -15,7 +15,7 @@ from xla_lens.text.positions import encode, to_offset, to_position
 _MERGED_EDITS: Final = 20
 """A notification with more changes than this counts as one edit, because mapping a position takes one step per edit."""
 
-_Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
+Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +42,13 @@ class OpenDocument:
         return f"{self.uri}#L{self.first_row + 1}" if self.first_row else self.uri
 
 
-def apply_changes(document: Document, changes: Sequence[_Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
+def apply_changes(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
     """Return a text after the changes of one notification, and the edits that lead to it."""
     document, edits = _applied(document, changes, encoding)
     return document, [merged(edits)] if len(edits) > _MERGED_EDITS else edits
 
 
-def _applied(document: Document, changes: Sequence[_Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
+def _applied(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
     """Apply changes in order. Editors send the changes of a "replace all" from the end of the text to its start; such a
     run is applied in one pass, because no change moves the text before it.
     """

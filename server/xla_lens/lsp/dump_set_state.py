@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from xla_lens.files import LoadedFile, Stamp, is_being_written, is_cached_module, stamps
+from xla_lens.files import LoadedFile, Stamp, is_being_written, is_cached_module, load_set, set_files, stamps
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.loading import load_set_of, set_files
 from xla_lens.lsp.module_state import ModuleLoad, ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
@@ -334,18 +333,23 @@ class DumpSetState:
         def report_file(file: DumpFile) -> None:
             loop.call_soon_threadsafe(self._file_read, load, file)
 
-        started = time.monotonic()
-        async with self._events.loading(self):
-            files, analysis = await in_thread(
-                load_set_of,
-                self.path,
+        def read() -> tuple[dict[Path, LoadedFile], Analysis]:
+            files, analysis = load_set(
+                set_files(self.path, texts),
                 texts,
-                self._files,
+                known,
                 lambda: load.is_cancelled,
                 partial(setattr, load, "done"),
-                before=self._own,
+                before=before,
                 report_file=report_file,
             )
+            if analysis is not before:
+                analysis.prepare()
+            return files, analysis
+
+        known, before, started = self._files, self._own, time.monotonic()
+        async with self._events.loading(self):
+            files, analysis = await in_thread(read)
         is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
         is_from_cache = not files and await in_thread(is_cached_module, self.path)
         # All at once: a request that came in between would see the new files with the last analysis.

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from xla_lens.files import set_key
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.loading import set_key
 from xla_lens.lsp.outputs import Output, PrintedDocument, edits_of, output_of, split_line
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit

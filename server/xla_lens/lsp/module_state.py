@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import LoadedModule, Stamp
-from xla_lens.lsp.loading import load_module_of
+from xla_lens.files import LoadedModule, Stamp, load_module, set_files
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.records import dataclass
@@ -107,14 +106,17 @@ class ModuleState:
                 patience -= time.monotonic() - before
             return self._load is not load
 
+        def read() -> LoadedModule | None:
+            report = partial(setattr, self, "done")
+            return load_module(set_files(load.path, load.texts), load.texts, known, is_cancelled, report)
+
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_wanted.wait(), _GRACE)
             started = time.monotonic()
-            self.done = 0.0
+            known, self.done = self._loaded, 0.0
             async with load.progress:
-                report = partial(setattr, self, "done")
-                loaded = await in_thread(load_module_of, load.path, load.texts, self._loaded, is_cancelled, report)
+                loaded = await in_thread(read)
         except Cancelled:
             return
         except Exception:

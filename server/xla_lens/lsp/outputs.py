@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import printed_files
+from xla_lens.files import printed_files, set_key
 from xla_lens.lsp.converter import Json, RawJson, to_json
-from xla_lens.lsp.loading import set_key
 from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import is_from_cache, split_name
 from xla_lens.text.document import Document

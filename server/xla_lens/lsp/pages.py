@@ -24,7 +24,7 @@ from xla_lens.records import dataclass
 from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import decode, to_offset
+from xla_lens.text.positions import decode, to_offset, to_position
 
 _COMPARISON: Final = "comparison.txt"
 
@@ -50,6 +50,11 @@ class RenderedPage:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
+
+    def range_of(self, link: PageLink | SourceLink, encoding: Encoding) -> lsp.Range:
+        """Return where a link is."""
+        start, end = (lsp.Position(*to_position(self.document, at, encoding)) for at in (link.start, link.end))
+        return lsp.Range(start, end)
 
     @property
     def lines(self) -> list[str]:

@@ -23,12 +23,20 @@ from pygls.protocol import JsonRPCRequestMessage, LanguageServerProtocol, lsp_me
 
 from xla_lens.lsp.capabilities import read_capabilities
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.handlers import PAGE_SCHEME
+from xla_lens.lsp.handlers import PAGE_SCHEME, Command
 
 logger = logging.getLogger(__name__)
 
 _REFUSED = "xla-lens/refused"
 """A request with this method stands for one that is refused. Its parameter is the error."""
+
+_NOT_BUILT_IN = (
+    lsp.TEXT_DOCUMENT_DID_OPEN,
+    lsp.TEXT_DOCUMENT_DID_CHANGE,
+    lsp.TEXT_DOCUMENT_DID_CLOSE,
+    lsp.WORKSPACE_EXECUTE_COMMAND,
+)
+"""The methods that only the server handles. pygls would keep each document and the result of each command."""
 
 
 class Protocol(LanguageServerProtocol):
@@ -41,6 +49,8 @@ class Protocol(LanguageServerProtocol):
         """The requests that are being handled."""
         super().__init__(server, converter)
         self.fm.feature(_REFUSED)(_refuse)
+        for method in _NOT_BUILT_IN:
+            del self.fm.builtin_features[method]
 
     # ---------------------------------------------------------------- messages
 
@@ -102,8 +112,7 @@ class Protocol(LanguageServerProtocol):
         capabilities, client = result.capabilities, read_capabilities(params.capabilities)
         if capabilities.workspace:
             capabilities.workspace.text_document_content = lsp.TextDocumentContentOptions([PAGE_SCHEME])
-        if capabilities.execute_command_provider:
-            capabilities.execute_command_provider.work_done_progress = True
+        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
         if client.has_pull_diagnostics and not client.pulls_diagnostics:
             # The editor would show the published diagnostics and the pulled ones.
             capabilities.diagnostic_provider = None
@@ -116,32 +125,6 @@ class Protocol(LanguageServerProtocol):
         self.is_shut_down = True
         for task in self.running:
             task.cancel()
-
-    # ---------------------------------------------------------------- documents and commands
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        """Hand a document to the server, without keeping it here."""
-        self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN](params)
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """Hand the changes of a document to the server."""
-        self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE](params)
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        """Tell the server that a document was closed."""
-        self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE](params)
-
-    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(  # type: ignore[override]
-        self, params: lsp.ExecuteCommandParams
-    ) -> Any:
-        """Run a command. pygls would keep the result of each command, and never cancel one."""
-        if params.command not in self.fm.commands:
-            raise InvalidParams(f"no such command: {params.command}")
-        return await self.fm.commands[params.command](params)
 
 
 def _refuse(error: JsonRpcException) -> None:

@@ -19,8 +19,8 @@ from pygls.lsp.server import LanguageServer
 from xla_lens import __version__
 from xla_lens.lsp.capabilities import ClientCapabilities, read_capabilities
 from xla_lens.lsp.client import Client
-from xla_lens.lsp.converter import shared_converter
-from xla_lens.lsp.handlers import HANDLERS, Command
+from xla_lens.lsp.converter import strict_converter
+from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
 from xla_lens.lsp.tasks import Activity, BackgroundTasks
@@ -49,24 +49,26 @@ class Server(LanguageServer):
         self._root: str | None = None
         self._pulls = 0
         """How often the settings were requested."""
-        # pygls logs each error response with its traceback. The server logs by itself what nobody expects.
+        # pygls logs each error response with its traceback. The server itself logs only unexpected errors.
         logging.getLogger("pygls").setLevel(logging.CRITICAL)
-        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=shared_converter)
+        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
         for method, handler in HANDLERS.items():
             self.feature(method, handler.options)(partial(self._answer, method))
-        for command in Command:
-            self.command(command)(partial(self._answer, lsp.WORKSPACE_EXECUTE_COMMAND))
         notifications: dict[str, Callable[[Any], None]] = {
             lsp.INITIALIZE: self._initialize,
             lsp.INITIALIZED: self._initialized,
             lsp.EXIT: self._exit,
-            lsp.TEXT_DOCUMENT_DID_OPEN: self._did_open,
-            lsp.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
-            lsp.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
-            lsp.TEXT_DOCUMENT_DID_SAVE: self._did_save,
+            # The first access to the state imports the engine.
+            lsp.TEXT_DOCUMENT_DID_OPEN: lambda params: self.state.did_open(params.text_document),
+            lsp.TEXT_DOCUMENT_DID_CHANGE: lambda params: self.state.did_change(
+                params.text_document, params.content_changes
+            ),
+            lsp.TEXT_DOCUMENT_DID_CLOSE: lambda params: self.state.did_close(params.text_document.uri),
+            # Saved dumps are found when the disk is polled.
+            lsp.TEXT_DOCUMENT_DID_SAVE: lambda params: self.state.source_documents.did_save(params.text_document.uri),
             lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: self._did_change_configuration,
-            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._did_change_watched_files,
-            lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._did_change_workspace_folders,
+            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda _params: self.state.files_changed(),
+            lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: lambda _params: self.state.set_folders(self._folder_uris),
         }
         for method, handle in notifications.items():
             # pygls sets attributes, which methods do not have.
@@ -159,27 +161,7 @@ class Server(LanguageServer):
         elif source is not FeatureRequestError:
             logger.warning("ignored: %s: %s", type(error).__name__, error)
 
-    # ---------------------------------------------------------------- documents and files
-
-    def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        self.state.did_open(params)
-
-    def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        self.state.did_change(params)
-
-    def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        self.state.did_close(params)
-
-    def _did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
-        self.state.did_save(params)
-
-    def _did_change_watched_files(self, _params: lsp.DidChangeWatchedFilesParams) -> None:
-        self.state.files_changed()
-
     # ---------------------------------------------------------------- settings and folders
-
-    def _did_change_workspace_folders(self, _params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-        self.state.set_folders(self._folder_uris)
 
     def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
         if self.capabilities.has_configuration:

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.files import file_time
-from xla_lens.lsp.documents import apply_changes
+from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.uris import path_of
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
@@ -28,8 +28,6 @@ _LANGUAGE: Final = "python"
 _MOST_VERSIONS: Final = 32
 """The first version of a document is kept, and the last ones."""
 
-_Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Version:
@@ -41,7 +39,7 @@ class _Version:
     rows: Column
     columns: Column
 
-    def changed(self, change: _Change) -> "_Version":
+    def changed(self, change: Change) -> "_Version":
         """The lines after a change. Those within replaced text move to its start."""
         if not isinstance(change, lsp.TextDocumentContentChangePartial):
             return self
@@ -103,7 +101,7 @@ class SourceDocuments:
         document, path = Document(encode(item.text)), path_of(item.uri)
         self._open[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
 
-    def did_change(self, uri: str, changes: Sequence[_Change], encoding: Encoding) -> None:
+    def did_change(self, uri: str, changes: Sequence[Change], encoding: Encoding) -> None:
         """Change a document."""
         one = self._open[uri]
         document, _ = apply_changes(one.document, changes, encoding)

@@ -1,58 +1,25 @@
-"""Finds the source files that a dump names by the paths of the machine that compiled.
+"""Finds source files for requests. The editor opens a file when the user asks for it."""
 
-Dumps are not trusted. No file is opened here: only its existence is checked, and the names in the folders of the
-workspace are listed. The editor opens a file when the user asks for it.
-"""
-
-import os
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
 
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
-from xla_lens.records import dataclass
-from xla_lens.text.paths import PATH_SEPARATOR, mapped, shared_parts
-
-FILE_LIMIT: Final = 50_000
-"""Maximum number of files of the workspace to search; files in deeper folders are left out first."""
-
-_FRESH_SECONDS: Final = 30.0
-"""How long the list of files is used without reading the folders again."""
-
-_SKIPPED_FOLDERS: Final = frozenset(("node_modules", "__pycache__"))
-
-FileIndex: TypeAlias = Mapping[str, Sequence[Path]]
-"""Files by their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """The files in some folders at a point in time."""
-
-    folders: tuple[Path, ...]
-    read_at: float
-    files: FileIndex
+from xla_lens.source_files import Listing, find_source
 
 
 class SourceFinder:
     """Finds source files in the workspace, whose files it lists at the first search."""
 
     def __init__(self) -> None:
-        self._listing: _Listing | None = None
+        self._listing: Listing | None = None
         self._version = 0
         """How often files have changed."""
 
     async def find(self, path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Path | None:
-        """Return the source file of a path in a dump, None if there is none.
-
-        That is the mapped path or the path itself if the file exists, else the file of the workspace with the most
-        similar path.
-        """
+        """Return the source file of a path in a dump, None if there is none."""
         before, version = self._listing, self._version
-        found, listing = await in_thread(_find, mapped(path, mapping), path, folders, before)
+        found, listing = await in_thread(find_source, path, mapping, folders, before)
         if self._listing is before and self._version == version:
             self._listing = listing
         return found
@@ -66,72 +33,3 @@ class SourceFinder:
 def source_uri(path: Path, line: int | None) -> str:
     """Return the URI of a source file, or of a line of it."""
     return uri_of(path) + (f"#L{line}" if line is not None else "")
-
-
-def _find(
-    path: str, original: str, folders: tuple[Path, ...], listing: _Listing | None
-) -> tuple[Path | None, _Listing | None]:
-    """Find a file. Return it and the listing that was used. Runs in a worker thread."""
-    absolute = _absolute(path, folders)
-    if absolute is None:
-        return None, listing
-    if _is_file(absolute):
-        return absolute, listing
-    if listing is None or listing.folders != folders or time.monotonic() - listing.read_at > _FRESH_SECONDS:
-        listing = _Listing(folders, time.monotonic(), file_index(folders, FILE_LIMIT))
-    return nearest(listing.files, original), listing
-
-
-def _absolute(path: str, folders: Sequence[Path]) -> Path | None:
-    # Two leading slashes would name another host.
-    path = f"/{path.lstrip('/')}" if path.startswith("/") else path
-    absolute = next((folder / path for folder in folders if _is_file(folder / path)), None)
-    absolute = absolute or next((folder / path for folder in folders), Path(path))
-    return absolute if absolute.is_absolute() else None
-
-
-def _is_file(path: Path) -> bool:
-    if str(path).startswith(("//", "\\\\")):
-        return False
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def file_index(folders: Sequence[Path], limit: int) -> FileIndex:
-    """List at most `limit` files in some folders, the least deep first. Skips hidden folders and folders of packages,
-    and follows no links.
-    """
-    found: dict[str, list[Path]] = {}
-    for count, path in enumerate(_walk(folders)):
-        if count >= limit:
-            break
-        found.setdefault(path.name, []).append(path)
-    return found
-
-
-def _walk(folders: Sequence[Path]) -> Iterator[Path]:
-    """Walk some folders breadth first."""
-    waiting = deque(folders)
-    while waiting:
-        try:
-            with os.scandir(waiting.popleft()) as entries:
-                inside = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in inside:
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
-                    waiting.append(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False):
-                yield Path(entry.path)
-
-
-def nearest(files: FileIndex, path: str) -> Path | None:
-    """Return the file with the same name whose path shares the most trailing parts with `path`, the least deep one if
-    there are several. None if no file has the name.
-    """
-    parts = [part for part in PATH_SEPARATOR.split(path) if part]
-    found = files.get(parts[-1], ()) if parts else ()
-    return min(found, key=lambda file: (-shared_parts(file.parts, parts), len(file.parts), file), default=None)

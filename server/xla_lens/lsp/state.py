@@ -6,7 +6,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,18 +14,17 @@ from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import NotADump, find_set, is_output
+from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
-from xla_lens.lsp.documents import apply_changes
+from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
-from xla_lens.lsp.loading import set_key
 from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
     PageCache,
@@ -112,10 +111,10 @@ class State:
         self.requested: set[str] = set()
         """The methods of all requests so far."""
         self.written: list[Path] = []
-        """Files with answers, which the editor deletes when it has read them."""
+        """Files with answers. The editor deletes each when it has read it."""
         self._named: set[Path] = set()
         self._openings: dict[str, object] = {}
-        """By the URI of each open document: what is unique to each time that it is opened."""
+        """By the URI of each open document: a marker that is unique to each opening."""
         self._setting_errors: list[str] = []
 
     def close(self) -> None:
@@ -153,37 +152,31 @@ class State:
 
     # ---------------------------------------------------------------- documents
 
-    def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document. Pages are left out: some editors report those, too."""
-        item = params.text_document
         self._openings[item.uri] = object()
         if is_source(item):
             self.source_documents.did_open(item)
         elif not is_page(item.uri):
             self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
-    def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(self, item: lsp.VersionedTextDocumentIdentifier, changes: Sequence[Change]) -> None:
         """Change a document. Does nothing if it is not open."""
-        uri, version = params.text_document.uri, params.text_document.version
         encoding = self.client.capabilities.encoding
-        if uri in self.source_documents:
-            self.source_documents.did_change(uri, params.content_changes, encoding)
-        elif before := self.sets.text(uri):
-            self.sets.change_document(uri, version, *apply_changes(before, params.content_changes, encoding))
+        if item.uri in self.source_documents:
+            self.source_documents.did_change(item.uri, changes, encoding)
+        elif before := self.sets.text(item.uri):
+            self.sets.change_document(item.uri, item.version, *apply_changes(before, changes, encoding))
 
-    def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(self, uri: str) -> None:
         """Remove a document. Does nothing if it is not open."""
-        self._openings.pop(params.text_document.uri, None)
-        self.sets.close_document(params.text_document.uri)
-        self.source_documents.did_close(params.text_document.uri)
-
-    def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
-        """Note that a document was saved. Only files of the program are of interest: dumps are polled on disk."""
-        self.source_documents.did_save(params.text_document.uri)
+        self._openings.pop(uri, None)
+        self.sets.close_document(uri)
+        self.source_documents.did_close(uri)
 
     async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
-        """Return the result of something that is done for a request about a document. Raises `DocumentClosed` if the
-        document is closed in the meantime, also if it is opened again: its text may be another one then.
+        """Await the work of a request about a document, and return its result. Raises `DocumentClosed` if the document
+        is closed in the meantime, also if it is opened again: its text may be different then.
         """
         opening = self._opening(uri)
         result = await work
@@ -192,7 +185,7 @@ class State:
         return result
 
     def _opening(self, uri: str) -> object:
-        """What is unique to each time that a document is opened, None if it is not open."""
+        """Return a marker that is unique to each opening of a document, None if it is not open."""
         return self._openings.get(uri) or self._openings.get(split_line(uri)[0])
 
     # ---------------------------------------------------------------- access to sets and pages
@@ -283,8 +276,8 @@ class State:
         return None
 
     def _add_page(self, uri: str, sources: Sources, text: PageText) -> RenderedPage | None:
-        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: only
-        for pages that are kept does a load make the editor read them again.
+        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: a
+        load makes the editor read only those pages again that are kept.
         """
         page = RenderedPage(sources, Document(encode(text.text)), text.links)
         if not page.is_current:

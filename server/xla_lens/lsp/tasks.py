@@ -52,12 +52,12 @@ class BackgroundTasks:
 
 
 class Activity:
-    """How many messages and requests are being handled, in any thread. Work that can wait lets them go first, because
-    each handover between threads takes long while another one needs the interpreter's lock.
+    """How many requests are being handled. Work that can wait lets them go first, because each handover between threads
+    takes long while another one needs the interpreter's lock.
     """
 
     def __init__(self) -> None:
-        self._count, self._lock = 0, threading.Lock()
+        self._count = 0
         self._is_idle = threading.Event()
         self._is_idle.set()
 
@@ -67,17 +67,15 @@ class Activity:
         return self._is_idle.is_set()
 
     def begin(self) -> None:
-        """Count one more. Each `begin` needs an `end`."""
-        with self._lock:
-            self._count += 1
-            self._is_idle.clear()
+        """Count one more, on the event loop. Each `begin` needs an `end`."""
+        self._count += 1
+        self._is_idle.clear()
 
     def end(self) -> None:
         """Count one less."""
-        with self._lock:
-            self._count -= 1
-            if not self._count:
-                self._is_idle.set()
+        self._count -= 1
+        if not self._count:
+            self._is_idle.set()
 
     def await_end(self, seconds: float) -> None:
         """Block a worker thread until nothing is being handled, at most for some seconds."""

@@ -17,7 +17,7 @@ from xla_lens.lsp.errors import RemoteAddress
 
 logger = logging.getLogger(__name__)
 
-_REFUSAL: Final = "XLA Lens already serves another editor on this port. Start a server of its own for each editor."
+_REFUSAL: Final = "XLA Lens already serves another editor on this port. Start a separate server for each editor."
 
 _REFUSAL_SECONDS: Final = 5.0
 """How long a refused editor may take to send its first message, and to read the answer."""
@@ -48,7 +48,7 @@ def listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
 def accept_one(listening: socket.socket) -> socket.socket:
     """Wait for the first editor, and return the connection. From then on, a thread refuses all others.
 
-    What does not begin like the message of an editor is no editor: any page in a browser can make it send requests to
+    Closes connections that do not begin like a message of an editor: any web page can make a browser send requests to
     ports of this machine.
     """
     while True:

@@ -37,7 +37,7 @@ test("the main memory is shown, whatever else is bigger", () => {
   assert.equal(mainSpace([vmem]), vmem);
 });
 
-test("what is needed but not live is told by its kind", () => {
+test("memory that is needed but not live at the peak is listed by kind", () => {
   const notLive = [
     { kind: "output", sizeBytes: GIB },
     { kind: "thread-local", sizeBytes: -64 },

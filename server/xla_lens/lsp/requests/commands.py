@@ -6,6 +6,7 @@ Each command takes one object. A command that shows something makes the editor s
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +15,10 @@ from lsprotocol import types as lsp
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, Part, needs_module, report_options
+from xla_lens.files import set_files
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.handlers import Command
-from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
@@ -78,20 +79,19 @@ def go_to_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
 
 def page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
     """A command that shows a page."""
-    uri = snapshot.uri
+    argument: dict[str, str | int] = {"uri": snapshot.uri}
     match page:
         case SummaryPage():
-            return lsp.Command(title, Command.SHOW_SUMMARY, arguments=[{"uri": uri}])
+            command = Command.SHOW_SUMMARY
         case ReportPage():
-            return lsp.Command(title, Command.SHOW_REPORT, arguments=[{"uri": uri}])
+            command = Command.SHOW_REPORT
         case AdvicePage():
-            return lsp.Command(title, Command.SHOW_ADVICE, arguments=[{"uri": uri}])
+            command = Command.SHOW_ADVICE
         case LiveSetPage(step):
-            return lsp.Command(title, Command.SHOW_LIVE_SET, arguments=[{"uri": uri, "step": step}])
+            command, argument["step"] = Command.SHOW_LIVE_SET, step
         case HistoryPage(allocation):
-            return lsp.Command(
-                title, Command.SHOW_ALLOCATION_HISTORY, arguments=[{"uri": uri, "allocation": allocation}]
-            )
+            command, argument["allocation"] = Command.SHOW_ALLOCATION_HISTORY, allocation
+    return lsp.Command(title, command, arguments=[argument])
 
 
 # ---------------------------------------------------------------- comparisons
@@ -199,18 +199,6 @@ async def _explain(arguments: Arguments) -> Any:
 # ---------------------------------------------------------------- pages and places
 
 
-async def _show_summary(arguments: Arguments) -> Any:
-    return await _show(arguments, SummaryPage())
-
-
-async def _show_report(arguments: Arguments) -> Any:
-    return await _show(arguments, ReportPage())
-
-
-async def _show_advice(arguments: Arguments) -> Any:
-    return await _show(arguments, AdvicePage())
-
-
 async def _show_live_set(arguments: Arguments) -> Any:
     if "position" not in arguments.given:
         return await _show(arguments, LiveSetPage(arguments.need_number("step")))
@@ -281,9 +269,9 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.END_COMPARISON: _end_comparison,
     Command.CHECK: _check,
     Command.EXPLAIN: _explain,
-    Command.SHOW_SUMMARY: _show_summary,
-    Command.SHOW_REPORT: _show_report,
-    Command.SHOW_ADVICE: _show_advice,
+    Command.SHOW_SUMMARY: partial(_show, page=SummaryPage()),
+    Command.SHOW_REPORT: partial(_show, page=ReportPage()),
+    Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
     Command.SHOW_LIVE_SET: _show_live_set,
     Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
     Command.GO_TO: _go_to,

@@ -1,6 +1,6 @@
 """Pull diagnostics: `textDocument/diagnostic` and `workspace/diagnostic`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -70,43 +70,42 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
     open_keys = {dump_set.key for dump_set in state.sets.open}
     for key, indexed in indexed_sets.items():
         if key not in open_keys:
-            reports.update((report.uri, report) for report in _reports_of_indexed(state, indexed, previous))
+            result_id = f"{hash((*sorted(indexed.stamps.values()), state.settings)):x}"
+            for uri, found in state.indexed_diagnostics(indexed).items():
+                reports[uri] = _report(state, uri, found, result_id, previous)
     for dump_set in state.sets.open:
         # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
         # Recorded only now, because sets that were opened in the meantime are in the answer, too.
         dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
-        reports.update((report.uri, report) for report in _reports(state, dump_set, previous))
+        versions = {opened.uri: opened.version for opened in dump_set.open.values()}
+        for uri, found in state.diagnostics(dump_set).items():
+            result_id = _result_id(state, dump_set, uri)
+            reports[uri] = _report(state, uri, found, result_id, previous, version=versions.get(uri))
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
     for uri in (previous.keys() | state.published.pulled) - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    found = list(reports.values())
-    if params.partial_result_token is None or len(found) <= _PART:
-        return lsp.WorkspaceDiagnosticReport(found)
-    for first in range(0, len(found), _PART):
-        part = lsp.WorkspaceDiagnosticReportPartialResult(found[first : first + _PART])
+    items = list(reports.values())
+    if params.partial_result_token is None or len(items) <= _PART:
+        return lsp.WorkspaceDiagnosticReport(items)
+    for first in range(0, len(items), _PART):
+        part = lsp.WorkspaceDiagnosticReportPartialResult(items[first : first + _PART])
         state.client.send_partial_result(params.partial_result_token, part)
     return lsp.WorkspaceDiagnosticReport([])
 
 
-def _reports(state: State, dump_set: DumpSetState, previous: Mapping[str, str]) -> Iterator[_WorkspaceReport]:
-    versions = {opened.uri: opened.version for opened in dump_set.open.values()}
-    for uri, diagnostics in state.diagnostics(dump_set).items():
-        result_id, version = _result_id(state, dump_set, uri), versions.get(uri)
-        if previous.get(uri) == result_id:
-            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
-        else:
-            _record_pulled(state, uri, diagnostics)
-            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id)
-
-
-def _reports_of_indexed(state: State, indexed: IndexedSet, previous: Mapping[str, str]) -> Iterator[_WorkspaceReport]:
-    result_id = f"{hash((*sorted(indexed.stamps.values()), state.settings)):x}"
-    for uri, diagnostics in state.indexed_diagnostics(indexed).items():
-        if previous.get(uri) == result_id:
-            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id)
-        else:
-            _record_pulled(state, uri, diagnostics)
-            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result_id)
+def _report(
+    state: State,
+    uri: str,
+    diagnostics: list[lsp.Diagnostic],
+    result_id: str,
+    previous: Mapping[str, str],
+    *,
+    version: int | None = None,
+) -> _WorkspaceReport:
+    if previous.get(uri) == result_id:
+        return lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
+    _record_pulled(state, uri, diagnostics)
+    return lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id)
 
 
 def _record_pulled(state: State, uri: str, diagnostics: list[lsp.Diagnostic]) -> None:

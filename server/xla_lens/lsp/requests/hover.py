@@ -18,7 +18,6 @@ from xla_lens.render.hlo import hlo_hover_markdown
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
 from xla_lens.render.pages import PageLink
-from xla_lens.text.positions import to_position
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -27,7 +26,8 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     markdown = None
     if mention:
         facts = hover_facts(snapshot.analysis, snapshot.module, mention)
-        markdown = hover_markdown(facts, snapshot.analysis.warrants, _links(snapshot))
+        links = command_links(snapshot.uri, snapshot.capabilities)
+        markdown = hover_markdown(facts, snapshot.analysis.warrants, links)
         markdown = _compared(snapshot, mention, markdown)
     return _hover(snapshot, params.position, markdown, mention)
 
@@ -41,7 +41,7 @@ def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | Non
     target = facts.target if isinstance(facts, InstructionFacts) else None
     meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
     meaning = hover_facts(snapshot.analysis, snapshot.module, meant) if meant else None
-    links = _links(snapshot)
+    links = command_links(snapshot.uri, snapshot.capabilities)
     value = hover_markdown(meaning, snapshot.analysis.warrants, links) if meaning else None
     value = _compared(snapshot, meant, value) if meant and value else value
     return _hover(snapshot, params.position, hlo_hover_markdown(facts, value, links), mention)
@@ -58,10 +58,9 @@ def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | N
     if analysis is None or target is None:
         return None
     facts = hover_facts(analysis, module, Mention(target, Role.USED_VALUE, link.start, link.end))
-    links = CommandLinks(snapshot.convert.request_uri(link.target.file)) if capabilities.has_command_uris else NO_LINKS
+    links = command_links(snapshot.convert.request_uri(link.target.file), capabilities)
     markdown = hover_markdown(facts, analysis.warrants, links)
-    start, end = (lsp.Position(*to_position(page.document, at, capabilities.encoding)) for at in (link.start, link.end))
-    return lsp.Hover(content(markdown, capabilities), lsp.Range(start, end))
+    return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
 
 def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
@@ -73,10 +72,6 @@ def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
         return markdown
     title, _, rest = markdown.partition("\n\n")
     return "\n".join((title, "", f"- {other_line(other)}", *([rest] if rest else [])))
-
-
-def _links(snapshot: Snapshot) -> CommandLinks:
-    return CommandLinks(snapshot.uri) if snapshot.capabilities.has_command_uris else NO_LINKS
 
 
 def _hover(
@@ -93,6 +88,11 @@ def _hover(
         return None
     text = "\n\n---\n\n".join(filter(None, (term_markdown(term) if term else None, markdown)))
     return lsp.Hover(content(text, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
+
+
+def command_links(uri: str, capabilities: ClientCapabilities) -> CommandLinks:
+    """Return the links of a hover that run commands about a document. There are none if the editor runs no commands."""
+    return CommandLinks(uri) if capabilities.has_command_uris else NO_LINKS
 
 
 def content(markdown: str, capabilities: ClientCapabilities) -> lsp.MarkupContent:

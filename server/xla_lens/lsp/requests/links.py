@@ -14,7 +14,6 @@ from xla_lens.lsp.state import State
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.links import link_tooltip
 from xla_lens.render.pages import PageLink, SourceLink
-from xla_lens.text.positions import to_position
 
 LINK_LIMIT: Final = 1_000
 """Maximum number of links of each kind."""
@@ -40,11 +39,9 @@ def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJso
 
 def page_document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
     """The links of a page. Links to source files get their target from `documentLink/resolve`."""
-    document, encoding = snapshot.page.document, snapshot.capabilities.encoding
 
     def link_to(link: PageLink | SourceLink) -> lsp.DocumentLink:
-        start, end = (lsp.Position(*to_position(document, offset, encoding)) for offset in (link.start, link.end))
-        where = lsp.Range(start, end)
+        where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
         if isinstance(link, PageLink):
             return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
         return lsp.DocumentLink(where, data=_source(link.frame), **_tooltip(snapshot, link.frame))

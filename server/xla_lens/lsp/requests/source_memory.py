@@ -9,14 +9,13 @@ from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.hover import content
+from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.source_memory import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.reading import read_source
 from xla_lens.render import contract
-from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.source_memory import is_shown, line_hover, line_label, source_memory_data
 from xla_lens.text.positions import to_position
 
@@ -37,7 +36,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     memory = await memory_of(first, path, None if is_newer else text)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
     uri, modules = _uri(first), [_module(other) for other in others]
-    links = CommandLinks(uri) if state.client.capabilities.has_command_uris else NO_LINKS
+    links = command_links(uri, state.client.capabilities)
 
     def link_to(text: str, one: LineBuffers) -> str:
         return links.location(text, convert.locations([one.place]).json[0]) if one.place else text

@@ -3,7 +3,8 @@ what a position refers to. Their answers are the types of `xla_lens.render.contr
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
@@ -13,21 +14,21 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover
 from xla_lens.features.memory_map import memory_map as memory_map_facts
-from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview, live_entries
+from xla_lens.features.overview import live_entries
 from xla_lens.features.overview import overview as overview_facts
 from xla_lens.features.report.peak_groups import peak_groups
-from xla_lens.files import file_size
+from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
-from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
-from xla_lens.model.capacity import Capacity, capacity_of, given_capacity, main_space, over_bytes
+from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_target
@@ -43,16 +44,16 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
-from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
-from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
+from xla_lens.render.memory_map.data import memory_map_data, space_data
+from xla_lens.render.overview import overview_data, value_data
 from xla_lens.render.pages import PageLink
-from xla_lens.render.peak_groups import peak_groups_data, source_line_data
-from xla_lens.render.sources import call_text
+from xla_lens.render.peak_groups import peak_groups_data
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.workspace import worst_first
 
 _TOP: Final = 100
 """The length of the lists of an overview, unless the client asks for another."""
@@ -82,7 +83,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
 
 
 async def _map(arguments: Arguments, make: Callable[[], contract.MemoryMap | contract.ComparedMaps]) -> RawJson:
-    """Return a map, or the path of a file with it: on the way to the editor, megabytes block the event loop."""
+    """Return a map, or the path of a file with it: sending megabytes blocks the event loop."""
     if arguments.given.get("asFile") is not True:
         return RawJson(await in_thread(make))
     path = await in_thread(lambda: _written(make()))
@@ -124,7 +125,8 @@ async def overview(arguments: Arguments) -> RawJson:
         files = _files(dump_set.path, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
-        return RawJson(_overview(found, analysis.dump, uri, files, convert))
+        locate_value = partial(_value_location, convert, analysis.dump)
+        return RawJson(overview_data(found, uri, files, partial(_location, convert), locate_value))
 
     return await in_thread(made)
 
@@ -148,61 +150,7 @@ async def values(arguments: Arguments) -> RawJson:
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
     convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
     entries = await in_thread(lambda: [*live_entries(analysis.dump, module, np.array(rows, np.int64))])
-    return RawJson([_value(entry, analysis.dump, convert) for entry in entries])
-
-
-def _overview(
-    one: Overview, dump: DumpSet, uri: str, files: list[contract.SetFile], convert: Converter
-) -> contract.Overview:
-    peak, place = printed_peak_data(one.printed_peak), one.printed_place
-    return {
-        "uri": uri,
-        "module": one.module,
-        "incomplete": "; ".join(reasons(one.warrants.gaps)),
-        "gap": gap_word(one.warrants),
-        "files": files,
-        "spaces": [_space(space, one.capacity, dump, convert) for space in one.spaces],
-        "printedPeak": {**peak, "location": _location(convert, place) if place else None} if peak else None,
-        "allocations": [_allocation(entry, convert) for entry in one.allocations],
-        "allocationCount": one.allocation_count,
-    }
-
-
-def _space(one: SpaceOverview, capacity: Capacity | None, dump: DumpSet, convert: Converter) -> contract.SpaceOverview:
-    return {
-        **space_data(one.space, capacity),
-        "notLive": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.not_live],
-        "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.parts],
-        "peakInstruction": one.peak_instruction,
-        "peakLocation": _location(convert, one.peak_place) if one.peak_place else None,
-        "live": [_value(entry, dump, convert) for entry in one.live],
-        "liveCount": one.live_count,
-    }
-
-
-def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> contract.ValueEntry:
-    return {
-        "value": one.value,
-        "label": one.label,
-        "sizeBytes": one.size_bytes,
-        "shape": one.shape,
-        "opName": one.op_name,
-        "source": call_text(one.frame) if one.frame else "",
-        "sourceLine": source_line_data(one.frame),
-        "location": _value_location(dump, one.value, convert),
-    }
-
-
-def _allocation(one: AllocationEntry, convert: Converter) -> contract.AllocationEntry:
-    return {
-        "allocation": one.allocation,
-        "index": one.index,
-        "kind": one.kind,
-        "color": one.color,
-        "sizeBytes": one.size_bytes,
-        "mostLiveBytes": one.most_live_bytes,
-        "location": _location(convert, one.place),
-    }
+    return RawJson([value_data(entry, partial(_value_location, convert, analysis.dump)) for entry in entries])
 
 
 # ---------------------------------------------------------------- files and places
@@ -241,7 +189,7 @@ def _location(convert: Converter, place: Place) -> contract.Location:
     return found
 
 
-def _value_location(dump: DumpSet, value: int, convert: Converter) -> contract.Location | None:
+def _value_location(convert: Converter, dump: DumpSet, value: int) -> contract.Location | None:
     place = value_place(dump, value)
     return _location(convert, _shown(dump, Value(value), place)) if place else None
 
@@ -264,27 +212,13 @@ async def modules(arguments: Arguments) -> RawJson:
     is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
     given = given_capacity(arguments.state.settings.device_memory)
-    found_modules = await in_thread(
-        lambda: [_module(one, opened, given) for one in _worst_first(found.values(), given)]
-    )
+    found_modules = await in_thread(lambda: [_module(one, opened, given) for one in worst_first(found.values(), given)])
     answer: contract.Modules = {
         "isReading": is_reading or is_loading,
         "isTruncated": index.is_truncated,
         "modules": found_modules,
     }
     return RawJson(answer)
-
-
-def _worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[IndexedSet]:
-    def worst(one: IndexedSet) -> tuple[int, int, int]:
-        space = main_space(one.summary.spaces)
-        if space is None:
-            return 0, 0, 0
-        capacity = capacity_of(space, given, one.summary.capacity)
-        over = over_bytes(space, capacity.size_bytes) if capacity else None
-        return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
-
-    return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))
 
 
 def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]], given: Capacity | None) -> contract.ModuleSummary:
@@ -365,7 +299,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    links = CommandLinks(convert.request_uri(shown.file)) if capabilities.has_command_uris else NO_LINKS
+    links = command_links(convert.request_uri(shown.file), capabilities)
     return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
 
 

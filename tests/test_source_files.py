@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from xla_lens.lsp.sources import file_index, nearest
+from xla_lens.source_files import file_index, nearest
 from xla_lens.text.paths import mapped
 
 
