@@ -199,10 +199,12 @@ class DumpSetState:
         is_stale = opened and module and opened.document is not module.file.document
         is_known = opened and module and opened.analysed is module.file.document
         is_slow = is_known and self._module.seconds > _SHORT_LOAD
-        if module is None or (self.is_module(path) and is_stale and not is_slow):
+        is_new = module is None and (self.analysis is None or (opened is not None and opened.analysed is None))
+        if is_new or (self.is_module(path) and is_stale and not is_slow):
             await self.settled()
-            module = await self._module.ready()
-        return module
+        elif module:
+            return module
+        return await self._module.ready()
 
     def is_module(self, path: Path) -> bool:
         """Whether a file is the HLO module of the set."""
