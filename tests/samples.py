@@ -5,7 +5,7 @@ import os
 import random
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,18 @@ def never() -> bool:
 def facts(folder: Path) -> list[dict[str, Any]]:
     """The numbers that an independent line parser computed for each dump set of a folder."""
     return [json.loads(line) for line in (folder / "FACTS.jsonl").read_text().splitlines()]
+
+
+def sweep(cases: Iterable[Any], every: int) -> list[Any]:
+    """The cases of a sweep as parameters. `make test` runs each `every`-th of them, `make test-all` all."""
+    return [
+        case if number % every == 0 else pytest.param(*_cells(case), marks=pytest.mark.slow)
+        for number, case in enumerate(cases)
+    ]
+
+
+def _cells(case: Any) -> tuple[Any, ...]:
+    return case if type(case) is tuple else (case,)
 
 
 def dump_paths(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldens import SWAP_2025
-from samples import PALLAS, SPLIT, TPU, WHILE
+from samples import PALLAS, SPLIT, TPU, WHILE, sweep
 from xla_lens.cli.main import main
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
@@ -48,7 +48,7 @@ def _findings(capsys: pytest.CaptureFixture[str], folder: Path) -> list[tuple[st
     return sorted((finding["code"], finding["message"]) for finding in json.loads(out))
 
 
-@pytest.mark.parametrize("path", [SPLIT, TPU, WHILE, PALLAS, SWAP_2025], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sweep([SPLIT, TPU, WHILE, PALLAS, SWAP_2025], 2), ids=lambda path: path.parent.name)
 @pytest.mark.parametrize("order", _ORDERS, ids=["report last", "report first"])
 def test_findings_wait_for_the_end_of_a_dump(
     path: Path,

@@ -12,7 +12,7 @@ import pytest
 from fuzzing import commands
 from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
-from samples import DUMPS, SPLIT
+from samples import DUMPS, SPLIT, sweep
 from xla_lens.cli.main import main
 from xla_lens.cli.repository import Repository
 from xla_lens.cli.run_folder import create_folder
@@ -22,14 +22,12 @@ from xla_lens.files import find_sets
 _DUMPS = dump_sets(DUMPS, 10**5)
 
 
-@pytest.mark.parametrize(
-    "seed", [seed if seed < 4 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(16)]
-)
+@pytest.mark.parametrize("seed", sweep(range(16), 4))
 def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) -> None:
     assert play_commands(random.Random(seed), tmp_path, _DUMPS, 10) == 20
 
 
-@pytest.mark.parametrize("path", ODD_PATHS)
+@pytest.mark.parametrize("path", sweep(ODD_PATHS, 3))
 def test_no_path_of_a_source_file_breaks_a_command(
     path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

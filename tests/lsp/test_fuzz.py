@@ -5,9 +5,7 @@ Each message is checked against the protocol (`lsp.wire`), each position against
 
 import random
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,29 +13,24 @@ from fuzz import play
 from fuzzing.games import REQUESTS, play_prefixes, playing
 from fuzzing.positions import Text
 from fuzzing.texts import OPERATORS, dump_sets
-from samples import DUMPS
+from samples import DUMPS, sweep
 
 _LONGEST = 10**5
 _DUMPS = dump_sets(DUMPS, _LONGEST)
 
 
-def _seeds(quick: Iterable[int]) -> list[Any]:
-    """Return eight seeds. `make test` plays only the `quick` ones."""
-    return [seed if seed in quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(8)]
-
-
-# Seed 0 grows a dump to 30 MB.
-@pytest.mark.parametrize("seed", _seeds(range(1, 5)))
+# The last seed grows a dump to 30 MB.
+@pytest.mark.parametrize("seed", sweep([*range(1, 8), 0], 2))
 async def test_requests_about_damaged_dumps_succeed(seed: int, tmp_path: Path) -> None:
     assert await play("damage", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", _seeds(range(4)))
+@pytest.mark.parametrize("seed", sweep(range(8), 4))
 async def test_edited_documents_equal_a_fresh_load(seed: int, tmp_path: Path) -> None:
     assert await play("edits", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", _seeds(range(4)))
+@pytest.mark.parametrize("seed", sweep(range(8), 2))
 async def test_concurrent_edits_requests_and_cancellations_get_responses(seed: int, tmp_path: Path) -> None:
     assert await play("chaos", seed, tmp_path, _DUMPS)
 

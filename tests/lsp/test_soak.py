@@ -77,7 +77,7 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
 async def test_many_documents_can_be_open() -> None:
     editor = InProcess()
     await editor.initialize(FULL)
-    uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(300)]
+    uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(100)]
     for uri in uris:
         document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
         editor.notify("textDocument/didOpen", {"textDocument": document})

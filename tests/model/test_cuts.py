@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, dump_file, module_of_text, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, dump_file, module_of_text, needs_shared_dumps, sweep
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, report_options
 from xla_lens.files import SetFiles, find_sets
@@ -147,7 +147,7 @@ SETS = [
 """One set or more of each print form."""
 
 
-@pytest.mark.parametrize("files", SETS, ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", sweep(SETS, 3), ids=lambda files: files.stem.name[:60])
 def test_cut_is_found_or_marked(files: SetFiles) -> None:
     counts = _check(files, lines=6, others=2)
     assert counts["found"] > counts["found as"] + counts["marked"]

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from foreign_lines import KINDS, PROSE, ROWS, STATISTICS, analysis_of_texts, numbers, texts_of, with_lines
-from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
+from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never, sweep
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Severity
@@ -65,7 +65,7 @@ def test_a_foreign_line_in_a_module_is_one_note(files: SetFiles) -> None:
         assert place.file.document.data[place.start : place.end] == line
 
 
-@pytest.mark.parametrize("files", _SETS, ids=_name)
+@pytest.mark.parametrize("files", sweep(_SETS, 3), ids=_name)
 def test_foreign_lines_change_nothing(files: SetFiles) -> None:
     texts = texts_of(files)
     before, chance = analysis_of_texts(texts), random.Random(_name(files))
@@ -126,7 +126,7 @@ _DAMAGE: Final = {
 
 
 @pytest.mark.parametrize("damage", _DAMAGE)
-@pytest.mark.parametrize("files", _SETS[::5], ids=_name)
+@pytest.mark.parametrize("files", sweep(_SETS[::5], 3), ids=_name)
 def test_damaged_rows_make_bounds(files: SetFiles, damage: str) -> None:
     """The warrant of a number that a damaged row changes says that the number is not exact."""
     texts = texts_of(files)

@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
 from foreign_lines import numbers
+from samples import DUMPS, sweep
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.tables.dump_files import DumpFile
@@ -14,8 +14,6 @@ from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.text.document import document_of_file
-
-DUMPS = Path(__file__).parents[1] / "dumps"
 
 SETS = [
     files
@@ -46,7 +44,7 @@ def texts_of(files: SetFiles) -> dict[FileKind, bytes]:
     return {kind: path.read_bytes() for kind, path in files.paths.items() if kind is not FileKind.HLO}
 
 
-@pytest.mark.parametrize("files", SETS, ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", sweep(SETS, 3), ids=lambda files: files.stem.name[:60])
 def test_cut_numbers_say_so(files: SetFiles) -> None:
     texts = texts_of(files)
     whole = analyse(parsed(files, texts))

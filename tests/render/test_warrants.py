@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS
+from samples import DUMPS, sweep
 from xla_lens.cli.main import main
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
@@ -72,7 +72,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", sweep(SETS, 3))
 def test_reports_of_cut_dumps_say_so_at_the_number(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,7 +138,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert {space_data(space)["peakBound"] for space in spaces} == {"at_least"}
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", sweep(SETS, 3))
 def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
     files = find_sets(DUMPS / name)[0]
     texts: dict[FileKind, bytes] = {

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from goldens import SAME, SWAP_2025, findings_text, held
-from samples import DUMPS, WHILE, analysis_of, facts, module_of, module_of_text, never, on_all_dumps
+from samples import DUMPS, WHILE, analysis_of, facts, module_of, module_of_text, never, on_all_dumps, sweep
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
@@ -343,10 +343,11 @@ def test_any_module_can_be_compared(path: Path) -> None:
         assert len(_added(analysis_of(path), module_of_text(text))) <= 4
 
 
+@pytest.mark.parametrize("every", sweep([41, 1], 2))
 @pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])
-def test_every_cut_of_a_module_is_found(path: Path) -> None:
+def test_every_cut_of_a_module_is_found(path: Path, every: int) -> None:
     data = module_of(path).data
-    for size in range(data.index(b"\n") + 1, len(data.rstrip())):
+    for size in range(data.index(b"\n") + 1, len(data.rstrip()), every):
         [finding] = _added(analysis_of(path), module_of_text(data[:size]))
         assert isinstance(finding.problem, TruncatedFile), size
         assert finding.place.file.kind is FileKind.HLO

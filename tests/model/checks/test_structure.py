@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from goldens import SAME, SWAP, SWAP_2025, check, edited, files_of, findings_text
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths, sweep
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
@@ -27,7 +27,7 @@ def _findings(analysis: Analysis) -> list[Finding]:
     return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", sweep(dump_paths(DUMPS), 4), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_cut_within_a_line_is_always_reported(path: Path) -> None:
     text = path.read_bytes().rstrip()
     chance = random.Random(str(path.name))

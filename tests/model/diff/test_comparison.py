@@ -3,7 +3,7 @@
 import random
 import re
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from samples import (
     malformed_texts,
     module_of,
     needs_shared_dumps,
+    sweep,
 )
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
@@ -258,9 +259,10 @@ def test_parameters_have_paths_only_where_both_dumps_have_them() -> None:
         assert [row.key for row in space.breakdowns[By.PARAMETER]] == [None]
 
 
-def test_damaged_dumps_are_compared_without_errors() -> None:
+@pytest.mark.parametrize("every", sweep([7, 1], 2))
+def test_damaged_dumps_are_compared_without_errors(every: int) -> None:
     good = analysis_of(SPLIT)
-    for text in malformed_texts():
+    for text in islice(malformed_texts(), 0, None, every):
         bad = analyse([dump_file(text)])
         for old, new in ((bad, good), (good, bad), (bad, bad)):
             compared = compare_analyses(old, None, new, None)
