@@ -64,9 +64,13 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _place(place: Place) -> list[str]:
+    """The line of a place, and a mark below the place unless it is the whole line."""
     # Marks are one column wide, so tabs have to be, too.
-    lines = lines_with_marks([place]).replace("\t", " ").split("\n")
-    return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
+    line, mark = lines_with_marks([place]).replace("\t", " ").split("\n")
+    is_whole = len(mark) == len(line) and mark.strip() == "^" * len(line.lstrip())
+    return [
+        part if len(part) <= _WIDTH else part[: _WIDTH - 1] + "…" for part in ([line] if is_whole else [line, mark])
+    ]
 
 
 def files_of(path: Path) -> dict[FileKind, DumpFile]:
@@ -93,6 +97,12 @@ def held(path: Path, edits: Sequence[tuple[str, str]], in_module: Sequence[tuple
         assert text.count(before.encode()) == 1, before
         text = text.replace(before.encode(), after.encode())
     return edited(path, edits).with_module(module_of_text(text))
+
+
+def all_goldens() -> str:
+    """The tests of all findings, which print them as `error[syntax]`."""
+    folder = Path(__file__).parent / "model" / "checks"
+    return "".join(path.read_text() for path in [*folder.glob("test_*.py"), *folder.glob("edits/*.txt")])
 
 
 def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:

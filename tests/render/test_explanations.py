@@ -6,6 +6,7 @@ import pytest
 
 import findings_docs
 from findings_docs import summary
+from goldens import all_goldens
 from samples import ROOT
 from xla_lens.cli.main import main
 from xla_lens.model.advice.actions import Certainty
@@ -67,8 +68,7 @@ def test_docs_list_all_codes() -> None:
 
 def test_explanations_list_the_severities_of_their_findings() -> None:
     """Those in the tests of all findings."""
-    tests = "".join(path.read_text() for path in (ROOT / "tests" / "model" / "checks").glob("test_*.py"))
-    found = re.findall(rf"\b({'|'.join(Severity)})\[([a-z-]+)\]", tests)
+    found = re.findall(rf"\b({'|'.join(Severity)})\[([a-z-]+)\]", all_goldens())
     assert {code: {Severity(severity) for severity, other in found if other == code} for code in Code} == {
         code: _severities(code) for code in Code
     }
