@@ -10,11 +10,17 @@ from mutations.edits import (
     changed_human,
     changed_size,
     edit,
+    first,
     made,
+    nothing,
+    number,
     other_number,
+    other_size,
+    part,
     pick,
     put,
     removed,
+    unknown,
 )
 from mutations.lines import ASSIGNMENT, Line
 from mutations.view import View
@@ -52,62 +58,38 @@ def offset_onto_neighbour(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def size_past_allocation(rng: random.Random, view: View) -> Mutation | None:
+def size_past_allocation(rng: random.Random, view: View) -> Mutation:
     """Grow a value past the end of its allocation. It may then overlap others."""
     row = pick(rng, view.all("slice"))
-    if not row or not row.parent:
-        return None
+    assert row.parent
     size = row.parent.number("size") - row.number("offset") + rng.choice([1, 64, 1 << 20])
     also = "overlapping-slices report-mismatch"
     return made(view, [put(row, "size", size)], [row], "slice-out-of-bounds", also)
 
 
 @edit
-def offset_past_allocation(rng: random.Random, view: View) -> Mutation | None:
+def offset_past_allocation(rng: random.Random, view: View) -> Mutation:
     """Move a value past the end of its allocation."""
     row = pick(rng, (row for row in view.all("slice") if row.number("size")))
-    if not row or not row.parent:
-        return None
+    assert row.parent
     offset = row.parent.number("size") - row.number("size") + rng.choice([1, 64, 1 << 20])
     also = "overlapping-slices report-mismatch"
     return made(view, [put(row, "offset", offset)], [row], "slice-out-of-bounds", also)
 
 
 @edit
-def offset_misaligned(rng: random.Random, view: View) -> Mutation | None:
+def offset_misaligned(rng: random.Random, view: View) -> Mutation:
     """Move a value in an arena by a few bytes. XLA aligns values to 4 bytes or more."""
     rows = [row for row in view.all("slice") if row.parent and row.parent["temp"] and row.number("offset")]
     row = pick(rng, rows)
-    if not row:
-        return None
     offset = row.number("offset") - rng.randint(1, 3)
     return made(view, [put(row, "offset", offset)], [row], "slice-out-of-bounds")
 
 
 @edit
-def slice_color(rng: random.Random, view: View) -> Mutation | None:
-    row = pick(rng, (row for row in view.all("slice") if row["color"] and row["id"] in view.header))
-    if not row:
-        return None
-    color = other_number(rng, row.number("color"), 0, 5)
-    return made(view, [put(row, "color", color)], [row], "memory-space-mismatch")
-
-
-@edit
-def used_value_color(rng: random.Random, view: View) -> Mutation | None:
-    header = pick(rng, (line for line in view.all("value") if line["color"]))
-    if not header:
-        return None
-    color = other_number(rng, header.number("color"), 0, 5)
-    return made(view, [put(header, "color", color)], [header], "memory-space-mismatch")
-
-
-@edit
-def allocation_color(rng: random.Random, view: View) -> Mutation | None:
+def allocation_color(rng: random.Random, view: View) -> Mutation:
     """Color 0 is not printed."""
     header = pick(rng, (line for line in view.all("allocation") if view.below(line, "slice")))
-    if not header:
-        return None
     before = int(header.text("color").split()[-1]) if header["color"] else 0
     color = other_number(rng, before, 0, 5)
     start, end = header.span("color") if header["color"] else (header.span("size")[1],) * 2
@@ -116,58 +98,19 @@ def allocation_color(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def total(rng: random.Random, view: View) -> Mutation | None:
-    line = pick(rng, view.all("total"))
-    if not line:
-        return None
-    size = changed_size(rng, line.number("bytes"))
-    also = "human-size-mismatch report-mismatch"
-    return made(view, [put(line, "bytes", size)], [line], "total-mismatch", also)
-
-
-@edit
-def human_total(rng: random.Random, view: View) -> Mutation | None:
-    line = pick(rng, (line for line in view.all("total") if line["human"]))
-    if not line:
-        return None
-    return made(view, [put(line, "human", changed_human(rng, line.text("human")))], [line], "human-size-mismatch")
-
-
-@edit
-def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
+def slice_deleted(rng: random.Random, view: View) -> Mutation:
     """After the edit, the allocation of a parameter may lack the value of that parameter."""
     rows = (row for row in view.all("slice") if row["id"] in view.header and not view.is_last(row))
     row = pick(rng, rows)
-    if not row:
-        return None
     header = view.header[row.text("id")]
     return made(view, [removed(row)], [header], "unassigned-value", "report-mismatch parameter-mismatch")
 
 
 @edit
-def without_live_out(rng: random.Random, view: View) -> Mutation | None:
-    """Parameters, constants and other kinds are valid without `maybe-live-out`."""
-    others = ("parameter", "constant", "thread", "temp")
-    header = pick(
-        rng,
-        (
-            line
-            for line in view.all("allocation")
-            if line["out"] and (line["output"] or not any(line[other] for other in others))
-        ),
-    )
-    if not header:
-        return None
-    return made(view, [put(header, "out", b"")], [header], "allocation-kind-conflict", "report-mismatch")
-
-
-@edit
-def second_output(rng: random.Random, view: View) -> Mutation | None:
+def second_output(rng: random.Random, view: View) -> Mutation:
     """Mark a second allocation as output. It usually has no value of that shape. Either allocation may be reported."""
-    output = next((line for line in view.all("allocation") if line["output"]), None)
+    output = first(line for line in view.all("allocation") if line["output"])
     header = pick(rng, (line for line in view.all("allocation") if not line["output"] and not line["parameter"]))
-    if not output or not header:
-        return None
     place = header.span("constant" if header["constant"] else "thread" if header["thread"] else "out")[0]
     if not header["constant"] and not header["thread"] and not header["out"]:
         place = header.span("temp")[0]
@@ -177,7 +120,7 @@ def second_output(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | None:
+def parameter_number_of_another(rng: random.Random, view: View) -> Mutation:
     """Without quoted instructions, either of the two allocations may be wrong."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     pairs = [
@@ -187,8 +130,6 @@ def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | No
         if line["parameter"] != other["parameter"] and (view.quotes or line["at"] == other["at"])
     ]
     pair = pick(rng, pairs)
-    if not pair:
-        return None
     line, other = pair
     places = [line] if view.quotes else [line, other]
     changes = [put(line, "parameter", other.text("parameter"))]
@@ -196,23 +137,19 @@ def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | No
 
 
 @edit
-def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
+def parameter_number_unused(rng: random.Random, view: View) -> Mutation:
     """Change a parameter number to one that leaves a gap below it."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     line = pick(rng, headers)
-    if not line:
-        return None
     number = max(line.number("parameter") for line in headers) + rng.randint(1, 9)
     return made(view, [put(line, "parameter", number)], [line], "parameter-mismatch", "report-mismatch")
 
 
 @edit
-def allocation_number(rng: random.Random, view: View) -> Mutation | None:
+def allocation_number(rng: random.Random, view: View) -> Mutation:
     """Numbers ascend by one. A wrong one is reported at its header, at the next header, or at its duplicate."""
     headers = view.all("allocation")
     header = pick(rng, headers)
-    if not header:
-        return None
     numbers = {line.number("number"): line for line in headers}
     number = other_number(rng, header.number("number"), 0, len(headers) + 5)
     following = [second for first, second in pairwise(headers) if first is header]
@@ -221,11 +158,9 @@ def allocation_number(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def allocation_size(rng: random.Random, view: View) -> Mutation | None:
+def allocation_size(rng: random.Random, view: View) -> Mutation:
     header = pick(rng, view.all("allocation"))
-    total_line = next(iter(view.all("total")), None)
-    if not header or not total_line:
-        return None
+    total_line = first(view.all("total"))
     size = changed_size(rng, header.number("size"))
     places = [header, total_line]
     also = "slice-out-of-bounds report-mismatch"
@@ -233,12 +168,10 @@ def allocation_size(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None:
+def allocation_header_deleted(rng: random.Random, view: View) -> Mutation:
     """The gap is reported at the next header. Skips the last one: its values would seem to belong to the one before."""
     headers = view.all("allocation")
     pair = pick(rng, pairwise(headers))
-    if not pair:
-        return None
     header, following = pair
     places: list[Line | Place] = [Place(ASSIGNMENT, header.start), following]
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
@@ -246,16 +179,30 @@ def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None
 
 
 @edit
-def slice_renamed(rng: random.Random, view: View) -> Mutation | None:
-    row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
-    return made(view, [put(row, "name", b"renamed.9999")], [row], "undefined-value") if row else None
-
-
-@edit
-def slice_id(rng: random.Random, view: View) -> Mutation | None:
+def slice_id(rng: random.Random, view: View) -> Mutation:
     """Change an id to that of another value."""
     row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
-    other = pick(rng, (other for other in view.all("slice") if row and other["id"] != row["id"]))
-    if not row or not other:
-        return None
+    other = pick(rng, (other for other in view.all("slice") if other["id"] != row["id"]))
     return made(view, [put(row, "id", other.text("id"))], [row, other], "duplicate-value", "syntax")
+
+
+def _is_kind_of_its_own(_view: View, line: Line) -> bool:
+    """Whether an allocation is invalid without `maybe-live-out`: all but outputs may have another kind."""
+    return bool(line["output"]) or not any(line[other] for other in ("parameter", "constant", "thread", "temp"))
+
+
+part(
+    "slice-color",
+    "slice",
+    "color",
+    number(0, 5),
+    "memory-space-mismatch",
+    where=lambda view, row: row["id"] in view.header,
+)
+part("used-value-color", "value", "color", number(0, 5), "memory-space-mismatch")
+part("total", "total", "bytes", other_size, "total-mismatch", "human-size-mismatch report-mismatch")
+part("human-total", "total", "human", changed_human, "human-size-mismatch")
+part(
+    "without-live-out", "allocation", "out", nothing, "allocation-kind-conflict", "report-mismatch", _is_kind_of_its_own
+)
+part("slice-renamed", "slice", "name", unknown, "undefined-value", where=lambda view, row: row.key in view.value)

@@ -33,23 +33,19 @@ _HEAD = 200
 
 
 @edit
-def cut_in_line(rng: random.Random, view: View) -> Mutation | None:
+def cut_in_line(rng: random.Random, view: View) -> Mutation:
     """Every file that XLA writes ends with a line break."""
     file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > _HEAD + 1))
-    if not file:
-        return None
     data = view.files[file]
     place = pick(rng, (place for place in range(_HEAD, len(data.rstrip())) if b"\n" not in data[place - 1 : place + 1]))
-    return made(view, [Change(file, place, len(data), b"")], [], "truncated-dump", "*") if place else None
+    return made(view, [Change(file, place, len(data), b"")], [], "truncated-dump", "*")
 
 
 @edit
-def cut_after_line(rng: random.Random, view: View) -> Mutation | None:
+def cut_after_line(rng: random.Random, view: View) -> Mutation:
     """The file looks complete, but contradicts the rest of the set. Any finding counts."""
     file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > _HEAD + 1))
-    if not file:
-        return None
     data = view.files[file]
     places = [place for place in range(_HEAD, len(data.rstrip())) if data[place - 1 : place] == b"\n"]
     place = pick(rng, (place for place in places if not _looks_complete(view, file, place)))
-    return made(view, [Change(file, place, len(data), b"")], [], "", "*") if place else None
+    return made(view, [Change(file, place, len(data), b"")], [], "", "*")

@@ -70,17 +70,51 @@ class Place:
     below: int = 0
 
 
-def edit(function: Callable[[random.Random, View], Mutation | None]) -> Edit:
-    """Register a function as an edit under its name."""
-    name = function.__name__.replace("_", "-")
+class DoesNotApplyError(Exception):
+    """A dump has nothing that an edit could change."""
+
+
+def register(name: str, function: Callable[[random.Random, View], Mutation | None]) -> None:
+    """Register an edit. It does not apply to a dump for which the function returns None or picks from nothing."""
 
     def apply(rng: random.Random, files: Mapping[str, bytes]) -> Mutation | None:
-        made = function(rng, view_of(files))
+        try:
+            made = function(rng, view_of(files))
+        except DoesNotApplyError:
+            return None
         assert made is None or made.files != files, f"{name} changes nothing"
         return made and replace(made, name=name)
 
     EDITS[name] = apply
-    return apply
+
+
+def edit(function: Callable[[random.Random, View], Mutation | None]) -> None:
+    """Register a function as an edit under its name."""
+    register(function.__name__.replace("_", "-"), function)
+
+
+def always(_view: View, _line: Line) -> bool:
+    """Select every line."""
+    return True
+
+
+def part(
+    name: str,
+    kinds: str,
+    group: str,
+    new: Callable[[random.Random, bytes], bytes | int],
+    codes: str,
+    also: str = "",
+    where: Callable[[View, Line], bool] = always,
+) -> None:
+    """Register an edit that changes a part of a line of some kinds, which is where the finding has to be."""
+
+    def change(rng: random.Random, view: View) -> Mutation:
+        lines = [line for kind in kinds.split() for line in view.all(kind)]
+        line = pick(rng, (line for line in lines if line[group] is not None and where(view, line)))
+        return made(view, [put(line, group, new(rng, line.text(group)))], [line], codes, also)
+
+    register(name, change)
 
 
 def made(
@@ -142,10 +176,19 @@ def exchanged(first: Line, second: Line, group: str | None = None) -> list[Chang
 _T = TypeVar("_T")
 
 
-def pick(rng: random.Random, candidates: Iterable[_T]) -> _T | None:
-    """A random candidate, None if there are none."""
+def pick(rng: random.Random, candidates: Iterable[_T]) -> _T:
+    """A random candidate. The edit does not apply if there are none."""
     found = list(candidates)
-    return rng.choice(found) if found else None
+    if not found:
+        raise DoesNotApplyError
+    return rng.choice(found)
+
+
+def first(candidates: Iterable[_T]) -> _T:
+    """The first candidate. The edit does not apply if there is none."""
+    for candidate in candidates:
+        return candidate
+    raise DoesNotApplyError
 
 
 def other_number(rng: random.Random, number: int, low: int, high: int) -> int:
@@ -156,6 +199,30 @@ def other_number(rng: random.Random, number: int, low: int, high: int) -> int:
 def changed_size(rng: random.Random, size: int) -> int:
     """A different number of bytes, slightly or much larger or smaller."""
     return rng.choice([size + 1, size + 64, size * 2 + 8, *([size - 1, size // 2] if size > 1 else [])])
+
+
+def other_size(rng: random.Random, part: bytes) -> int:
+    """Another number of bytes for a part of a line."""
+    return changed_size(rng, int(part))
+
+
+def number(low: int, high: int) -> Callable[[random.Random, bytes], int]:
+    """Another number from `low` to `high` for a part of a line."""
+    return lambda rng, part: other_number(rng, int(part), low, high)
+
+
+UNKNOWN: Final = b"renamed.9999"
+"""A name that no dump contains."""
+
+
+def unknown(_rng: random.Random, _part: bytes) -> bytes:
+    """A name that no dump contains, for a part of a line."""
+    return UNKNOWN
+
+
+def nothing(_rng: random.Random, _part: bytes) -> bytes:
+    """Delete a part of a line."""
+    return b""
 
 
 UNITS: Final = (b"B", b"KiB", b"MiB", b"GiB", b"TiB", b"PiB", b"EiB")

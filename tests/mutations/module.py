@@ -3,9 +3,21 @@
 import random
 import re
 
-from mutations.edits import Change, Mutation, Place, edit, exchanged, made, other_number, pick, put, removed
+from mutations.edits import (
+    UNKNOWN,
+    Change,
+    Mutation,
+    Place,
+    edit,
+    exchanged,
+    first,
+    made,
+    other_number,
+    pick,
+    put,
+    removed,
+)
 from mutations.lines import HLO, Line
-from mutations.values import UNKNOWN
 from mutations.view import View
 
 SHOWN_BY_MODULE = ("use-deleted", "position-deleted", "position-index", "unquoted-operand-number", "late-end")
@@ -51,7 +63,7 @@ def _values(view: View) -> dict[bytes, set[tuple[bytes | None, int]]]:
 
 
 @edit
-def module_operand(rng: random.Random, view: View) -> Mutation | None:
+def module_operand(rng: random.Random, view: View) -> Mutation:
     """Make an instruction read another one of its computation. Tuples list no uses, so their positions differ.
 
     Not one that shows the same values: XLA would print the same dump for it.
@@ -69,8 +81,6 @@ def module_operand(rng: random.Random, view: View) -> Mutation | None:
         if values[other.text("name")] != values[operand[2]]
     ]
     picked = pick(rng, candidates)
-    if not picked:
-        return None
     line, (start, end, name), other = picked
     names = line.text("name"), name, other.text("name")
     headers = _headers(view, *names)
@@ -83,27 +93,23 @@ def module_operand(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def module_shape(rng: random.Random, view: View) -> Mutation | None:
+def module_shape(rng: random.Random, view: View) -> Mutation:
     """Change a dimension of an array."""
     lines = [line for line in _module(view) if (line["name"], b"{}") in view.slice]
     line = pick(rng, [line for line in lines if re.match(rb"\w+\[\d", line.text("shape"))])
-    if not line:
-        return None
     shape = re.sub(rb"\[(\d+)", lambda match: b"[%d" % (int(match[1]) + 1), line.text("shape"), count=1)
     places = [line, *_mentions(view, line.text("name"))]
     return made(view, [put(line, "shape", shape)], places, _SHAPE)
 
 
 @edit
-def module_memory_space(rng: random.Random, view: View) -> Mutation | None:
-    """Change the memory space in a layout."""
+def module_memory_space(rng: random.Random, view: View) -> Mutation:
+    """Change the memory space in a layout to one that no dump has."""
     lines = [line for line in _module(view) if (line["name"], b"{}") in view.slice]
     line = pick(rng, [line for line in lines if re.fullmatch(rb"\w+\[[\d,]*\]\{[^{}]*\}", line.text("shape"))])
-    if not line:
-        return None
     shape = line.text("shape")
-    space = b"S(7)" if b":" in shape else b":S(7)"
-    shape = re.sub(rb"S\(\d+\)", b"S(7)", shape) if b"S(" in shape else shape[:-1] + space + b"}"
+    space = b"S(63)" if b":" in shape else b":S(63)"
+    shape = re.sub(rb"S\(\d+\)", b"S(63)", shape) if b"S(" in shape else shape[:-1] + space + b"}"
     return made(
         view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], "shape-mismatch module-mismatch"
     )
@@ -114,13 +120,11 @@ def _is_scheduled(view: View) -> bool:
 
 
 @edit
-def module_lines_exchanged(rng: random.Random, view: View) -> Mutation | None:
+def module_lines_exchanged(rng: random.Random, view: View) -> Mutation:
     """Swap two instructions of a computation."""
     lines = [line for line in _module(view) if line["name"] in view.step]
     pairs = [(one, other) for one in lines for other in lines if one.parent is other.parent and one.row < other.row]
-    pair = pick(rng, pairs) if _is_scheduled(view) else None
-    if not pair:
-        return None
+    pair = pick(rng, pairs if _is_scheduled(view) else [])
     names = [line.text("name") for line in pair]
     all_of_computation = [line for line in lines if line.parent is pair[0].parent]
     inside = [line.text("name") for line in all_of_computation]
@@ -129,35 +133,29 @@ def module_lines_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def module_instruction_renamed(rng: random.Random, view: View) -> Mutation | None:
+def module_instruction_renamed(rng: random.Random, view: View) -> Mutation:
     line = pick(rng, _module(view))
-    if not line:
-        return None
     places = [line, *_mentions(view, line.text("name"))]
     also = "operand-mismatch position-mismatch schedule-mismatch"
     return made(view, [put(line, "name", UNKNOWN)], places, "unknown-instruction", also)
 
 
 @edit
-def module_instruction_deleted(rng: random.Random, view: View) -> Mutation | None:
+def module_instruction_deleted(rng: random.Random, view: View) -> Mutation:
     """A module that had only this instruction is an empty one then: cut off."""
     line = pick(rng, _module(view))
-    if line and len(view.all("instruction")) == 1:
+    if len(view.all("instruction")) == 1:
         return made(view, [removed(line)], [], "truncated-dump")
-    if not line:
-        return None
     # Without its root, the computation is incomplete.
     places = [*_mentions(view, line.text("name")), *([line.parent] if line.parent else [])]
     return made(view, [removed(line)], places, "unknown-instruction module-mismatch")
 
 
 @edit
-def module_element(rng: random.Random, view: View) -> Mutation | None:
+def module_element(rng: random.Random, view: View) -> Mutation:
     """Change the element that a `get-tuple-element` reads."""
     lines = [line for line in _module(view) if line["opcode"] == b"get-tuple-element"]
     line = pick(rng, lines)
-    if not line:
-        return None
     match = re.match(rb", index=(\d+)", line.text("attributes"))
     assert match
     start = line.span("attributes")[0]
@@ -169,34 +167,28 @@ def module_element(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def module_element_shape(rng: random.Random, view: View) -> Mutation | None:
+def module_element_shape(rng: random.Random, view: View) -> Mutation:
     """Change a dimension of a `get-tuple-element`."""
     lines = [line for line in _module(view) if line["opcode"] == b"get-tuple-element"]
     line = pick(rng, [line for line in lines if re.match(rb"\w+\[\d", line.text("shape"))])
-    if not line:
-        return None
     shape = re.sub(rb"\[(\d+)", lambda match: b"[%d" % (int(match[1]) + 1), line.text("shape"), count=1)
     return made(view, [put(line, "shape", shape)], [line, *_mentions(view, line.text("name"))], _SHAPE)
 
 
 @edit
-def module_opcode(rng: random.Random, view: View) -> Mutation | None:
+def module_opcode(rng: random.Random, view: View) -> Mutation:
     """Change the opcode of an instruction that the dump quotes."""
     lines = [line for line in _module(view) if line.text("name") in view.instruction]
     line = pick(rng, [line for line in lines if line["opcode"] in (b"fusion", b"copy", b"add", b"multiply", b"dot")])
-    if not line:
-        return None
     places = [line, *_mentions(view, line.text("name"))]
     return made(view, [put(line, "opcode", b"negate")], places, "module-mismatch")
 
 
 @edit
-def module_called(rng: random.Random, view: View) -> Mutation | None:
+def module_called(rng: random.Random, view: View) -> Mutation:
     """Make a fusion call a computation that the module lacks."""
     lines = [line for line in _module(view) if line["opcode"] == b"fusion"]
     line = pick(rng, [line for line in lines if b", calls=" in line.text("attributes")])
-    if not line:
-        return None
     attributes = re.sub(rb"calls=%?[\w.-]+", b"calls=" + UNKNOWN, line.text("attributes"))
     return made(view, [put(line, "attributes", attributes)], [line], "module-mismatch")
 
@@ -204,22 +196,20 @@ def module_called(rng: random.Random, view: View) -> Mutation | None:
 @edit
 def module_alias_removed(rng: random.Random, view: View) -> Mutation | None:
     """Remove all aliases, so that parameters live out without a reason."""
-    header = next(iter(view.all("module")), None)
-    attributes = header.text("attributes") if header else b""
+    header = first(view.all("module"))
+    attributes = header.text("attributes")
     removed_aliases = re.sub(rb",? ?input_output_alias=\{ [^=]*? \}(?=,|$)", b"", attributes)
-    if not header or removed_aliases == attributes or attributes.count(b"-alias)") > 3:
+    if removed_aliases == attributes or attributes.count(b"-alias)") > 3:
         return None
     places = [header, *(line for line in view.all("allocation") if line["parameter"])]
     return made(view, [put(header, "attributes", removed_aliases)], places, "module-mismatch")
 
 
 @edit
-def module_parameter_number(rng: random.Random, view: View) -> Mutation | None:
+def module_parameter_number(rng: random.Random, view: View) -> Mutation:
     """Change the number of an entry parameter to that of another one, or to one that is not there."""
     lines = [line for line in _module(view) if line["opcode"] == b"parameter" and line.parent and line.parent["entry"]]
     line = pick(rng, lines)
-    if not line:
-        return None
     number = other_number(rng, line.number("operands"), 0, len(lines))
     headers = [header for header in view.all("allocation") if header["parameter"]]
     codes = "parameter-mismatch shape-mismatch module-mismatch"
@@ -228,13 +218,10 @@ def module_parameter_number(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def module_alias(rng: random.Random, view: View) -> Mutation | None:
+def module_alias(rng: random.Random, view: View) -> Mutation:
     """Let an output alias another parameter."""
-    header = next(iter(view.all("module")), None)
-    found = [*re.finditer(rb"\{[\d, ]*\}: \((\d+), ", header.text("attributes"))] if header else []
-    match = pick(rng, found)
-    if not header or not match:
-        return None
+    header = first(view.all("module"))
+    match = pick(rng, re.finditer(rb"\{[\d, ]*\}: \((\d+), ", header.text("attributes")))
     start = header.span("attributes")[0]
     number = b"%d" % other_number(rng, int(match[1]), 0, int(match[1]) + 2)
     change = Change(HLO, start + match.start(1), start + match.end(1), number)
@@ -244,13 +231,11 @@ def module_alias(rng: random.Random, view: View) -> Mutation | None:
 @edit
 def module_entry_layout(rng: random.Random, view: View) -> Mutation | None:
     """Change a dimension in `entry_computation_layout`."""
-    header = next(iter(view.all("module")), None)
-    match = re.search(rb"entry_computation_layout=\{\(.*?\}(?=, \w+=|$)", header.text("attributes")) if header else None
-    if not header or not match or header["name"] == b"extracted":
+    header = first(view.all("module"))
+    match = re.search(rb"entry_computation_layout=\{\(.*?\}(?=, \w+=|$)", header.text("attributes"))
+    if not match or header["name"] == b"extracted":
         return None
     number = pick(rng, re.finditer(rb"(?<=\[)\d+", match[0]))
-    if not number:
-        return None
     start = header.span("attributes")[0] + match.start()
     change = Change(HLO, start + number.start(), start + number.end(), b"%d" % (int(number[0]) + 1))
     return made(view, [change], [header], "shape-mismatch")
@@ -273,14 +258,14 @@ def module_of_another_compilation(rng: random.Random, view: View) -> Mutation | 
 def use_deleted(rng: random.Random, view: View) -> Mutation | None:
     names = {line.text("name") for line in _module(view)}
     use = pick(rng, [line for line in view.all("use") if line.parent and line["name"] in names])
-    if not use or not use.parent or view.is_last(use):
+    if not use.parent or view.is_last(use):
         return None
     places: list[Line | Place] = [Place(use.file, use.parent.start), *_mentions(view, use.text("name"))]
     return made(view, [removed(use)], places, "operand-mismatch", "syntax live-range-end")
 
 
 @edit
-def position_deleted(rng: random.Random, view: View) -> Mutation | None:
+def position_deleted(rng: random.Random, view: View) -> Mutation:
     """Skips the first position of a value, which defines it.
 
     Another position that shows the value through the deleted one is then wrong, too. An instruction that had no other
@@ -289,8 +274,6 @@ def position_deleted(rng: random.Random, view: View) -> Mutation | None:
     names = {line.text("name") for line in _module(view)}
     lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
     line = pick(rng, [line for line in lines if line["name"] in names])
-    if not line:
-        return None
     own = [other for other in view.all("instruction") if other["name"] == line["name"]]
     value = [*view.below(line.parent, "position"), *view.below(line.parent, "use")] if line.parent else []
     places = [*own, *value, *_mentions(view, line.text("name"))]
@@ -303,14 +286,13 @@ def position_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def position_index(rng: random.Random, view: View) -> Mutation | None:
+def position_index(rng: random.Random, view: View) -> Mutation:
     """Change an element of a tuple to one that it does not have. What reads the tuple then reads another value."""
     names = {line.text("name") for line in _module(view)}
     lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
     lines = [line for line in lines if line["name"] in names and re.fullmatch(rb"{\d+}", line["index"] or b"")]
     line = pick(rng, lines)
-    if not line or not line.parent:
-        return None
+    assert line.parent
     elements = sum(other["name"] == line["name"] for other in view.all("position"))
     index = b"{%d}" % (elements + rng.randint(0, 3))
     places = [line, *view.below(line.parent, "use")]
@@ -318,12 +300,10 @@ def position_index(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def unquoted_operand_number(rng: random.Random, view: View) -> Mutation | None:
+def unquoted_operand_number(rng: random.Random, view: View) -> Mutation:
     """Change the operand number of a use by an instruction that the dump does not quote."""
     names = {line.text("name") for line in _module(view)} - set(view.instruction)
     use = pick(rng, [line for line in view.all("use") if line["name"] in names])
-    if not use:
-        return None
     number = other_number(rng, use.number("operand"), 0, use.number("operand") + 3)
     others = [line for line in view.all("use") if line["name"] == use["name"]]
     codes = "operand-mismatch duplicate-use"
@@ -338,7 +318,7 @@ def late_end(rng: random.Random, view: View) -> Mutation | None:
     """
     names = {line.text("name") for line in _module(view)}
     line = pick(rng, [line for line in view.all("range") if line["name"] in names])
-    if not line or not view.max or line.number("last") >= view.max.number("max"):
+    if not view.max or line.number("last") >= view.max.number("max"):
         return None
     # A value that a call reads may end before the call, and the new end then is no later than that.
     places = [line, *view.all("slice")]
@@ -349,6 +329,4 @@ def late_end(rng: random.Random, view: View) -> Mutation | None:
         if own and other.key in view.range and (other.parent, other["offset"]) == (own.parent, own["offset"])
     }
     last = pick(rng, {*range(line.number("last") + 1, view.max.number("max") + 1)} - next_starts)
-    if last is None:
-        return None
     return made(view, [put(line, "last", last)], places, "live-range-end overlapping-slices", "peak-list-mismatch")

@@ -3,9 +3,8 @@
 import random
 from itertools import combinations
 
-from mutations.edits import Mutation, changed_size, edit, exchanged, made, pick, put, removed
+from mutations.edits import Mutation, changed_size, edit, exchanged, made, other_size, part, pick, put, removed, unknown
 from mutations.lines import Line
-from mutations.values import UNKNOWN
 from mutations.view import View
 
 _SUMS = "cumulative-mismatch stack-trace-mismatch"
@@ -15,7 +14,7 @@ _SUMS = "cumulative-mismatch stack-trace-mismatch"
 @edit
 def peak_row_deleted(rng: random.Random, view: View) -> Mutation | None:
     row = pick(rng, (row for row in view.all("peak-row") if not view.is_last(row)))
-    if not row or not view.peak:
+    if not view.peak:
         return None
     return made(view, [removed(row)], [view.peak], "peak-list-mismatch", _SUMS)
 
@@ -23,32 +22,6 @@ def peak_row_deleted(rng: random.Random, view: View) -> Mutation | None:
 def _has_whole_shape(view: View, name: bytes) -> bool:
     """Whether the dump has the whole shape of an instruction."""
     return name in view.instruction or (name, b"{}") in view.slice
-
-
-@edit
-def peak_size(rng: random.Random, view: View) -> Mutation | None:
-    """Older dumps print the size of the whole instruction, newer ones that of the value."""
-    row = pick(
-        rng,
-        (
-            row
-            for row in view.all("peak-row")
-            if (row.key in view.slice if row["index"] else _has_whole_shape(view, row.text("name")))
-        ),
-    )
-    if not row:
-        return None
-    size = changed_size(rng, row.number("size"))
-    return made(view, [put(row, "size", size)], [row], "peak-list-mismatch", _SUMS)
-
-
-@edit
-def peak_cumulative(rng: random.Random, view: View) -> Mutation | None:
-    row = pick(rng, (row for row in view.all("peak-row") if row["cumulative"]))
-    if not row:
-        return None
-    size = changed_size(rng, row.number("cumulative"))
-    return made(view, [put(row, "cumulative", size)], [row], "cumulative-mismatch")
 
 
 def _live_at(view: View, step: int) -> frozenset[Line]:
@@ -63,19 +36,15 @@ def peak_step(rng: random.Random, view: View) -> Mutation | None:
     before = view.peak.number("step")
     live = _live_at(view, before)
     step = pick(rng, (step for step in range(view.max.number("max") + 1) if _live_at(view, step) != live))
-    if step is None:
-        return None
     changes = [put(view.peak, "step", step)]
     return made(view, changes, [view.peak], "peak-step-mismatch", "peak-list-mismatch")
 
 
 @edit
-def peak_rows_exchanged(rng: random.Random, view: View) -> Mutation | None:
+def peak_rows_exchanged(rng: random.Random, view: View) -> Mutation:
     """Swap two rows of different size in a list with cumulative sizes, which is sorted by size."""
     rows = [row for row in view.all("peak-row") if row["cumulative"]]
     pair = pick(rng, ((one, two) for one, two in combinations(rows, 2) if one["size"] != two["size"]))
-    if not pair:
-        return None
     one, two = pair
     changes = exchanged(one, two)
     mutation = made(view, changes, [], "peak-list-mismatch", "cumulative-mismatch")
@@ -84,48 +53,25 @@ def peak_rows_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def peak_row_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+def peak_row_renamed(rng: random.Random, view: View) -> Mutation:
     row = pick(rng, view.all("peak-row"))
-    if not row:
-        return None
-    return made(view, [put(row, "name", UNKNOWN)], [row], "unknown-instruction", "peak-list-mismatch")
-
-
-@edit
-def peak_row_renamed(rng: random.Random, view: View) -> Mutation | None:
-    row = pick(rng, view.all("peak-row"))
-    name = pick(rng, (name for name in view.step if row and name != row["name"]))
-    if not row or not name:
-        return None
+    name = pick(rng, (name for name in view.step if name != row["name"]))
     return made(view, [put(row, "name", name)], [row], "peak-list-mismatch")
 
 
-def _digits(number: int) -> bytes:
-    return f"{number:,}".replace(",", " ").encode()
+def _is_size_known(view: View, row: Line) -> bool:
+    """Older dumps print the size of the whole instruction, newer ones that of the value."""
+    return row.key in view.slice if row["index"] else _has_whole_shape(view, row.text("name"))
 
 
-@edit
-def tree_total(rng: random.Random, view: View) -> Mutation | None:
-    line = pick(rng, view.all("tree"))
-    if not line:
-        return None
-    size = _digits(changed_size(rng, line.number("total")))
-    return made(view, [put(line, "total", size)], [line], "stack-trace-mismatch")
+def _grouped_size(rng: random.Random, part: bytes) -> bytes:
+    size = changed_size(rng, int(part.replace(b" ", b"")))
+    return f"{size:,}".replace(",", " ").encode()
 
 
-@edit
-def tree_row_total(rng: random.Random, view: View) -> Mutation | None:
-    line = pick(rng, view.all("tree-row"))
-    if not line:
-        return None
-    size = _digits(changed_size(rng, line.number("total")))
-    return made(view, [put(line, "total", size)], [line], "stack-trace-mismatch")
-
-
-@edit
-def tree_row_current(rng: random.Random, view: View) -> Mutation | None:
-    line = pick(rng, view.all("tree-row"))
-    if not line:
-        return None
-    size = _digits(changed_size(rng, line.number("current")))
-    return made(view, [put(line, "current", size)], [line], "stack-trace-mismatch")
+part("peak-size", "peak-row", "size", other_size, "peak-list-mismatch", _SUMS, _is_size_known)
+part("peak-cumulative", "peak-row", "cumulative", other_size, "cumulative-mismatch")
+part("peak-row-renamed-to-unknown", "peak-row", "name", unknown, "unknown-instruction", "peak-list-mismatch")
+part("tree-total", "tree", "total", _grouped_size, "stack-trace-mismatch")
+part("tree-row-total", "tree-row", "total", _grouped_size, "stack-trace-mismatch")
+part("tree-row-current", "tree-row", "current", _grouped_size, "stack-trace-mismatch")

@@ -3,9 +3,21 @@
 import random
 from itertools import combinations, pairwise
 
-from mutations.edits import Mutation, Place, edit, exchanged, made, other_number, pick, put, removed
+from mutations.edits import (
+    UNKNOWN,
+    Mutation,
+    Place,
+    edit,
+    exchanged,
+    made,
+    other_number,
+    part,
+    pick,
+    put,
+    removed,
+    unknown,
+)
 from mutations.lines import Line
-from mutations.values import UNKNOWN
 from mutations.view import View
 
 _PEAK = "peak-list-mismatch peak-step-mismatch"
@@ -65,7 +77,7 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 
 
 @edit
-def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
+def names_exchanged(rng: random.Random, view: View) -> Mutation:
     """Swap two instructions of the schedule that start live ranges.
 
     Skips pairs of asynchronous operations: values of their parts may start at other steps. If only one of the two has
@@ -74,8 +86,6 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
     names = {line.text("name") for line in _starting(view)}
     pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
     pair = pick(rng, (pair for pair in pairs if not all(_is_async(view, line.text("name")) for line in pair)))
-    if not pair:
-        return None
     places = [Place(line.file, line.start) for line in pair]
     codes, also = "schedule-mismatch", _ENDS
     if _has_async(view):
@@ -86,29 +96,27 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def step_number(rng: random.Random, view: View) -> Mutation | None:
+def step_number(rng: random.Random, view: View) -> Mutation:
     """If another row has the new step, either of the two may be wrong."""
     steps = view.all("step")
     line = pick(rng, steps)
-    if not line:
-        return None
     number = other_number(rng, line.number("step"), 0, len(steps) + 3)
     others = [step for step in steps if step is not line and step.number("step") == number]
     return made(view, [put(line, "step", number)], [line, *others], "schedule-mismatch")
 
 
 @edit
-def step_deleted(rng: random.Random, view: View) -> Mutation | None:
+def step_deleted(rng: random.Random, view: View) -> Mutation:
     """The gap is reported at the next row."""
     pair = pick(rng, pairwise(view.all("step")))
-    return made(view, [removed(pair[0])], [pair[1]], "schedule-mismatch") if pair else None
+    return made(view, [removed(pair[0])], [pair[1]], "schedule-mismatch")
 
 
 @edit
 def step_renamed(rng: random.Random, view: View) -> Mutation | None:
     """Change a name to that of an instruction at another step."""
     line, other = pick(rng, view.all("step")), pick(rng, view.all("step"))
-    if not line or not other or line is other:
+    if line is other:
         return None
     return made(view, [put(line, "name", other.text("name"))], [line, other], "schedule-mismatch")
 
@@ -125,10 +133,8 @@ def max_changed(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def end_before_start(rng: random.Random, view: View) -> Mutation | None:
+def end_before_start(rng: random.Random, view: View) -> Mutation:
     line = pick(rng, (line for line in view.all("range") if line.number("first")))
-    if not line:
-        return None
     end = rng.randrange(line.number("first"))
     return made(view, [put(line, "last", end)], [line], "invalid-live-range", f"live-range-end {_PEAK}")
 
@@ -136,26 +142,22 @@ def end_before_start(rng: random.Random, view: View) -> Mutation | None:
 @edit
 def end_past_max(rng: random.Random, view: View) -> Mutation | None:
     line = pick(rng, view.all("range"))
-    if not line or not view.max:
+    if not view.max:
         return None
     end = view.max.number("max") + rng.choice([1, 2, 1000])
     return made(view, [put(line, "last", end)], [line], "invalid-live-range", f"overlapping-slices {_PEAK}")
 
 
 @edit
-def start_changed(rng: random.Random, view: View) -> Mutation | None:
+def start_changed(rng: random.Random, view: View) -> Mutation:
     """A value may start one step late, or even earlier, if the dump has asynchronous computations. What it then lies on
     is found.
     """
     line = pick(rng, _starting(view))
-    if not line:
-        return None
     first = line.number("first")
     legal = {first, first + 1} if _has_async(view) else {first}
     starts = [start for start in range(line.number("last") + 1) if start not in legal]
     start = pick(rng, starts)
-    if start is None:
-        return None
     places, codes = [line], "live-range-start"
     if _has_async(view):
         places, codes = [line, *view.all("slice")], f"{codes} overlapping-slices"
@@ -202,37 +204,25 @@ def end_lowered(rng: random.Random, view: View) -> Mutation | None:
         use = _last_use(view, line)
         if use is None or line.number("last") < use:
             continue
-        end = pick(rng, set(range(line.number("first"), use)) - _starts_in_place(view, line))
-        if end is not None:
-            return made(view, [put(line, "last", end)], [line], "live-range-end", _PEAK)
+        ends = [*({*range(line.number("first"), use)} - _starts_in_place(view, line))]
+        if ends:
+            return made(view, [put(line, "last", rng.choice(ends))], [line], "live-range-end", _PEAK)
     return None
 
 
 @edit
-def range_deleted(rng: random.Random, view: View) -> Mutation | None:
+def range_deleted(rng: random.Random, view: View) -> Mutation:
     line = pick(rng, (line for line in view.all("range") if line["name"] in view.step))
-    if not line:
-        return None
     place = view.value.get(line.key) or view.slice.get(line.key)
     return made(view, [removed(line)], [place] if place else [], "missing-live-range", _PEAK)
-
-
-@edit
-def range_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """No value has that name, and one value loses its live range."""
-    line = pick(rng, view.all("range"))
-    if not line:
-        return None
-    also = f"missing-live-range undefined-value {_PEAK}"
-    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", also)
 
 
 @edit
 def range_renamed(rng: random.Random, view: View) -> Mutation | None:
     """Change the name to that of a value with a live range. Either of the two may be wrong."""
     line = pick(rng, view.all("range"))
-    other = pick(rng, (other for other in view.all("range") if line and other["name"] != line["name"]))
-    if not line or not other or (other.text("name"), line.text("index")) not in view.range:
+    other = pick(rng, (other for other in view.all("range") if other["name"] != line["name"]))
+    if (other.text("name"), line.text("index")) not in view.range:
         return None
     other = view.range[other.text("name"), line.text("index")]
     also = f"missing-live-range overlapping-slices {_ENDS} {_PEAK}"
@@ -240,10 +230,19 @@ def range_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def step_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+def step_renamed_to_unknown(rng: random.Random, view: View) -> Mutation:
     """Every scheduled instruction is a position of a value, but not this one."""
     names = {name for name, _ in view.range}
     line = pick(rng, (line for line in view.all("step") if line["name"] in names))
-    if not line:
-        return None
     return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", f"{_ENDS} missing-live-range")
+
+
+# No value has that name, and one value loses its live range.
+part(
+    "range-renamed-to-unknown",
+    "range",
+    "name",
+    unknown,
+    "unknown-instruction",
+    f"missing-live-range undefined-value {_PEAK}",
+)

@@ -5,7 +5,7 @@ import re
 from math import prod
 from typing import Final
 
-from mutations.edits import Change, Mutation, edit, made, pick, put
+from mutations.edits import Change, Mutation, edit, first, made, pick, put
 from mutations.lines import Line
 from mutations.view import View
 
@@ -17,9 +17,10 @@ _LAYOUT: Final = re.compile(rb"(?<=\])\{[^{}]*\}")
 
 def _changed(rng: random.Random, shape: bytes, *, types: bool = True) -> bytes | None:
     """A shape with another dimension or element type; None if it has no dimension."""
-    array = pick(rng, _ARRAY.finditer(shape))
-    if not array:
+    arrays = [*_ARRAY.finditer(shape)]
+    if not arrays:
         return None
+    array = rng.choice(arrays)
     dims = list(re.finditer(rb"\d+", array["dims"]))
     if not dims or (types and rng.random() < 0.3):
         if not types:
@@ -53,8 +54,8 @@ _AFTER = "report-mismatch peak-list-mismatch peak-step-mismatch"
 @edit
 def slice_shape(rng: random.Random, view: View) -> Mutation | None:
     row = pick(rng, (row for row in view.all("slice") if _quoted(view, row)))
-    new = _changed(rng, row.text("shape")) if row else None
-    if not row or not new:
+    new = _changed(rng, row.text("shape"))
+    if not new:
         return None
     return made(view, [put(row, "shape", new)], [row], "shape-mismatch size-below-shape", _AFTER)
 
@@ -82,8 +83,8 @@ def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
             if line["parameter"] and line["shape"] and line["at"] == b"{}" and view.below(line, "slice")
         ),
     )
-    new = _changed(rng, line.text("shape")) if line else None
-    if not line or not new:
+    new = _changed(rng, line.text("shape"))
+    if not new:
         return None
     shapes = {_LAYOUT.sub(b"", row.text("shape")) for row in view.below(line, "slice")}
     if new in shapes:
@@ -94,9 +95,9 @@ def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
 @edit
 def output_shape(rng: random.Random, view: View) -> Mutation | None:
     """The output may be a bitcast of a value, so only a shape of another size is wrong for sure."""
-    line = next((line for line in view.all("allocation") if line["output"] and view.below(line, "slice")), None)
-    new = _changed(rng, line.text("output_shape"), types=False) if line else None
-    if not line or not new:
+    line = first(line for line in view.all("allocation") if line["output"] and view.below(line, "slice"))
+    new = _changed(rng, line.text("output_shape"), types=False)
+    if not new:
         return None
     shape, is_tuple = line.text("output_shape"), new.startswith(b"(")
     values = [_LAYOUT.sub(b"", row.text("shape")) for row in view.below(line, "slice")]
@@ -116,10 +117,10 @@ def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
         if not header["index"] and header.key in view.slice and quote.name == header["name"]
     ]
     picked = pick(rng, quotes)
-    new = _changed(rng, picked[1].shape) if picked else None
-    if not picked or not new:
-        return None
     header, quote = picked
+    new = _changed(rng, quote.shape)
+    if not new:
+        return None
     change = Change(header.file, quote.shape_start, quote.shape_start + len(quote.shape), new)
     places = [view.slice[header.key], header, quote.line]
     codes = "shape-mismatch module-mismatch" if view.all("module") else "shape-mismatch"

@@ -2,39 +2,24 @@
 
 import random
 
-from mutations.edits import Change, Mutation, Place, edit, made, pick, put
+from mutations.edits import UNKNOWN, Change, Mutation, Place, edit, made, part, pick, put, unknown
 from mutations.lines import Line
 from mutations.view import View
 
-UNKNOWN = b"renamed.9999"
-"""A name that no dump contains."""
-
 
 @edit
-def used_value_deleted(rng: random.Random, view: View) -> Mutation | None:
+def used_value_deleted(rng: random.Random, view: View) -> Mutation:
     headers = [line for line in view.all("value") if line.key in view.slice]
     header = pick(rng, (line for line in headers if not view.is_last(line, view.block_end(line))))
-    if not header:
-        return None
     change = Change(header.file, header.start, view.block_end(header), b"")
     return made(view, [change], [view.slice[header.key]], "undefined-value")
 
 
 @edit
-def used_value_renamed(rng: random.Random, view: View) -> Mutation | None:
-    header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
-    if not header:
-        return None
-    return made(view, [put(header, "name", UNKNOWN)], [header], "unassigned-value")
-
-
-@edit
-def used_value_id(rng: random.Random, view: View) -> Mutation | None:
+def used_value_id(rng: random.Random, view: View) -> Mutation:
     """Change an id to that of another value."""
     header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
-    other = pick(rng, (line for line in view.all("value") if header and line["id"] != header["id"]))
-    if not header or not other:
-        return None
+    other = pick(rng, (line for line in view.all("value") if line["id"] != header["id"]))
     return made(view, [put(header, "id", other.text("id"))], [header, other], "duplicate-value", "syntax")
 
 
@@ -52,11 +37,9 @@ def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
 
 
 @edit
-def operand_number(rng: random.Random, view: View) -> Mutation | None:
+def operand_number(rng: random.Random, view: View) -> Mutation:
     """Skips uses by instructions that are not quoted."""
     use = pick(rng, (line for line in view.all("use") if line["name"] in view.instruction))
-    if not use:
-        return None
     count = len(view.instruction[use.text("name")].operands)
     number = rng.choice([number for number in range(count + 2) if number != use.number("operand")])
     places = [use, *_same(view, use, use.text("name"), number)]
@@ -68,21 +51,11 @@ def _is_live(view: View, line: Line) -> bool:
 
 
 @edit
-def use_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
-    if not use:
-        return None
-    return made(view, [put(use, "name", UNKNOWN)], [use], "unknown-instruction", "operand-mismatch")
-
-
-@edit
-def use_renamed(rng: random.Random, view: View) -> Mutation | None:
+def use_renamed(rng: random.Random, view: View) -> Mutation:
     """Change the user to a quoted instruction, which may run after the live range of the value."""
     use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
-    names = [name for name in view.step if name in view.instruction and use and name != use["name"]]
-    if not use or not names:
-        return None
-    name = rng.choice(names)
+    names = [name for name in view.step if name in view.instruction and name != use["name"]]
+    name = pick(rng, names)
     # Another instruction may read the value, too. Then only the use is missing that the line was before.
     header = [use.parent] if use.parent else []
     places = [use, *header, *_same(view, use, name, use.number("operand"))]
@@ -97,34 +70,21 @@ def _later_positions(view: View) -> list[Line]:
 
 
 @edit
-def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """Instructions that read the value through this position then read an undefined name."""
-    line = pick(rng, _later_positions(view))
-    if not line:
-        return None
-    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", "operand-mismatch")
-
-
-@edit
-def position_renamed(rng: random.Random, view: View) -> Mutation | None:
+def position_renamed(rng: random.Random, view: View) -> Mutation:
     """Change a position to an existing one. Either of the two may be reported."""
     line = pick(rng, _later_positions(view))
-    if not line:
-        return None
     others = [
         other
         for other in view.all("position")
         if other["name"] in view.step and other["index"] == line["index"] and other["name"] != line["name"]
     ]
     other = pick(rng, others)
-    if not other:
-        return None
     changes = [put(line, "name", other.text("name"))]
     return made(view, changes, [line, other], "duplicate-position", "operand-mismatch live-range-end")
 
 
 @edit
-def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
+def operand_renamed(rng: random.Random, view: View) -> Mutation:
     """Change an operand that has a use in the text of an instruction. The finding is in that text, at the use or at the
     header of the value.
     """
@@ -138,8 +98,6 @@ def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
         if span and (quote.name, number) in uses
     ]
     picked = pick(rng, candidates)
-    if not picked:
-        return None
     header, quote, number = picked
     span = quote.operand_spans[number]
     assert span
@@ -148,3 +106,24 @@ def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
     places: list[Line | Place] = [header, quote.line, row, *uses[quote.name, number]]
     codes = "operand-mismatch module-mismatch" if view.all("module") else "operand-mismatch"
     return made(view, [change], places, codes, "unknown-instruction")
+
+
+def _is_later_position(view: View, line: Line) -> bool:
+    """Whether a position of a live value is not the first one, which defines the value."""
+    return _is_live(view, line) and line.parent is not None and line is not view.below(line.parent, "position")[0]
+
+
+part(
+    "used-value-renamed", "value", "name", unknown, "unassigned-value", where=lambda view, line: line.key in view.slice
+)
+part("use-renamed-to-unknown", "use", "name", unknown, "unknown-instruction", "operand-mismatch", _is_live)
+# Instructions that read the value through this position then read an undefined name.
+part(
+    "position-renamed-to-unknown",
+    "position",
+    "name",
+    unknown,
+    "unknown-instruction",
+    "operand-mismatch",
+    _is_later_position,
+)
