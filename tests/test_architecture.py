@@ -73,52 +73,48 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-def _id(path: Path) -> str:
-    return str(path.relative_to(_PACKAGE))
-
-
 # ---------------------------------------------------------------- layers
 
-
-@pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_layer_imports_only_layers_below_it(path: Path) -> None:
-    layer = _layer(path)
-    if layer in ("__init__", "__main__", "api"):
-        return
-    own = {name.split(".")[1] for name in _imports(path) if name.startswith("xla_lens.")}
-    allowed = set(_LAYERS if layer in _EDGES else _LAYERS[: _LAYERS.index(layer)]) | {layer}
-    if path.name == "main.py" and layer == "cli":
-        allowed.add("lsp")  # to start it
-    if path.name == "dumping.py" and layer == "capturing":
-        allowed.add("cli")  # to set flags as `xla-lens run` does
-    assert own <= allowed
+_MAY_IMPORT = {
+    **{layer: {*_LAYERS[: number + 1]} for number, layer in enumerate(_LAYERS)},
+    **{edge: {*_LAYERS, edge} for edge in _EDGES},
+}
+_EXCEPTIONS = {
+    ("cli/main.py", "lsp"): "to start it",
+    ("capturing/dumping.py", "cli"): "to set flags as `xla-lens run` does",
+}
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_library_is_imported_only_by_its_layers(path: Path) -> None:
-    for name in _imports(path):
-        layers = _ONLY_IN.get(name.split(".")[0])
-        assert layers is None or _layer(path) in layers, name
+def test_layers_import_only_layers_below_them() -> None:
+    found = {
+        (str(path.relative_to(_PACKAGE)), name.split(".")[1])
+        for path in _modules()
+        if _layer(path) not in ("__init__", "__main__", "api")
+        for name in _imports(path)
+        if name.startswith("xla_lens.") and name.split(".")[1] not in _MAY_IMPORT[_layer(path)]
+    }
+    assert found == _EXCEPTIONS.keys()
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_no_feature_imports_another(path: Path) -> None:
-    if _layer(path) == "features":
+def test_libraries_are_imported_only_by_their_layers() -> None:
+    for path in _modules():
+        for name in _imports(path):
+            assert _layer(path) in _ONLY_IN.get(name.split(".")[0], {_layer(path)}), (path, name)
+
+
+def test_no_feature_imports_another() -> None:
+    for path in (_PACKAGE / "features").rglob("*.py"):
         own = path.relative_to(_PACKAGE / "features").parts[0].removesuffix(".py")
         others = {name.split(".")[2] for name in _imports(path) if name.startswith("xla_lens.features.")}
-        assert others <= {own}
+        assert others <= {own}, path
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_id)
-def test_no_input_or_output_below_the_edges(path: Path) -> None:
-    if _layer(path) in _NO_INPUT_OR_OUTPUT:
-        calls = {
-            node.func.id
-            for node in ast.walk(_tree(path))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
-        assert not calls & {"open", "print", "input"}
-        assert not {name.split(".")[0] for name in _imports(path)} & {"os", "pathlib", "io", "socket", "subprocess"}
+def test_no_input_or_output_below_the_edges() -> None:
+    for path in (path for path in _modules() if _layer(path) in _NO_INPUT_OR_OUTPUT):
+        calls = (node.func for node in ast.walk(_tree(path)) if isinstance(node, ast.Call))
+        assert not {"open", "print", "input"} & {call.id for call in calls if isinstance(call, ast.Name)}, path
+        libraries = {name.split(".")[0] for name in _imports(path)}
+        assert not libraries & {"os", "pathlib", "io", "socket", "subprocess"}, path
 
 
 # ---------------------------------------------------------------- cycles
@@ -221,9 +217,9 @@ def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:
                     yield f"line {getattr(inner, 'lineno', 0)}: {node.name} uses {name}"
 
 
-@pytest.mark.parametrize("path", sorted((_PACKAGE / "lsp").rglob("*.py")), ids=_id)
-def test_no_private_name_of_a_library_is_used(path: Path) -> None:
-    assert [*_uses_of_private_names(_tree(path))] == []
+def test_no_private_name_of_a_library_is_used() -> None:
+    for path in (_PACKAGE / "lsp").rglob("*.py"):
+        assert not [*_uses_of_private_names(_tree(path))], path
 
 
 @pytest.mark.parametrize(
