@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, facts, needs_shared_dumps
-from xla_lens.cli.main import main
 from xla_lens.files import find_sets, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import (
@@ -171,18 +171,15 @@ def test_program_of_the_collection_does_not_fit() -> None:
     }
 
 
-def _report(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    main(["report", *map(str, arguments)])
-    return capsys.readouterr().out
+def _report(*arguments: object) -> str:
+    return run("report", *arguments)[1]
 
 
-def test_report_says_whether_the_program_fits(
-    folder: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_report_says_whether_the_program_fits(folder: Callable[[Path], Path]) -> None:
     here = folder(TPU.parent)
     log = here / "error.txt"
     log.write_text(HBM_LINE.format("15.75M", "jit_roundtrip"))
-    text = _report(capsys, here)
+    text = _report(here)
     # 12,632,064 of 16,515,072 bytes are reserved, and 12,582,912 are live at the peak.
     assert "It needs 12.05 MiB of 15.75 MiB of HBM (76.5 %) and fits the device: 3.70 MiB stay free." in text
     assert "At most 12.00 MiB are live at once, at step 8" in text
@@ -191,10 +188,10 @@ def test_report_says_whether_the_program_fits(
         "4.05 MiB (25.7 %), outputs 4.00 MiB (25.4 %)\n"
     ) in text
     log.write_text(HBM_LINE.format("10.00M", "jit_roundtrip"))
-    text = _report(capsys, here)
+    text = _report(here)
     assert "It needs 12.05 MiB of 10.00 MiB of HBM (120.5 %) and does not fit the device: 2.05 MiB too much." in text
     assert "10.00 MiB" in text.partition("What would lower the HBM peak")[2]
-    (data,) = json.loads(_report(capsys, here, "--output-format", "json"))
+    (data,) = json.loads(_report(here, "--output-format", "json"))
     assert data["device"] == {
         "size_bytes": 10 << 20,
         "source": "oom-message",
@@ -209,17 +206,15 @@ def test_report_says_whether_the_program_fits(
     }
 
 
-def test_ranking_has_the_share_of_the_device(
-    folder: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ranking_has_the_share_of_the_device(folder: Callable[[Path], Path]) -> None:
     here = folder(TPU.parent)
     (here / "error.txt").write_text(HBM_LINE.format("10.00M", "jit_roundtrip"))
     shutil.copytree(SPLIT.parent, here.parent / "cpu")
-    lines = _report(capsys, here.parent).splitlines()
+    lines = _report(here.parent).splitlines()
     assert lines[1] == "  1 does not fit its device."
     header, first, second = (line.split("  ") for line in lines[4:7])
     assert "of device" in " ".join(header)
     assert "120.5 %" in " ".join(first)
     assert "%" not in " ".join(second)
-    lines = _report(capsys, here.parent, "--budget", "1GiB").splitlines()
+    lines = _report(here.parent, "--budget", "1GiB").splitlines()
     assert "of budget" in lines[4]

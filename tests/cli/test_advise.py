@@ -5,30 +5,23 @@ from typing import Any
 
 import pytest
 
+from commands import printed
 from samples import SHARED_DUMPS, SPLIT, TPU, needs_shared_dumps
-from xla_lens.cli.main import main
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main(["advise", *map(str, arguments)]) == 0
-    captured = capsys.readouterr()
-    assert not captured.err
-    return captured.out
-
-
-def _advice(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def _advice(*arguments: object) -> str:
     """What is printed below the answer and the head."""
-    return _run(capsys, *arguments).split("\n\n", 2)[2].rstrip("\n")
+    return printed("advise", *arguments).split("\n\n", 2)[2].rstrip("\n")
 
 
-def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    (one,) = json.loads(_run(capsys, *arguments, "--output-format", "json"))
+def _json(*arguments: object) -> Any:
+    (one,) = json.loads(printed("advise", *arguments, "--output-format", "json"))
     return one["advice"]
 
 
-def test_actions_have_buffers_peaks_and_a_certainty(capsys: pytest.CaptureFixture[str]) -> None:
+def test_actions_have_buffers_peaks_and_a_certainty() -> None:
     assert (
-        _advice(capsys, TPU)
+        _advice(TPU)
         == """\
 What would lower the HBM peak (now 12.00 MiB, needed 12.05 MiB)
    #     saves  needed then  peak then  at step  certainty  what to do
@@ -38,13 +31,13 @@ of the same shape need other memory (donate)
   Each row is recomputed from the live ranges for that action alone. What is needed but not live at the peak is taken \
 to stay, except for outputs that donation saves. `xla-lens explain donate` explai…"""
     )
-    (action,) = _json(capsys, TPU)["actions"]
+    (action,) = _json(TPU)["actions"]
     assert (action["rule"], action["saved_bytes"], action["buffers"][0]["values"]) == ("donate", 4193280, [13])
 
 
-def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_do_is_said() -> None:
     now = "now 4.21 MiB, needed 4.21 MiB + 56 B"
-    assert _advice(capsys, SPLIT) == f"What would lower the host memory peak ({now}): none of the rules finds anything"
+    assert _advice(SPLIT) == f"What would lower the host memory peak ({now}): none of the rules finds anything"
 
 
 @pytest.mark.parametrize(
@@ -55,19 +48,17 @@ def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         ("1GiB", "The program fits into 1 GiB already."),
     ],
 )
-def test_budget_that_is_reached_missed_or_not_needed(
-    capsys: pytest.CaptureFixture[str], budget: str, words: str
-) -> None:
-    assert _advice(capsys, TPU, "--budget", budget).split("\n")[1].strip() == words
-    found = _json(capsys, TPU, "--budget", budget)["budget"]
+def test_budget_that_is_reached_missed_or_not_needed(budget: str, words: str) -> None:
+    assert _advice(TPU, "--budget", budget).split("\n")[1].strip() == words
+    found = _json(TPU, "--budget", budget)["budget"]
     assert found["is_reached"] is (budget != "6MiB")
     assert found["peak_bytes"] == ([] if budget == "1GiB" else [8389632])
 
 
 @needs_shared_dumps
-def test_arguments_that_exceed_the_budget_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_that_exceed_the_budget_come_first() -> None:
     folder = next(SHARED_DUMPS.glob("tpu-v5e-oom-*/*"))
-    lines = _advice(capsys, folder, "--budget", "15.75GiB").split("\n")
+    lines = _advice(folder, "--budget", "15.75GiB").split("\n")
     assert lines[1:7] == [
         "  The arguments alone take 18.70 GiB, 2.95 GiB more than 15.75 GiB.",
         "    7.48 GiB  12 arrays  state[1]  optimizer state: nothing reads it before the backward pass",

@@ -12,33 +12,33 @@ from samples import DUMPS, SPLIT
 _PROGRAM = DUMPS / "programs" / "programs.py"
 
 
-def test_source_is_printed_with_bytes(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "report", SPLIT, "--annotate", _PROGRAM)
+def test_source_is_printed_with_bytes() -> None:
+    status, out, err = run("report", SPLIT, "--annotate", _PROGRAM)
     assert (status, err) == (0, "")
     (row,) = (line for line in out.splitlines() if " 50 │" in line)
     assert row.split("│")[0].split() == ["1.53", "MiB", "36.4", "%", "██▉", "50"]
     assert row.split("│ ")[1] == _PROGRAM.read_text().splitlines()[49]
 
 
-def test_module_with_the_most_bytes_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
-    _, alone, _ = run(capsys, "report", SPLIT, "--annotate", _PROGRAM)
-    _, out, _ = run(capsys, "report", DUMPS / "cpu-jaxlib0.12.0.1", "--annotate", _PROGRAM)
+def test_module_with_the_most_bytes_is_chosen() -> None:
+    _, alone, _ = run("report", SPLIT, "--annotate", _PROGRAM)
+    _, out, _ = run("report", DUMPS / "cpu-jaxlib0.12.0.1", "--annotate", _PROGRAM)
     assert out == alone
     selected = ("--module", "tuple_while")
-    _, out, _ = run(capsys, "report", DUMPS / "cpu-jaxlib0.12.0.1", "--annotate", _PROGRAM, *selected)
+    _, out, _ = run("report", DUMPS / "cpu-jaxlib0.12.0.1", "--annotate", _PROGRAM, *selected)
     assert out.startswith("programs.py: 104 B (76.5 %) of the host memory peak of 136 B ")
 
 
-def test_newer_file_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_newer_file_says_so(tmp_path: Path) -> None:
     program, folder = tmp_path / "programs.py", tmp_path / "dump"
     shutil.copy(_PROGRAM, program)
     shutil.copytree(SPLIT.parent, folder)
     for path in folder.iterdir():
         os.utime(path, (1e9, 1e9))
     os.utime(program, (1e9 - 60, 1e9 - 60))
-    _, before, _ = run(capsys, "report", folder, "--annotate", program)
+    _, before, _ = run("report", folder, "--annotate", program)
     os.utime(program, (1e9 + 60, 1e9 + 60))
-    _, after, _ = run(capsys, "report", folder, "--annotate", program)
+    _, after, _ = run("report", folder, "--annotate", program)
     (added,) = (line for line in after.splitlines() if "newer" in line)
     # Where functions were when the program was compiled is unknown.
     assert "Σ" in before
@@ -46,14 +46,14 @@ def test_newer_file_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert added.startswith("  The file is newer than the dump of 2001-09-09 ")
 
 
-def test_path_mapping_decides_which_file_is_meant(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_path_mapping_decides_which_file_is_meant(tmp_path: Path) -> None:
     other = tmp_path / "model.py"
     shutil.copy(_PROGRAM, other)
-    status, out, err = run(capsys, "report", SPLIT, "--annotate", other)
+    status, out, err = run("report", SPLIT, "--annotate", other)
     assert (status, out) == (2, "")
     assert err == f"xla-lens: {other}: the peak comes from other files: /home/user/programs/programs.py\n"
     mapping = f"/home/user/programs/programs.py={other}"
-    status, out, _ = run(capsys, "report", SPLIT, "--annotate", other, "--path-mapping", mapping)
+    status, out, _ = run("report", SPLIT, "--annotate", other, "--path-mapping", mapping)
     assert status == 0
     assert out.startswith("model.py: 2.29 MiB ")
 
@@ -68,5 +68,5 @@ def test_path_mapping_decides_which_file_is_meant(capsys: pytest.CaptureFixture[
         ),
     ],
 )
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: tuple[object, ...], message: str) -> None:
-    assert run(capsys, "report", SPLIT, *arguments) == (2, "", f"xla-lens: {message}\n")
+def test_errors_are_one_line(arguments: tuple[object, ...], message: str) -> None:
+    assert run("report", SPLIT, *arguments) == (2, "", f"xla-lens: {message}\n")

@@ -6,24 +6,15 @@ import sys
 
 import pytest
 
+from commands import run
 from samples import SEED, SPLIT
 from xla_lens.cli.arguments import parsers
-from xla_lens.cli.main import main
 from xla_lens.cli.parser import VARIABLES
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 
 PARTS = ", ".join(Part)
-
-
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        status = int(exit_.code or 0)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 @pytest.mark.parametrize(
@@ -77,10 +68,8 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
         ("server --tcp nowhere", " server: --tcp: 'nowhere' is not HOST:PORT; expected for example 127.0.0.1:2087"),
     ],
 )
-def test_wrong_arguments_are_one_line_with_what_is_allowed(
-    capsys: pytest.CaptureFixture[str], command: str, error: str
-) -> None:
-    status, out, err = _run(capsys, *command.split())
+def test_wrong_arguments_are_one_line_with_what_is_allowed(command: str, error: str) -> None:
+    status, out, err = run(*command.split())
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens{error}")
     assert len(err.splitlines()) == 1
@@ -89,26 +78,24 @@ def test_wrong_arguments_are_one_line_with_what_is_allowed(
 # ---------------------------------------------------------------- lists and sizes
 
 
-def test_top_applies_to_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+def test_top_applies_to_the_budget() -> None:
     arguments = ("report", SPLIT, "--part", "budget", "--budget", "2MiB")
-    _, out, _ = _run(capsys, *arguments)
-    (plan,) = (
-        one["memory_spaces"][0]["budget"] for one in json.loads(_run(capsys, *arguments, "--output-format", "json")[1])
-    )
+    _, out, _ = run(*arguments)
+    (plan,) = (one["memory_spaces"][0]["budget"] for one in json.loads(run(*arguments, "--output-format", "json")[1]))
     assert plan["count"] == len(plan["values"]) == 5
     assert "... and" not in out
-    lines = _run(capsys, *arguments, "--top", 2)[1].splitlines()
+    lines = run(*arguments, "--top", 2)[1].splitlines()
     assert [line.split()[2] for line in lines[-3:-1]] == [value["name"] for value in plan["values"][:2]]
     assert lines[-1] == "  ... and 3 more buffers"
     (cut,) = (
         one["memory_spaces"][0]["budget"]
-        for one in json.loads(_run(capsys, *arguments, "--top", 2, "--output-format", "json")[1])
+        for one in json.loads(run(*arguments, "--top", 2, "--output-format", "json")[1])
     )
     assert cut == plan | {"values": plan["values"][:2]}
 
 
-def test_top_applies_to_trees(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(capsys, "report", SPLIT, "--part", "source", "--top", 1)[1].endswith(
+def test_top_applies_to_trees() -> None:
+    assert run("report", SPLIT, "--part", "source", "--top", 1)[1].endswith(
         """\
 Host memory peak by op_name: 4.21 MiB
  2.29 MiB  54.4 %    jit(train_step)  8 values
@@ -137,32 +124,30 @@ Host memory peak by kind: 4.21 MiB
         ("5000000", "5,000,000 bytes", 5_000_000),
     ],
 )
-def test_budget_is_shown_as_given(
-    capsys: pytest.CaptureFixture[str], budget: str, shown: str, budget_bytes: int
-) -> None:
+def test_budget_is_shown_as_given(budget: str, shown: str, budget_bytes: int) -> None:
     arguments = ("report", SPLIT, "--part", "budget", "--budget", budget)
-    assert _run(capsys, *arguments)[1].endswith(f"The program fits into {shown} of host memory already\n")
-    (report,) = json.loads(_run(capsys, *arguments, "--output-format", "json")[1])
+    assert run(*arguments)[1].endswith(f"The program fits into {shown} of host memory already\n")
+    (report,) = json.loads(run(*arguments, "--output-format", "json")[1])
     assert report["memory_spaces"][0]["budget"]["budget_bytes"] == budget_bytes
 
 
 # ---------------------------------------------------------------- the environment
 
 
-def test_variables_are_defaults_of_options(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_defaults_of_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_LENS_MAX_PEAK", "500KB")
     monkeypatch.setenv("XLA_LENS_IGNORE", "peak-understated")
     monkeypatch.setenv("XLA_LENS_TOP", "")
-    status, out, _ = _run(capsys, "check", SEED)
+    status, out, _ = run("check", SEED)
     assert status == 1
     assert "error[max-peak]" in out
     assert "more than the limit of 500 KB (500,000 bytes)." in out
     assert "peak-understated" not in out
     # Options take precedence.
-    assert _run(capsys, "check", SEED, "--max-peak", "1GiB")[:2] == (0, "1 dump checked, no findings\n")
+    assert run("check", SEED, "--max-peak", "1GiB")[:2] == (0, "1 dump checked, no findings\n")
     monkeypatch.setenv("XLA_LENS_TOP", "1")
     monkeypatch.setenv("XLA_LENS_BUDGET", "1GiB")
-    out = _run(capsys, "report", SEED)[1]
+    out = run("report", SEED)[1]
     assert "  ... and 3 smaller values\n" in out
     assert "The program fits into 1 GiB of HBM already" in out
 
@@ -175,11 +160,9 @@ def test_variables_are_defaults_of_options(capsys: pytest.CaptureFixture[str], m
         ("XLA_LENS_MAX_PEEK", "1GiB", "unknown variable XLA_LENS_MAX_PEEK; did you mean XLA_LENS_MAX_PEAK?"),
     ],
 )
-def test_wrong_variables_are_errors(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str, error: str
-) -> None:
+def test_wrong_variables_are_errors(monkeypatch: pytest.MonkeyPatch, name: str, value: str, error: str) -> None:
     monkeypatch.setenv(name, value)
-    status, out, err = _run(capsys, "check", SEED)
+    status, out, err = run("check", SEED)
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens check: {error}")
     assert len(err.splitlines()) == 1
@@ -196,27 +179,25 @@ def test_each_variable_stands_for_an_option() -> None:
 # ---------------------------------------------------------------- help
 
 
-def test_explain_lists_all_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = _run(capsys, "explain")
+def test_explain_lists_all_codes() -> None:
+    status, out, _ = run("explain")
     assert status == 0
     assert [line.split("  ")[0] for line in out.splitlines()] == [*Code, *Rule]
     assert out.startswith("syntax                    A line does not belong to a dump, or stands in the wrong place\n")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_help_fits_and_breaks_no_name(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
+def test_help_fits_and_breaks_no_name(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     _, commands = parsers()
     names = {*Code, *Part, *VARIABLES}
     names |= {option for parser in commands.values() for action in parser.actions for option in action.option_strings}
     for arguments in ([], *([name] for name in commands)):
-        status, out, _ = _run(capsys, *arguments, "--help")
+        status, out, _ = run(*arguments, "--help")
         assert status == 0
         assert max(map(len, out.splitlines())) <= width
         assert not [line for line in out.splitlines() if line.rstrip().endswith("-") and not line.endswith(" -")]
-    for line in _run(capsys, "check", "--help")[1].split("codes: ")[1].replace(",", "").split():
+    for line in run("check", "--help")[1].split("codes: ")[1].replace(",", "").split():
         assert line in names
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from goldens import SWAP_2025
 from samples import PALLAS, SPLIT, TPU, WHILE, sweep
-from xla_lens.cli.main import main
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
 
@@ -38,11 +38,9 @@ def _written(path: Path, folder: Path, order: tuple[FileKind, ...], chance: rand
                 yield
 
 
-def _findings(capsys: pytest.CaptureFixture[str], folder: Path) -> list[tuple[str, str]] | None:
+def _findings(folder: Path) -> list[tuple[str, str]] | None:
     """What `check` finds in a folder, None if it is no dump yet."""
-    capsys.readouterr()
-    main(["check", str(folder), "--output-format", "json"])
-    out, err = capsys.readouterr()
+    _, out, err = run("check", folder, "--output-format", "json")
     if "dump" in err and not out:
         return None
     return sorted((finding["code"], finding["message"]) for finding in json.loads(out))
@@ -51,18 +49,14 @@ def _findings(capsys: pytest.CaptureFixture[str], folder: Path) -> list[tuple[st
 @pytest.mark.parametrize("path", sweep([SPLIT, TPU, WHILE, PALLAS, SWAP_2025], 2), ids=lambda path: path.parent.name)
 @pytest.mark.parametrize("order", _ORDERS, ids=["report last", "report first"])
 def test_findings_wait_for_the_end_of_a_dump(
-    path: Path,
-    order: tuple[FileKind, ...],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    path: Path, order: tuple[FileKind, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From whichever chunk on `check` reads, it finds what is wrong with the whole dump, or less."""
     monkeypatch.setattr("xla_lens.files._RECENT_SECONDS", 60.0)
     (tmp_path / "whole").mkdir()
     for _ in _written(path, tmp_path / "whole", order, random.Random(0)):
         pass
-    expected = _findings(capsys, tmp_path / "whole")
+    expected = _findings(tmp_path / "whole")
     assert expected is not None
     waited = 0
     for start in range(1, _CHUNKS * len(order)):
@@ -78,21 +72,21 @@ def test_findings_wait_for_the_end_of_a_dump(
             next(writer, None)
 
         monkeypatch.setattr("xla_lens.cli.sets.time.sleep", write_more)
-        found = _findings(capsys, folder)
+        found = _findings(folder)
         assert not {*(found or ())} - {*expected}, start
         with suppress(StopIteration):
             while True:
                 next(writer)
-        assert _findings(capsys, folder) == expected
+        assert _findings(folder) == expected
     assert waited > _CHUNKS
 
 
-def test_dump_that_is_no_longer_written_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_that_is_no_longer_written_is_cut_off(tmp_path: Path) -> None:
     paths = find_set(SPLIT).paths
     for kind, path in paths.items():
         data = path.read_bytes()
         (tmp_path / path.name).write_bytes(data[: len(data) // 2] if kind is FileKind.LIVE_RANGE else data)
         os.utime(tmp_path / path.name, (0, 0))
-    found = _findings(capsys, tmp_path)
+    found = _findings(tmp_path)
     assert found is not None
     assert "truncated-dump" in {code for code, _ in found}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from samples import DUMPS, ROOT, SEED
 from xla_lens.cli.arguments import parse_arguments
-from xla_lens.cli.main import main
 from xla_lens.model.checks.codes import Severity
 from xla_lens.render.ci.annotations import Annotation, CiPlace, fingerprints, worst_first
 from xla_lens.render.ci.formats import ci_text
@@ -36,16 +36,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    status = main([*map(str, arguments)])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def _diff(capsys: pytest.CaptureFixture[str], output_format: str, *arguments: object) -> str:
-    status, out, err = _run(
-        capsys, "diff", OLD, NEW, "--max-peak-increase", "100", "--output-format", output_format, *arguments
-    )
+def _diff(output_format: str, *arguments: object) -> str:
+    status, out, err = run("diff", OLD, NEW, "--max-peak-increase", "100", "--output-format", output_format, *arguments)
     assert status == 1
     assert err.count("\n") == 1
     return out
@@ -55,13 +47,11 @@ def _diff(capsys: pytest.CaptureFixture[str], output_format: str, *arguments: ob
 
 
 @pytest.mark.parametrize("mapping", ["/home/user/programs=train", "/home/user/programs={}/train", "/home/user=."])
-def test_limit_is_annotated_at_the_mapped_source_line_that_grew_most(
-    mapping: str, repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_limit_is_annotated_at_the_mapped_source_line_that_grew_most(mapping: str, repository: Path) -> None:
     if mapping.endswith("."):
         (repository / "programs").mkdir()
         (repository / "programs" / "programs.py").write_text(_LINE)
-    out = _diff(capsys, "github", "--path-mapping", mapping.format(repository))
+    out = _diff("github", "--path-mapping", mapping.format(repository))
     file = "programs/programs.py" if mapping.endswith(".") else "train/programs.py"
     # The numbers are those of the golden comparison in docs/diff.md.
     assert out == (
@@ -71,29 +61,27 @@ def test_limit_is_annotated_at_the_mapped_source_line_that_grew_most(
     )
 
 
-def test_source_file_is_found_by_the_end_of_its_path(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_source_file_is_found_by_the_end_of_its_path(repository: Path) -> None:
     (repository / "programs.py").write_text(_LINE)
-    assert "file=programs.py,line=277," in _diff(capsys, "github")
+    assert "file=programs.py,line=277," in _diff("github")
     (repository / "programs").mkdir()
     (repository / "programs" / "programs.py").write_text(_LINE)
-    assert "file=programs/programs.py,line=277," in _diff(capsys, "github")
+    assert "file=programs/programs.py,line=277," in _diff("github")
 
 
 @pytest.mark.usefixtures("repository")
-def test_limit_is_annotated_at_the_dump_if_the_source_file_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    out = _diff(capsys, "github")
+def test_limit_is_annotated_at_the_dump_if_the_source_file_is_unknown() -> None:
+    out = _diff("github")
     assert out.startswith(f"::error file={NEW},title=")
     assert out.endswith(". /home/user/programs/programs.py:277 grew most at the peak, by 4.7 KiB.\n")
 
 
-def test_peak_above_a_limit_is_annotated_at_the_line_that_owns_most(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_peak_above_a_limit_is_annotated_at_the_line_that_owns_most(repository: Path) -> None:
     dump = repository / "dumps" / NEW.name
     dump.parent.mkdir()
     dump.write_bytes(NEW.read_bytes())
     options = ("--max-peak", "1KiB", "--path-mapping", "/home/user/programs=train", "--output-format", "github")
-    status, out, _ = _run(capsys, "check", dump, "--ignore", "peak-understated", *options)
+    status, out, _ = run("check", dump, "--ignore", "peak-understated", *options)
     assert status == 1
     (row,) = (number for number, line in enumerate(NEW.read_text().splitlines(), 1) if line.startswith("    10:"))
     assert out == (
@@ -103,9 +91,7 @@ def test_peak_above_a_limit_is_annotated_at_the_line_that_owns_most(
     )
 
 
-def test_finding_about_an_instruction_is_annotated_at_its_source_line(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_finding_about_an_instruction_is_annotated_at_its_source_line(repository: Path) -> None:
     """A value whose live range starts too early, at the line of its instruction; a line that is no part of a dump, at
     the dump.
     """
@@ -117,7 +103,7 @@ def test_finding_about_an_instruction_is_annotated_at_its_source_line(
     broken = broken.replace("BufferAssignment:", "BufferAssignment:\nnonsense", 1)
     (repository / NEW.name).write_text(broken)
     options = ("--path-mapping", "/home/user/programs=train", "--output-format", "gitlab")
-    _, out, _ = _run(capsys, "check", repository / NEW.name, "--select", "live-range-start,syntax", *options)
+    _, out, _ = run("check", repository / NEW.name, "--select", "live-range-start,syntax", *options)
     places = {(one["check_name"], *one["location"].values()) for one in _flat(json.loads(out))}
     assert places == {("live-range-start", "train/programs.py", 31), ("syntax", NEW.name, 2)}
 
@@ -174,35 +160,35 @@ def test_annotations_of_one_weight_keep_their_order() -> None:
     assert worst_first(rows) == rows
 
 
-def _logs(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+def _logs() -> dict[str, dict[str, Any]]:
     checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-memory", 1]
     return {
         "tricky": json.loads(ci_text(_TRICKY, [], CiFormat.SARIF)),
         "none": json.loads(ci_text([], [], CiFormat.SARIF)),
-        "diff": json.loads(_diff(capsys, "sarif")),
-        "check": json.loads(_run(capsys, "check", *checked, "--output-format", "sarif")[1]),
+        "diff": json.loads(_diff("sarif")),
+        "check": json.loads(run("check", *checked, "--output-format", "sarif")[1]),
     }
 
 
-def test_sarif_is_about_the_same_findings_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    log = _logs(capsys)["check"]
-    (run,) = log["runs"]
+def test_sarif_is_about_the_same_findings_as_json() -> None:
+    log = _logs()["check"]
+    (sarif,) = log["runs"]
     checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-memory", 1]
-    findings = json.loads(_run(capsys, "check", *checked, "--output-format", "json")[1])
-    assert sorted(one["code"] for one in findings) == sorted(one["ruleId"] for one in run["results"])
+    findings = json.loads(run("check", *checked, "--output-format", "json")[1])
+    assert sorted(one["code"] for one in findings) == sorted(one["ruleId"] for one in sarif["results"])
     levels = {"error": "error", "warning": "warning", "information": "note", "hint": "note"}
-    assert sorted(levels[one["severity"]] for one in findings) == sorted(one["level"] for one in run["results"])
-    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert sorted(levels[one["severity"]] for one in findings) == sorted(one["level"] for one in sarif["results"])
+    rules = [rule["id"] for rule in sarif["tool"]["driver"]["rules"]]
     assert len(set(rules)) == len(rules)
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in run["results"])
-    prints = [one["partialFingerprints"]["xlaLens/v1"] for one in run["results"]]
+    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in sarif["results"])
+    prints = [one["partialFingerprints"]["xlaLens/v1"] for one in sarif["results"]]
     assert len(set(prints)) == len(prints)
-    assert [one["level"] for one in run["results"]] == sorted(one["level"] for one in run["results"])
+    assert [one["level"] for one in sarif["results"]] == sorted(one["level"] for one in sarif["results"])
 
 
 def test_paths_in_sarif_are_uris_relative_to_the_repository() -> None:
-    (run,) = json.loads(ci_text(_TRICKY, [], CiFormat.SARIF))["runs"]
-    artifacts = [one["locations"][0]["physicalLocation"]["artifactLocation"] for one in run["results"]]
+    (sarif,) = json.loads(ci_text(_TRICKY, [], CiFormat.SARIF))["runs"]
+    artifacts = [one["locations"][0]["physicalLocation"]["artifactLocation"] for one in sarif["results"]]
     assert artifacts[2:] == [
         {"uri": "a%2Cb%3Ac%25/%C3%BC%20x.py", "uriBaseId": "%SRCROOT%"},
         {"uri": "d.txt", "uriBaseId": "%SRCROOT%"},
@@ -216,10 +202,10 @@ _EXTENSION = ROOT / "vscode-extension"
 @pytest.mark.skipif(
     not (_EXTENSION / "node_modules/@types/sarif").is_dir(), reason="needs `npm --prefix vscode-extension ci`"
 )
-def test_sarif_matches_the_types_made_from_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_matches_the_types_made_from_its_schema(tmp_path: Path) -> None:
     """`@types/sarif` is made from the schema of SARIF 2.1.0. In literals, TypeScript accepts no unknown property."""
     lines = ['import type { Log } from "sarif";']
-    lines += [f"export const {name}: Log = {json.dumps(log)};" for name, log in _logs(capsys).items()]
+    lines += [f"export const {name}: Log = {json.dumps(log)};" for name, log in _logs().items()]
     wrong = json.dumps({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x", "rule": []}}}]})
     for name, text in (("right", "\n".join(lines)), ("wrong", f"{lines[0]}\nexport const wrong: Log = {wrong};")):
         (tmp_path / f"{name}.ts").write_text(text, encoding="utf-8")
@@ -244,37 +230,37 @@ def test_sarif_matches_the_types_made_from_its_schema(tmp_path: Path, capsys: py
 # ---------------------------------------------------------------- commands
 
 
-def test_output_file_has_what_would_be_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_file_has_what_would_be_printed(tmp_path: Path) -> None:
     file = tmp_path / "out.txt"
     for arguments in (["report", str(SEED)], ["diff", str(OLD), str(NEW)], ["check", str(SEED)]):
         for output_format in ("text", "json"):
             command = [*arguments, "--output-format", output_format]
-            status, out, _ = _run(capsys, *command)
-            assert _run(capsys, *command, "--output-file", file) == (status, "", "")
+            status, out, _ = run(*command)
+            assert run(*command, "--output-file", file) == (status, "", "")
             assert file.read_text(encoding="utf-8") == out
 
 
-def test_output_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "missing" / "out.txt"
-    assert _run(capsys, "report", SEED, "--output-file", file) == (
+    assert run("report", SEED, "--output-file", file) == (
         2,
         "",
         f"xla-lens: {file}: cannot be written: No such file or directory. Choose another file\n",
     )
 
 
-def test_comparison_without_a_limit_has_nothing_to_annotate(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(capsys, "diff", OLD, NEW, "--output-format", "sarif") == (
+def test_comparison_without_a_limit_has_nothing_to_annotate() -> None:
+    assert run("diff", OLD, NEW, "--output-format", "sarif") == (
         2,
         "",
         "xla-lens: --output-format sarif needs a limit; add --max-memory-increase LIMIT\n",
     )
 
 
-def test_kept_limit_has_no_annotation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_limit_has_no_annotation() -> None:
     arguments = ("diff", OLD, NEW, "--max-peak-increase", "1%", "--output-format")
-    assert _run(capsys, *arguments, "github") == (0, "", "")
-    status, out, _ = _run(capsys, *arguments, "junit")
+    assert run(*arguments, "github") == (0, "", "")
+    status, out, _ = run(*arguments, "junit")
     assert status == 0
     assert [case.attrib["classname"] for case in ET.fromstring(out).iter("testcase")] == ["jit_f"]
 
@@ -301,7 +287,7 @@ def test_the_documentation_installs_a_wheel_that_the_reader_built() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "=y", "x=", "="])
-def test_wrong_path_mapping_is_an_error(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["check", str(SEED), "--path-mapping", text])
-    assert f"{text!r} is not FROM=TO; expected for example /build/src=." in capsys.readouterr().err
+def test_wrong_path_mapping_is_an_error(text: str) -> None:
+    status, _, err = run("check", SEED, "--path-mapping", text)
+    assert status == 2
+    assert f"{text!r} is not FROM=TO; expected for example /build/src=." in err

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from goldens import SWAP
 from samples import DUMPS, SEED, SPLIT, TPU, facts
-from xla_lens.cli.main import main
 from xla_lens.files import find_sets
 
 NO_DUMPS = (
@@ -20,24 +20,14 @@ NO_DUMPS = (
 )
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Run a command and return its exit status, its output and its errors."""
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        status = int(exit_.code or 0)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    status, out, err = run(capsys, *arguments, "--output-format", "json")
+def run_json(*arguments: object) -> Any:
+    status, out, err = run(*arguments, "--output-format", "json")
     assert not err
     return status, json.loads(out)
 
 
-def test_report_shows_totals_peak_and_live_values(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "report", SEED)
+def test_report_shows_totals_peak_and_live_values() -> None:
+    status, out, err = run("report", SEED)
     assert (status, err) == (0, "")
     assert out.startswith(
         f"""\
@@ -79,61 +69,61 @@ Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
     )
 
 
-def test_a_step_that_no_dump_has_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_that_no_dump_has_is_an_error() -> None:
     """Among several dumps, those without the step say so."""
     for output_format in ("text", "json", "markdown"):
-        status, out, err = run(capsys, "report", SEED, "--at", 8, "--output-format", output_format)
+        status, out, err = run("report", SEED, "--at", 8, "--output-format", output_format)
         assert (status, out) == (2, "")
         assert err == "xla-lens: --at 8: The dump has no step 8: the steps are 0–7.\n"
     without_schedule = next(DUMPS.glob("cpu-tf2.5.3/*/*-buffer-assignment.txt"))
-    status, out, err = run(capsys, "report", without_schedule, "--at", 0)
+    status, out, err = run("report", without_schedule, "--at", 0)
     assert (status, out, err) == (2, "", "xla-lens: --at 0: The dump has no step 0: its schedule is missing.\n")
-    status, out, err = run(capsys, "report", SEED, SPLIT, "--all", "--at", 8)
+    status, out, err = run("report", SEED, SPLIT, "--all", "--at", 8)
     assert (status, err) == (0, "")
     assert "\nThe dump has no step 8: the steps are 0–7.\n" in out
     assert "Live in host memory: 2.43 MiB in 9 values at step 8" in out
-    _, (_, without) = run_json(capsys, "report", SEED, SPLIT, "--all", "--at", 8)
+    _, (_, without) = run_json("report", SEED, SPLIT, "--all", "--at", 8)
     assert without["memory_spaces"][0]["at_step"] is None
-    assert run(capsys, "report", SEED, SPLIT, "--at", 50)[::2] == (
+    assert run("report", SEED, SPLIT, "--at", 50)[::2] == (
         2,
         "xla-lens: --at 50: The dump has no step 50: the steps are 0–40.\n",
     )
 
 
-def test_counts_are_null_if_their_file_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_counts_are_null_if_their_file_is_missing(tmp_path: Path) -> None:
     kinds = {"assignment": ("values", "allocations", "reserved_bytes"), "live-range": ("instructions",)}
     for kind, known in kinds.items():
         folder = tmp_path / kind
         folder.mkdir()
         path = next(SPLIT.parent.glob(f"module_0000*-{'buffer-' * (kind == 'assignment')}{kind}.txt"))
         (folder / path.name).write_bytes(path.read_bytes())
-        _, (report,) = run_json(capsys, "report", folder)
+        _, (report,) = run_json("report", folder)
         known_names = {
             name for name in ("values", "allocations", "reserved_bytes", "instructions") if report[name] is not None
         }
         assert known_names == set(known)
 
 
-def test_report_of_another_step_shows_both_live_sets(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "report", SEED, "--at", 0, "--top", 1)
+def test_report_of_another_step_shows_both_live_sets() -> None:
+    _, out, _ = run("report", SEED, "--at", 0, "--top", 1)
     assert "Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
     assert "  ... and 3 smaller values" in out
     assert "Live in HBM: 320.0 KiB in 2 values at step 0 (param.1)" in out
-    _, (report,) = run_json(capsys, "report", SEED, "--at", 0)
+    _, (report,) = run_json("report", SEED, "--at", 0)
     assert report["memory_spaces"][0]["at_step"]["live_bytes"] == 327680
     assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]
 
 
-def test_report_names_missing_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_report_names_missing_files(tmp_path: Path) -> None:
     alone = tmp_path / SPLIT.name
     alone.write_bytes(SPLIT.read_bytes())
-    status, out, _ = run(capsys, "report", alone)
+    status, out, _ = run("report", alone)
     assert status == 0
     assert "The peak of host memory is unknown: the live ranges are missing" in out
     assert "incomplete the live ranges are missing (" in out
     assert "incomplete the list of values is missing (" in out
     assert "reserved   ≥ 4.22 MiB in ≥ 30 allocations" in out
-    _, (report,) = run_json(capsys, "report", alone)
+    _, (report,) = run_json("report", alone)
     assert {value for name, value in report["printed"].items() if name != "bounds"} == {None}
     assert report["complete"] is False
     assert report["bounds"]["reserved_bytes"] == "at_least"
@@ -142,9 +132,9 @@ def test_report_names_missing_files(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_report_as_json_has_the_numbers_of_the_dump(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
+def test_report_as_json_has_the_numbers_of_the_dump(fact: dict[str, Any]) -> None:
     path = DUMPS / fact["file"]
-    _, (report,) = run_json(capsys, "report", path)
+    _, (report,) = run_json("report", path)
     assert report.keys() == {
         "module",
         "files",
@@ -179,9 +169,9 @@ def test_report_as_json_has_the_numbers_of_the_dump(capsys: pytest.CaptureFixtur
         assert kind in {"buffer-assignment", "values", "live-range", "memory-usage-report", "hlo"}
 
 
-def test_report_from_any_file_of_a_set_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_from_any_file_of_a_set_is_the_same() -> None:
     files = sorted(SPLIT.parent.glob("module_0000*"))
-    reports = [run_json(capsys, "report", path) for path in files]
+    reports = [run_json("report", path) for path in files]
     assert len(files) == 5
     assert all(report == reports[0] for report in reports)
     assert list(reports[0][1][0]["files"]) == [
@@ -193,16 +183,16 @@ def test_report_from_any_file_of_a_set_is_the_same(capsys: pytest.CaptureFixture
     ]
 
 
-def test_report_of_a_folder_covers_each_dump_once(capsys: pytest.CaptureFixture[str]) -> None:
-    _, reports = run_json(capsys, "report", DUMPS)
+def test_report_of_a_folder_covers_each_dump_once() -> None:
+    _, reports = run_json("report", DUMPS)
     # One object for each `-buffer-assignment.txt` file, and one for each seed.
     assert len(reports) == len(list(DUMPS.rglob("*-buffer-assignment.txt"))) + 5
-    _, out, _ = run(capsys, "report", TPU.parent)
+    _, out, _ = run("report", TPU.parent)
     assert out.startswith("jit_roundtrip\n")
 
 
-def test_check_prints_findings_and_a_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    status, out, _ = run(capsys, "check", DUMPS)
+def test_check_prints_findings_and_a_summary(tmp_path: Path) -> None:
+    status, out, _ = run("check", DUMPS)
     assert status == 0
     lines = out.splitlines()
     understated = [line for line in lines if not line.startswith("  ")][:-1]
@@ -210,7 +200,7 @@ def test_check_prints_findings_and_a_summary(capsys: pytest.CaptureFixture[str],
     assert lines[-1] == f"{len(find_sets(DUMPS))} dumps checked: {len(understated)} information"
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
-    status, out, _ = run(capsys, "check", SEED, broken, "--ignore", "peak-understated")
+    status, out, _ = run("check", SEED, broken, "--ignore", "peak-understated")
     assert status == 1
     assert out == (
         f"{broken}:14:1: error[total-mismatch] The printed total is 1 byte, but the 5 allocations add up to "
@@ -219,12 +209,12 @@ def test_check_prints_findings_and_a_summary(capsys: pytest.CaptureFixture[str],
     )
 
 
-def test_check_as_json_prints_findings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_as_json_prints_findings(tmp_path: Path) -> None:
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(
         SEED.read_text().replace("size=262144,offset=0): f32[64,1024]", "size=262145,offset=0): f32[64,1024]")
     )
-    status, findings = run_json(capsys, "check", broken)
+    status, findings = run_json("check", broken)
     assert status == 1
     assert findings == [
         {
@@ -240,16 +230,16 @@ def test_check_as_json_prints_findings(capsys: pytest.CaptureFixture[str], tmp_p
     ]
 
 
-def test_select_and_ignore_filter_findings_by_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_select_and_ignore_filter_findings_by_code(tmp_path: Path) -> None:
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
     codes = ["total-mismatch", "peak-understated"]
-    assert [finding["code"] for finding in run_json(capsys, "check", broken)[1]] == codes
+    assert [finding["code"] for finding in run_json("check", broken)[1]] == codes
     for code in codes:
-        assert [finding["code"] for finding in run_json(capsys, "check", broken, "--select", code)[1]] == [code]
-        rest = [finding["code"] for finding in run_json(capsys, "check", broken, "--ignore", code)[1]]
+        assert [finding["code"] for finding in run_json("check", broken, "--select", code)[1]] == [code]
+        rest = [finding["code"] for finding in run_json("check", broken, "--ignore", code)[1]]
         assert rest == [other for other in codes if other != code]
-    assert run_json(capsys, "check", broken, "--ignore", ",".join(codes)) == (0, [])
+    assert run_json("check", broken, "--ignore", ",".join(codes)) == (0, [])
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
@@ -264,12 +254,12 @@ def test_select_and_ignore_filter_findings_by_code(capsys: pytest.CaptureFixture
     ],
 )
 def test_errors_are_one_line_with_the_file_and_the_problem(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, content: bytes | None, reason: str
+    tmp_path: Path, command: str, content: bytes | None, reason: str
 ) -> None:
     path = tmp_path / "x.txt"
     if content is not None:
         path.write_bytes(content)
-    status, out, err = run(capsys, command, path)
+    status, out, err = run(command, path)
     assert (status, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert err.startswith("xla-lens: ")
@@ -278,31 +268,29 @@ def test_errors_are_one_line_with_the_file_and_the_problem(
 
 @pytest.mark.parametrize("command", ["report", "check"])
 @pytest.mark.parametrize("suffix", ["-buffer-assignment.txt", "-live-range.txt", "-memory-usage-report.txt"])
-def test_the_name_of_a_dump_without_a_regular_file_is_an_error(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, suffix: str
-) -> None:
+def test_the_name_of_a_dump_without_a_regular_file_is_an_error(tmp_path: Path, command: str, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
+    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
     path.symlink_to(tmp_path / "nothing")
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
+    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
     path.unlink()
     os.mkfifo(path)
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
-    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
+    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
+    assert run(command, tmp_path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
 
 
-def test_check_reads_files_with_the_longest_possible_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_reads_files_with_the_longest_possible_names(tmp_path: Path) -> None:
     suffix = "-buffer-assignment.txt"
     path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
     path.write_bytes(SWAP.read_bytes())
-    assert run(capsys, "check", path) == (0, "1 dump checked, no findings\n", "")
-    assert run(capsys, "check", tmp_path) == (0, "1 dump checked, no findings\n", "")
+    assert run("check", path) == (0, "1 dump checked, no findings\n", "")
+    assert run("check", tmp_path) == (0, "1 dump checked, no findings\n", "")
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
-def test_a_folder_without_dumps_is_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
+def test_a_folder_without_dumps_is_an_error(tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
+    assert run(command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
 
 @pytest.mark.parametrize(
@@ -310,16 +298,14 @@ def test_a_folder_without_dumps_is_an_error(capsys: pytest.CaptureFixture[str], 
     [b"", b"\x00" * 5000, b"\xff\xfe\n" * 50, b"x" * 3_000_000, SEED.read_bytes()[:1700], b"allocation 0: size 9" * 9],
 )
 @pytest.mark.parametrize("name", ["x-buffer-assignment.txt", "x-live-range.txt", "x-memory-usage-report.txt"])
-def test_bad_files_give_findings_and_no_traceback(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, content: bytes
-) -> None:
+def test_bad_files_give_findings_and_no_traceback(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    status, findings = run_json(capsys, "check", path)
+    status, findings = run_json("check", path)
     if content != SEED.read_bytes()[:1700]:
         assert status == 1
         assert findings[0]["code"] in ("syntax", "truncated-dump")
-    shown, _, err = run(capsys, "report", path)
+    shown, _, err = run("report", path)
     assert (shown, err) == (int(any(finding["severity"] == "error" for finding in findings)), "")
 
 
@@ -329,17 +315,17 @@ def test_other_commands_do_not_import_the_server() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
-def test_html_is_the_memory_map_of_one_dump(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "report", SPLIT, "--output-format", "html")
+def test_html_is_the_memory_map_of_one_dump() -> None:
+    status, out, err = run("report", SPLIT, "--output-format", "html")
     assert (status, err) == (0, "")
     assert out.startswith("<!DOCTYPE html>\n")
     assert out.endswith("</html>\n")
     assert "<title>jit_train_step: memory map</title>" in out
-    assert run(capsys, "report", SPLIT.parent, "--output-format", "html")[1] == out
+    assert run("report", SPLIT.parent, "--output-format", "html")[1] == out
 
 
-def test_html_of_several_dumps_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "report", SEED, SPLIT, "--output-format", "html")
+def test_html_of_several_dumps_lists_them() -> None:
+    status, out, err = run("report", SEED, SPLIT, "--output-format", "html")
     assert (status, err) == (0, "")
     assert "<title>2 paths: memory maps</title>" in out
     assert out.index('<a href="?">jit_train_step</a>') < out.index('<a href="?map=2">001_491faa5ce21a17c6</a>')

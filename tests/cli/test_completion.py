@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import printed
 from xla_lens.cli.arguments import parsers
-from xla_lens.cli.main import main
 from xla_lens.features.report.options import Part
 from xla_lens.model.checks.codes import Code
 
@@ -31,10 +31,9 @@ CASES: list[tuple[str, set[str]]] = [
 ]
 
 
-def _script(capsys: pytest.CaptureFixture[str], folder: Path, shell: str) -> Path:
-    assert main(["completion", shell]) == 0
+def _script(folder: Path, shell: str) -> Path:
     path = folder / f"xla-lens.{shell}"
-    path.write_text(capsys.readouterr().out)
+    path.write_text(printed("completion", shell))
     (folder / "dumps").mkdir()
     return path
 
@@ -50,9 +49,9 @@ def _options(command: str) -> set[str]:
     return {option for action in parsers()[1][command].actions for option in action.option_strings}
 
 
-def test_bash_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_bash_completes(tmp_path: Path) -> None:
     bash = _needs("bash")
-    script = _script(capsys, tmp_path, "bash")
+    script = _script(tmp_path, "bash")
     cases: list[tuple[str, set[str]]] = [
         *CASES,
         ("", COMMANDS | {"--help", "--version"}),
@@ -71,9 +70,9 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         assert set(done.stdout.split()) == expected, line
 
 
-def test_fish_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_fish_completes(tmp_path: Path) -> None:
     fish = _needs("fish")
-    script = _script(capsys, tmp_path, "fish")
+    script = _script(tmp_path, "fish")
     for line, expected in CASES:
         program = f"source {script}; complete -C 'xla-lens {line}'"
         done = subprocess.run([fish, "-N", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -81,9 +80,9 @@ def test_fish_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         assert {entry.split("\t")[0].rstrip("/") for entry in done.stdout.splitlines()} == expected, line
 
 
-def test_zsh_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_zsh_completes(tmp_path: Path) -> None:
     zsh, pty = _needs("zsh"), pytest.importorskip("pty")
-    script = _script(capsys, tmp_path, "zsh")
+    script = _script(tmp_path, "zsh")
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
     with subprocess.Popen(
@@ -120,8 +119,7 @@ def _type(terminal: int, text: str, expected: str) -> None:
             shown += os.read(terminal, 65536).decode(errors="replace")
 
 
-def test_every_command_part_and_code_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_part_and_code_is_offered() -> None:
     for shell in ("bash", "zsh", "fish"):
-        assert main(["completion", shell]) == 0
-        words = set(re.split(r"[\s'\":()\\]+", capsys.readouterr().out))
+        words = set(re.split(r"[\s'\":()\\]+", printed("completion", shell)))
         assert {*COMMANDS, *Part, *Code} - words == set()

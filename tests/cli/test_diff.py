@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from commands import printed, run
 from samples import DUMPS, ROOT, SPLIT, TPU, facts
-from xla_lens.cli.main import main
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
 
@@ -21,15 +21,8 @@ LOOPS = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/module_1333*-buffer-a
 NO_LIVE_RANGES = next(DUMPS.glob("cpu-tf2.5.3/while/*-buffer-assignment.txt"))
 
 
-def _printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main(["diff", *map(str, arguments)]) == 0
-    captured = capsys.readouterr()
-    assert not captured.err
-    return captured.out
-
-
-def _data(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = json.loads(_printed(capsys, *arguments, "--output-format", "json"))
+def _data(*arguments: object) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = json.loads(printed("diff", *arguments, "--output-format", "json"))
     SCHEMA.validate(data)
     return data
 
@@ -38,8 +31,8 @@ def _fact(path: Path) -> dict[str, Any]:
     return next(fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
 
 
-def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = _printed(capsys, OLD, NEW).splitlines()
+def test_text_starts_with_both_peaks_and_the_groups_that_changed_most() -> None:
+    lines = printed("diff", OLD, NEW).splitlines()
     assert lines[:4] == [
         "jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before",
         "  +4.0 KiB: 1 more × f32[32,32], copy, /home/user/programs/programs.py:277, derived.",
@@ -48,8 +41,8 @@ def test_text_starts_with_both_peaks_and_the_groups_that_changed_most(capsys: py
     ]
 
 
-def test_text_says_first_that_nothing_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = _printed(capsys, SPLIT, SPLIT).splitlines()
+def test_text_says_first_that_nothing_changed() -> None:
+    lines = printed("diff", SPLIT, SPLIT).splitlines()
     assert lines[0] == "jit_train_step: host memory peak unchanged, 4.21 MiB; needs 4.21 MiB as before"
     assert lines[1].strip() == (
         "Nothing changed but names and addresses: 58 values with the same sizes, shapes and live ranges."
@@ -57,14 +50,13 @@ def test_text_says_first_that_nothing_changed(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("path", [NEW, LOOPS, TPU], ids=str)
-def test_derived_bytes_are_those_of_reports(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_derived_bytes_are_those_of_reports(path: Path, tmp_path: Path) -> None:
     """Also if one side is only a report, and in rows of lines as in those of groups."""
-    assert main(["report", str(path), "--output-format", "json"]) == 0
-    printed = capsys.readouterr().out
-    (tmp_path / "report.json").write_text(printed)
+    text = printed("report", path, "--output-format", "json")
+    (tmp_path / "report.json").write_text(text)
     # Reports tell functions of one line apart.
     expected: dict[tuple[int, str], tuple[int, int]] = {}
-    for space in json.loads(printed)[0]["memory_spaces"]:
+    for space in json.loads(text)[0]["memory_spaces"]:
         for line in space["lines"]["lines"]:
             if line["file"] or line["argument"]:
                 name = f"{line['file']}:{line['line']}" if line["file"] else f"parameters {line['argument']}"
@@ -73,7 +65,7 @@ def test_derived_bytes_are_those_of_reports(path: Path, tmp_path: Path, capsys: 
                 expected[space["color"], name] = sums
     assert any(derived_bytes for _, derived_bytes in expected.values())
     for old in (path, tmp_path / "report.json"):
-        (data,) = _data(capsys, old, path)
+        (data,) = _data(old, path)
         for side in ("old", "new"):
             rows = {
                 (space["color"], row["key"]): (row[f"{side}_bytes"], row[f"{side}_derived_bytes"])
@@ -90,34 +82,34 @@ def test_derived_bytes_are_those_of_reports(path: Path, tmp_path: Path, capsys: 
                 assert by_line == by_group
 
 
-def test_text_marks_derived_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _printed(capsys, OLD, NEW)
+def test_text_marks_derived_lines() -> None:
+    text = printed("diff", OLD, NEW)
     assert "programs.py:277, 0 B → 4.0 KiB derived\n" in text
     assert "f32[32,32], copy, /home/user/programs/programs.py:277, derived\n" in text
     assert text.count("Derived: the line is that of the instruction") == 1
-    markdown = _printed(capsys, OLD, NEW, "--output-format", "markdown")
+    markdown = printed("diff", OLD, NEW, "--output-format", "markdown")
     assert "0 B → 4.0 KiB derived" in markdown
 
 
-def test_other_backend_is_said_before_any_other_number(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_backend_is_said_before_any_other_number() -> None:
     tpu = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/*-buffer-assignment.txt"))
-    lines = _printed(capsys, tpu, SPLIT).splitlines()
+    lines = printed("diff", tpu, SPLIT).splitlines()
     assert "Hard to compare: the old dump is for TPU, the new one for CPU" in lines[1]
 
 
-def test_peak_without_live_ranges_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_without_live_ranges_is_unknown() -> None:
     new = next(DUMPS.glob("cpu-tf2.8.4/while/*-buffer-assignment.txt"))
-    text = _printed(capsys, NO_LIVE_RANGES, new)
+    text = printed("diff", NO_LIVE_RANGES, new)
     assert "host memory peak unknown → 3.0 KiB" in text.splitlines()[0]
     assert "no live ranges" in text.splitlines()[1]
-    (data,) = _data(capsys, NO_LIVE_RANGES, new)
+    (data,) = _data(NO_LIVE_RANGES, new)
     assert data["memory_spaces"][0]["peak_live_bytes"] is None
     assert data["memory_spaces"][0]["breakdowns"] is None
     assert data["memory_spaces"][0]["reserved_bytes"] == {"old": 3104, "new": _fact(new)["reserved_bytes"]}
     assert data["values"]["moved"] == 0
 
 
-def test_other_flags_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_flags_come_first(tmp_path: Path) -> None:
     """Those about dumps do not count, and neither do equal ones."""
     flags = {
         "old": 'xla_cpu_enable_fast_min_max: false\nxla_dump_to: "/a"\n',
@@ -128,30 +120,30 @@ def test_other_flags_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[st
         shutil.copytree(NEW.parent, tmp_path / side)
         (tmp_path / side / f"{NEW.name.partition('cpu_after')[0]}debug_options").write_text(text)
     sides = [tmp_path / side / NEW.name for side in flags]
-    lines = _printed(capsys, *sides).splitlines()
+    lines = printed("diff", *sides).splitlines()
     assert lines[1] == "  Flags: xla_backend_optimization_level default → 0, xla_cpu_use_x default → 1."
-    assert _data(capsys, *sides[::-1])[0]["warnings"] == [
+    assert _data(*sides[::-1])[0]["warnings"] == [
         "Flags: xla_backend_optimization_level 0 → default, xla_cpu_use_x 1 → default."
     ]
-    assert "Flags" not in _printed(capsys, sides[0], sides[0])
+    assert "Flags" not in printed("diff", sides[0], sides[0])
     # Without those of one side, nothing is known.
-    assert "Flags" not in _printed(capsys, NEW, sides[1])
+    assert "Flags" not in printed("diff", NEW, sides[1])
 
 
-def test_other_release_of_libtpu_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_release_of_libtpu_is_named(tmp_path: Path) -> None:
     number = re.search(r"\.cl_(\d+)\.", TPU.name)
     assert number
     for path in TPU.parent.iterdir():
         shutil.copy(path, tmp_path / path.name.replace(number[0], ".cl_7."))
     other = tmp_path / TPU.name.replace(number[0], ".cl_7.")
-    lines = _printed(capsys, other, TPU).splitlines()
+    lines = printed("diff", other, TPU).splitlines()
     assert lines[1] == f"  Compiler: libtpu of changelist 7 before, {number[1]} now."
-    assert "Compiler" not in _printed(capsys, TPU, TPU)
+    assert "Compiler" not in printed("diff", TPU, TPU)
 
 
 @pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (SPLIT, OLD), (TPU, TPU), (TPU, SPLIT)], ids=str)
-def test_json_adds_up_to_the_facts(capsys: pytest.CaptureFixture[str], old: Path, new: Path) -> None:
-    (data,) = _data(capsys, old, new)
+def test_json_adds_up_to_the_facts(old: Path, new: Path) -> None:
+    (data,) = _data(old, new)
     sides = {"old": _fact(old), "new": _fact(new)}
     spaces = {side: {space["color"]: space for space in fact["memory_spaces"]} for side, fact in sides.items()}
     for space in data["memory_spaces"]:
@@ -170,23 +162,23 @@ def test_json_adds_up_to_the_facts(capsys: pytest.CaptureFixture[str], old: Path
     assert len(values["changes"]) == sum(values[name] for name in ("changed", "moved", "added", "removed"))
 
 
-def test_parts_and_top_limit_json(capsys: pytest.CaptureFixture[str]) -> None:
-    (data,) = _data(capsys, OLD, NEW, "--part", "group,values", "--top", "2")
+def test_parts_and_top_limit_json() -> None:
+    (data,) = _data(OLD, NEW, "--part", "group,values", "--top", "2")
     assert [*data["memory_spaces"][0]["breakdowns"]] == ["group"]
     assert len(data["memory_spaces"][0]["breakdowns"]["group"]) == len(data["values"]["changes"]) == 2
     assert "padding_bytes" not in data["memory_spaces"][0]
 
 
-def test_part_selects_sections_of_text(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _printed(capsys, OLD, NEW, "--part", "opcode")
+def test_part_selects_sections_of_text() -> None:
+    text = printed("diff", OLD, NEW, "--part", "opcode")
     assert "by opcode: +200 B" in text
     assert "Totals" not in text
     assert "Values" not in text
     assert "by kind" not in text
 
 
-def test_markdown_quotes_all_names(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = _printed(capsys, OLD, NEW, "--output-format", "markdown").splitlines()
+def test_markdown_quotes_all_names() -> None:
+    lines = printed("diff", OLD, NEW, "--output-format", "markdown").splitlines()
     assert lines[0] == "## `jit_f`: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before"
     assert any(
         line.startswith(
@@ -199,34 +191,34 @@ def test_markdown_quotes_all_names(capsys: pytest.CaptureFixture[str]) -> None:
 # ---------------------------------------------------------------- folders
 
 
-def test_modules_of_folders_are_paired_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    data = _data(capsys, OLD.parent, NEW.parent)
+def test_modules_of_folders_are_paired_by_name() -> None:
+    data = _data(OLD.parent, NEW.parent)
     assert [(one["old"]["module"], one["new"]["module"]) for one in data] == [
         (name, name) for name in ("jit_f", "jit_mismatch", "jit_swap", "jit_same")
     ]
-    text = _printed(capsys, OLD.parent, NEW.parent)
+    text = printed("diff", OLD.parent, NEW.parent)
     assert text.startswith("4 modules in both: the peaks of 1 grew, 3 stayed the same\n")
     assert re.search(r"\+200 B +\+0\.8 % +24\.9 KiB +25\.1 KiB +module_0001\.jit_f\.cpu_after_optimizations", text)
     assert "\njit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)" in text
 
 
-def test_modules_of_one_folder_only_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modules_of_one_folder_only_are_listed(tmp_path: Path) -> None:
     shutil.copytree(OLD.parent, tmp_path / "old")
     for file in (tmp_path / "old").glob("*jit_swap*"):
         file.unlink()
     shutil.copytree(OLD.parent, tmp_path / "new")
     for file in (tmp_path / "new").glob("*jit_same*"):
         file.unlink()
-    text = _printed(capsys, tmp_path / "old", tmp_path / "new")
+    text = printed("diff", tmp_path / "old", tmp_path / "new")
     assert "2 modules in both: the peaks of 2 stayed the same" in text
     assert "1 module only in the old dumps\n  module_0003.jit_same" in text
     assert "1 module only in the new dumps\n  module_0002.jit_swap" in text
-    data = _data(capsys, tmp_path / "old", tmp_path / "new")
+    data = _data(tmp_path / "old", tmp_path / "new")
     assert [one["module"] for one in data if one["new"] is None] == ["jit_same"]
     assert [one["module"] for one in data if one["old"] is None] == ["jit_swap"]
 
 
-def test_modules_of_one_name_are_paired_by_their_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modules_of_one_name_are_paired_by_their_parameters(tmp_path: Path) -> None:
     """Both modules are called `jit_f`; in the new folder, they are numbered the other way round."""
     other = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/module_0000.jit_f.*-buffer-assignment.txt"))
     numbers = {("old", OLD): "module_0000", ("old", other): "module_0001"}
@@ -237,12 +229,12 @@ def test_modules_of_one_name_are_paired_by_their_parameters(tmp_path: Path, caps
         stem = path.name.removesuffix("-buffer-assignment.txt")
         for file in path.parent.glob(f"{stem}*"):
             shutil.copy(file, folder / file.name.replace("module_0000", number))
-    for one in _data(capsys, tmp_path / "old", tmp_path / "new"):
+    for one in _data(tmp_path / "old", tmp_path / "new"):
         assert one["is_unchanged"]
 
 
-def test_single_modules_of_two_folders_are_paired_whatever_their_names(capsys: pytest.CaptureFixture[str]) -> None:
-    (data,) = _data(capsys, DUMPS / "cpu-tf2.16.2", DUMPS / "cpu-tf2.8.4")
+def test_single_modules_of_two_folders_are_paired_whatever_their_names() -> None:
+    (data,) = _data(DUMPS / "cpu-tf2.16.2", DUMPS / "cpu-tf2.8.4")
     assert data["old"]["module"] != data["new"]["module"]
 
 
@@ -258,26 +250,21 @@ def test_single_modules_of_two_folders_are_paired_whatever_their_names(capsys: p
         (("-", "-"), "standard input can be one of the two dumps, not both"),
     ],
 )
-def test_input_that_is_no_dump_is_one_line_and_status_2(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[object, ...], message: str
-) -> None:
-    assert main(["diff", *map(str, arguments)]) == 2
-    captured = capsys.readouterr()
-    assert not captured.out
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
+def test_input_that_is_no_dump_is_one_line_and_status_2(arguments: tuple[object, ...], message: str) -> None:
+    status, out, err = run("diff", *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
 
 
-def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path) -> None:
     text = OLD.read_bytes()
     for cut in range(200, len(text), 700):
         (tmp_path / OLD.name).write_bytes(text[:cut])
         for arguments in ((tmp_path / OLD.name, NEW), (NEW, tmp_path / OLD.name)):
-            main(["diff", *map(str, arguments)])
-            captured = capsys.readouterr()
-            assert not captured.err
-            assert "run `xla-lens check`" in captured.out
-            (data,) = _data(capsys, *arguments)
+            _, out, err = run("diff", *arguments)
+            assert not err
+            assert "run `xla-lens check`" in out
+            (data,) = _data(*arguments)
             assert data["warnings"]
 
 
@@ -297,64 +284,58 @@ def test_dump_that_is_cut_off_is_compared_as_far_as_it_goes(tmp_path: Path, caps
         (("--max-peak-increase", "1%", "--max-peak-increase", "100"), True),
     ],
 )
-def test_exceeded_limit_is_one_line_and_status_1(
-    capsys: pytest.CaptureFixture[str], limit: tuple[str, ...], *, is_exceeded: bool
-) -> None:
+def test_exceeded_limit_is_one_line_and_status_1(limit: tuple[str, ...], *, is_exceeded: bool) -> None:
     """The peak grew from 25,520 to 25,720 bytes, 0.78 %."""
-    assert main(["diff", str(OLD), str(NEW), *limit]) == int(is_exceeded)
-    captured = capsys.readouterr()
-    assert captured.out.startswith("jit_f: host memory peak 24.9 KiB → 25.1 KiB")
+    status, out, err = run("diff", OLD, NEW, *limit)
+    assert status == int(is_exceeded)
+    assert out.startswith("jit_f: host memory peak 24.9 KiB → 25.1 KiB")
     grown = "xla-lens: jit_f: host memory peak grew by +200 B (+0.8 %), from 24.9 KiB to 25.1 KiB"
-    assert captured.err == (f"{grown}; {' '.join(limit[-2:])} allows less\n" if is_exceeded else "")
+    assert err == (f"{grown}; {' '.join(limit[-2:])} allows less\n" if is_exceeded else "")
 
 
-def test_shrinking_exceeds_no_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", str(NEW), str(OLD), "--max-peak-increase", "0"]) == 0
-    assert not capsys.readouterr().err
+def test_shrinking_exceeds_no_limit() -> None:
+    assert printed("diff", NEW, OLD, "--max-peak-increase", "0")
 
 
-def test_limit_that_cannot_be_checked_counts_as_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", str(NO_LIVE_RANGES), str(SPLIT), "--max-peak-increase", "99%"]) == 1
-    assert "host memory peak cannot be compared" in capsys.readouterr().err
+def test_limit_that_cannot_be_checked_counts_as_exceeded() -> None:
+    status, _, err = run("diff", NO_LIVE_RANGES, SPLIT, "--max-peak-increase", "99%")
+    assert status == 1
+    assert "host memory peak cannot be compared" in err
 
 
-def test_limits_hold_for_all_modules_of_folders(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", str(OLD.parent), str(NEW.parent), "--max-peak-increase", "0", "--output-format", "json"]) == 1
-    captured = capsys.readouterr()
-    SCHEMA.validate(json.loads(captured.out))
-    assert captured.err.count("\n") == 1
+def test_limits_hold_for_all_modules_of_folders() -> None:
+    status, out, err = run("diff", OLD.parent, NEW.parent, "--max-peak-increase", "0", "--output-format", "json")
+    SCHEMA.validate(json.loads(out))
+    assert (status, err.count("\n")) == (1, 1)
 
 
 @pytest.mark.parametrize("limit", ["", "much", "=1%", "1%%", "-5", "vmem="])
-def test_limit_that_cannot_be_read_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], limit: str) -> None:
-    with pytest.raises(SystemExit) as exited:
-        main(["diff", str(OLD), str(NEW), f"--max-peak-increase={limit}"])
-    assert exited.value.code == 2
-    assert "is not a limit; expected for example 1%, 64MiB or vmem=1MiB" in capsys.readouterr().err
+def test_limit_that_cannot_be_read_is_one_line_and_status_2(limit: str) -> None:
+    status, _, err = run("diff", OLD, NEW, f"--max-peak-increase={limit}")
+    assert status == 2
+    assert "is not a limit; expected for example 1%, 64MiB or vmem=1MiB" in err
 
 
-def test_limit_of_an_unknown_memory_space_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", str(OLD), str(NEW), "--max-peak-increase", "ram=1%"]) == 2
-    assert "unknown memory space 'ram'" in capsys.readouterr().err
+def test_limit_of_an_unknown_memory_space_is_status_2() -> None:
+    status, _, err = run("diff", OLD, NEW, "--max-peak-increase", "ram=1%")
+    assert status == 2
+    assert "unknown memory space 'ram'" in err
 
 
 # ---------------------------------------------------------------- baselines
 
 
-def _baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str], *arguments: object) -> Path:
+def _baseline(tmp_path: Path, *arguments: object) -> Path:
     """The JSON report of a dump, in a file."""
-    main(["report", *map(str, arguments), "--output-format", "json"])
     path = tmp_path / "baseline.json"
-    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    path.write_text(run("report", *arguments, "--output-format", "json")[1], encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (SPLIT, OLD), (TPU, SPLIT), (SPLIT, SPLIT)], ids=str)
-def test_report_of_a_dump_gives_the_same_breakdowns_as_the_dump(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: Path, new: Path
-) -> None:
-    (of_report,) = _data(capsys, _baseline(tmp_path, capsys, old), new)
-    (of_dump,) = _data(capsys, old, new)
+def test_report_of_a_dump_gives_the_same_breakdowns_as_the_dump(tmp_path: Path, old: Path, new: Path) -> None:
+    (of_report,) = _data(_baseline(tmp_path, old), new)
+    (of_dump,) = _data(old, new)
     for one, other in zip(of_report["memory_spaces"], of_dump["memory_spaces"], strict=True):
         assert one["breakdowns"] == other["breakdowns"]
         for key in ("color", "peak_live_bytes", "peak_step", "reserved_bytes"):
@@ -362,28 +343,27 @@ def test_report_of_a_dump_gives_the_same_breakdowns_as_the_dump(
     assert of_report["values"] is None
 
 
-def test_report_as_old_side_has_the_same_first_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    baseline = _baseline(tmp_path, capsys, OLD)
-    text = _printed(capsys, baseline, NEW)
-    assert text.splitlines()[:4] == _printed(capsys, OLD, NEW).splitlines()[:4]
+def test_report_as_old_side_has_the_same_first_lines(tmp_path: Path) -> None:
+    baseline = _baseline(tmp_path, OLD)
+    text = printed("diff", baseline, NEW)
+    assert text.splitlines()[:4] == printed("diff", OLD, NEW).splitlines()[:4]
     assert f"  old        baseline.json in {tmp_path.as_posix()}" in text
     assert "Values" not in text
-    assert main(["diff", str(baseline), str(NEW), "--max-peak-increase", "199"]) == 1
-    assert "grew by +200 B" in capsys.readouterr().err
+    status, _, err = run("diff", baseline, NEW, "--max-peak-increase", "199")
+    assert status == 1
+    assert "grew by +200 B" in err
 
 
 @pytest.mark.parametrize("path", [OLD, SPLIT, TPU], ids=str)
-def test_report_whose_source_lines_an_edit_moved_has_no_other_lines(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_report_whose_source_lines_an_edit_moved_has_no_other_lines(path: Path, tmp_path: Path) -> None:
     """All lines are seven further down, as after an import at the top."""
     moved = tmp_path / "moved"
     shutil.copytree(path.parent, moved)
     for file in moved.iterdir():
         text = re.sub(r"(?<=line=)(\d+)", lambda number: str(int(number[1]) + 7), file.read_text())
         file.write_text(text)
-    baseline = _baseline(tmp_path, capsys, path)
-    (data,) = _data(capsys, baseline, moved / path.name)
+    baseline = _baseline(tmp_path, path)
+    (data,) = _data(baseline, moved / path.name)
     lines = [row["key"] for space in data["memory_spaces"] for row in space["breakdowns"]["line"]]
     before = [line["line"] for space in json.loads(baseline.read_text())[0]["memory_spaces"] for line in _lines(space)]
     assert {f"{number + 7}" for number in before} == {
@@ -398,9 +378,9 @@ def _lines(space: dict[str, Any]) -> list[dict[str, Any]]:
     return [line for line in space["lines"]["lines"] if line["file"]]
 
 
-def test_line_that_moved_and_grew_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_that_moved_and_grew_is_one_row(tmp_path: Path) -> None:
     """The line has three buffers more than before, so nothing shows by itself which line it was."""
-    (data,) = _data(capsys, _baseline(tmp_path, capsys, OLD), NEW)
+    (data,) = _data(_baseline(tmp_path, OLD), NEW)
     rows = data["memory_spaces"][0]["breakdowns"]["line"]
     (grown,) = (row for row in rows if row["key"] and not row["key"].startswith("parameters "))
     text = NEW.read_text().replace("source_line=277", "source_line=281")
@@ -409,50 +389,46 @@ def test_line_that_moved_and_grew_is_one_row(tmp_path: Path, capsys: pytest.Capt
     # The copies have the line of what they copy, which only the module tells.
     module = NEW.with_name(NEW.name.replace("-buffer-assignment", ""))
     (tmp_path / module.name).write_text(module.read_text().replace("source_line=277", "source_line=281"))
-    (data,) = _data(capsys, _baseline(tmp_path, capsys, OLD), other)
+    (data,) = _data(_baseline(tmp_path, OLD), other)
     (row,) = (row for row in data["memory_spaces"][0]["breakdowns"]["line"] if row["key"])
     assert row == grown | {"key": grown["key"].replace(":277", ":281")}
 
 
-def test_html_page_has_both_maps_and_of_folders_the_module_that_changed_most(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = _printed(capsys, OLD, NEW, "--output-format", "html")
+def test_html_page_has_both_maps_and_of_folders_the_module_that_changed_most(tmp_path: Path) -> None:
+    page = printed("diff", OLD, NEW, "--output-format", "html")
     assert page.startswith("<!DOCTYPE html>\n")
     assert (
         "<h1><code>jit_f</code>: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before</h1>"
         in page
     )
     assert page.count('type="application/octet-stream;base64,gzip"') == 1
-    folders = _printed(capsys, OLD.parent, NEW.parent, "--output-format", "html")
+    folders = printed("diff", OLD.parent, NEW.parent, "--output-format", "html")
     assert "<h1>4 modules in both: the peaks of 1 grew, 3 stayed the same</h1>" in folders
     assert folders[folders.index("<h1><code>jit_f") :] == page[page.index("<h1><code>jit_f") :]
     # A report has no values to draw.
-    baseline = _printed(capsys, _baseline(tmp_path, capsys, OLD), NEW, "--output-format", "html")
+    baseline = printed("diff", _baseline(tmp_path, OLD), NEW, "--output-format", "html")
     assert "+200 B (+0.8 %); needs 25.2 KiB as before</h1>" in baseline
     assert "<script" not in baseline
 
 
-def test_limited_report_has_totals_and_the_breakdowns_that_add_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (data,) = _data(capsys, _baseline(tmp_path, capsys, SPLIT, "--top", "1", "--part", "live,source"), SPLIT)
+def test_limited_report_has_totals_and_the_breakdowns_that_add_up(tmp_path: Path) -> None:
+    (data,) = _data(_baseline(tmp_path, SPLIT, "--top", "1", "--part", "live,source"), SPLIT)
     (space,) = data["memory_spaces"]
     assert space["peak_live_bytes"]["old"] == space["peak_live_bytes"]["new"]
     assert {*space["breakdowns"]} == {"parameter", "op_name", "opcode", "kind"}
 
 
-def test_reports_of_folders_are_paired_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = _data(capsys, _baseline(tmp_path, capsys, OLD.parent), NEW.parent)
+def test_reports_of_folders_are_paired_by_name(tmp_path: Path) -> None:
+    data = _data(_baseline(tmp_path, OLD.parent), NEW.parent)
     assert [one["module"] for one in data] == ["jit_f", "jit_mismatch", "jit_swap", "jit_same"]
     assert all(one["old"]["module"] == one["new"]["module"] for one in data)
 
 
-def test_report_of_a_dump_that_is_cut_off_has_no_exact_peak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_a_dump_that_is_cut_off_has_no_exact_peak(tmp_path: Path) -> None:
     text = OLD.read_bytes()
     cut = tmp_path / OLD.name
     cut.write_bytes(text[: text.index(b"BufferLiveRange") + 60])
-    (data,) = _data(capsys, _baseline(tmp_path, capsys, cut), NEW)
+    (data,) = _data(_baseline(tmp_path, cut), NEW)
     assert data["memory_spaces"][0]["peak_live_bytes"] is None
 
 
@@ -470,14 +446,11 @@ def test_report_of_a_dump_that_is_cut_off_has_no_exact_peak(tmp_path: Path, caps
         ('[{"module": null, "files": {}, "memory_spaces": [{"color": 0}]}]', "not a report"),
     ],
 )
-def test_json_that_is_no_report_is_one_line_and_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
+def test_json_that_is_no_report_is_one_line_and_status_2(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "bad.json").write_text(text)
-    assert main(["diff", str(tmp_path / "bad.json"), str(NEW)]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
+    status, _, err = run("diff", tmp_path / "bad.json", NEW)
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
 
 
 # ---------------------------------------------------------------- bad input
@@ -493,34 +466,28 @@ def test_json_that_is_no_report_is_one_line_and_status_2(
     ],
 )
 def test_side_that_cannot_be_read_is_one_line_and_status_2(
-    name: str, content: bytes | None, message: str, *, is_old: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, content: bytes | None, message: str, *, is_old: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    assert main(["diff", *map(str, (path, NEW) if is_old else (NEW, path))]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"xla-lens: {path}: {message}")
-    assert captured.err.count("\n") == 1
+    status, out, err = run("diff", *((path, NEW) if is_old else (NEW, path)))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"xla-lens: {path}: {message}")
 
 
-def test_report_can_only_be_the_old_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    baseline = _baseline(tmp_path, capsys, OLD)
-    assert main(["diff", str(NEW), str(baseline)]) == 2
-    assert capsys.readouterr().err == (
-        f"xla-lens: {baseline}: only OLD, the first argument, can be a report. Expected a dump\n"
-    )
+def test_report_can_only_be_the_old_side(tmp_path: Path) -> None:
+    baseline = _baseline(tmp_path, OLD)
+    error = f"xla-lens: {baseline}: only OLD, the first argument, can be a report. Expected a dump\n"
+    assert run("diff", NEW, baseline) == (2, "", error)
 
 
 @pytest.mark.parametrize("missing", ["-live-range.txt", "-buffer-assignment-values.txt", ".txt"])
-def test_dump_that_lacks_a_file_is_compared_with_what_both_have(
-    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dump_that_lacks_a_file_is_compared_with_what_both_have(missing: str, tmp_path: Path) -> None:
     shutil.copytree(SPLIT.parent, tmp_path / "new")
     new = tmp_path / "new" / SPLIT.name
     new.with_name(SPLIT.name.replace("-buffer-assignment.txt", missing)).unlink()
-    (data,) = _data(capsys, SPLIT, new)
+    (data,) = _data(SPLIT, new)
     (space,) = data["memory_spaces"]
     fact = _fact(SPLIT)
     if missing == ".txt":

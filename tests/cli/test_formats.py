@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from commands import printed, run
 from oom_texts import TPU_LIST
 from samples import DUMPS, SPLIT
 from terminals import read_all
-from xla_lens.cli.main import main
 from xla_lens.features.diff.options import DIFF_FORMATS
 from xla_lens.files import find_set
 from xla_lens.model.analysis import analyse
@@ -70,7 +70,6 @@ def test_every_severity_is_printed_in_every_format(
     severity: Severity,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def analyse_as(*files: Any, **options: Any) -> Any:
         found = analyse(*files, **options)
@@ -78,8 +77,7 @@ def test_every_severity_is_printed_in_every_format(
         return replace(found, findings=tuple(replace(one, severity=severity) for one in found.findings))
 
     monkeypatch.setattr("xla_lens.files.analyse", analyse_as)
-    status = main([*arguments, str(with_view(tmp_path))])
-    out, err = capsys.readouterr()
+    status, out, err = run(*arguments, with_view(tmp_path))
     assert err == ""
     is_alarm = severity is Severity.ERROR or (arguments[0] == "check" and severity is Severity.WARNING)
     assert status == int(is_alarm)
@@ -92,9 +90,8 @@ def test_every_severity_is_printed_in_every_format(
         assert number != 4 or ("<failure " in out) == is_alarm
 
 
-def test_a_hint_of_a_dump_on_disk_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(with_view(tmp_path))]) == 0
-    out = capsys.readouterr().out
+def test_a_hint_of_a_dump_on_disk_is_printed(tmp_path: Path) -> None:
+    out = printed("check", with_view(tmp_path))
     assert re.search(r":\d+:\d+: hint\[unassigned-value\] ", out)
     assert out.endswith("\n1 dump checked: 1 hint\n")
 
@@ -182,15 +179,11 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
     return found
 
 
-def test_no_control_character_comes_out_of_any_command(evil: Evil, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_control_character_comes_out_of_any_command(evil: Evil) -> None:
     seen = 0
     for command in commands(evil):
-        try:
-            status = main([str(one) for one in command])
-        except SystemExit as exit_:
-            status = int(exit_.code or 0)
+        status, out, err = run(*command)
         assert status in (0, 1, 2)
-        out, err = capsys.readouterr()
         assert status != 2 or err.count("\n") == 1, (command, err)
         if "html" in command:
             # The script of the page has such characters in its tables.

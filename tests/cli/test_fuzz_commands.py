@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from fuzzing import commands
 from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT, sweep
-from xla_lens.cli.main import main
 from xla_lens.cli.repository import Repository
 from xla_lens.cli.run_folder import create_folder
 from xla_lens.features.sources_of_findings import SourceLine
@@ -41,7 +41,7 @@ def test_no_path_of_a_source_file_breaks_a_command(
     assert play_commands(random.Random(path), tmp_path, dumps, 1, is_each=True) == 2
 
 
-def test_a_dump_without_slices_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dump_without_slices_is_compared(tmp_path: Path) -> None:
     """Such as one whose buffer assignment was lost, beside a module with fusions."""
     old, new = tmp_path / "old", tmp_path / "new"
     for folder in (old, new):
@@ -50,20 +50,12 @@ def test_a_dump_without_slices_is_compared(tmp_path: Path, capsys: pytest.Captur
             shutil.copy(file, folder)
     (new / SPLIT.name).unlink()
     for pair in ((old, new), (new, old)):
-        assert main(["diff", *map(str, pair)]) == 0
-        assert "peak" in capsys.readouterr().out
-
-
-def _line_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err
+        assert "peak" in run("diff", *pair)[1]
 
 
 @pytest.mark.parametrize("name", ["a" * 10_000, "a/" * 5_000, "\udcff" * 300, "loop", "loop/x.json"])
 def test_paths_that_no_file_can_have_are_errors_of_one_line(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
@@ -82,7 +74,9 @@ def test_paths_that_no_file_can_have_are_errors_of_one_line(
         ["run", "--out", name, "true"],
     ]
     for arguments in given:
-        assert _line_of(arguments, capsys).startswith("xla-lens: ")
+        status, out, err = run(*arguments)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("xla-lens: ")
     assert os.listdir() == ["loop"]
 
 

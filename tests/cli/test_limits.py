@@ -5,24 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from commands import printed, run
 from samples import SEED, SPLIT
-from xla_lens.cli.main import main
 from xla_lens.render.numbers import parse_size
 
 
-def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:
-    status = main(["check", *map(str, arguments)])
-    return status, capsys.readouterr().out.splitlines()
+def _check(*arguments: object) -> tuple[int, list[str]]:
+    status, out, _ = run("check", *arguments)
+    return status, out.splitlines()
 
 
-def test_peak_at_the_limit_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_at_the_limit_is_accepted() -> None:
     limits = ("--max-peak", 593920, "--max-memory", 593928)
-    status, lines = _check(capsys, SEED, "--select", "max-peak,max-memory", *limits)
+    status, lines = _check(SEED, "--select", "max-peak,max-memory", *limits)
     assert (status, lines) == (0, ["1 dump checked, no findings"])
 
 
-def test_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
+def test_peak_over_the_limit_is_an_error() -> None:
+    status, lines = _check(SEED, "--ignore", "peak-understated", "--max-peak", 593919)
     assert status == 1
     assert lines == [
         f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of HBM are live at step 4, more than the "
@@ -31,8 +31,8 @@ def test_peak_over_the_limit_is_an_error(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
-def test_needed_bytes_over_the_limit_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    status, lines = _check(capsys, SEED, "--select", "max-memory", "--max-memory", "0.5MiB")
+def test_needed_bytes_over_the_limit_are_an_error() -> None:
+    status, lines = _check(SEED, "--select", "max-memory", "--max-memory", "0.5MiB")
     assert status == 1
     assert lines[0].endswith(
         "error[max-memory] The program needs 580.0 KiB (593,928 bytes) of HBM, more than the limit of 0.5 MiB "
@@ -40,9 +40,9 @@ def test_needed_bytes_over_the_limit_are_an_error(capsys: pytest.CaptureFixture[
     )
 
 
-def test_unknown_sizes_are_an_error_if_there_is_a_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unknown_sizes_are_an_error_if_there_is_a_limit(tmp_path: Path) -> None:
     alone = shutil.copy(SPLIT, tmp_path)
-    status, lines = _check(capsys, alone, "--max-memory", "1GiB", "--max-peak", "1GiB")
+    status, lines = _check(alone, "--max-memory", "1GiB", "--max-peak", "1GiB")
     assert status == 1
     assert [line.split("error")[1] for line in lines] == [
         # Nothing shows whether the list of allocations was cut off.
@@ -54,22 +54,20 @@ def test_unknown_sizes_are_an_error_if_there_is_a_limit(capsys: pytest.CaptureFi
     ]
     live = next(SPLIT.parent.glob("module_0000*-live-range.txt"))
     (tmp_path / "other").mkdir()
-    _, lines = _check(capsys, shutil.copy(live, tmp_path / "other"), "--max-memory", "1GiB")
+    _, lines = _check(shutil.copy(live, tmp_path / "other"), "--max-memory", "1GiB")
     assert any("error[max-memory] The needed bytes cannot be compared with" in line for line in lines)
 
 
-def test_old_names_work_with_a_hint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_names_work_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     hint = "is now called {}: what a program needs, without thread-local buffers\n"
     for given in (("--max-reserved", "0.5MiB"), ("--max-reserved=0.5MiB",)):
-        assert main(["check", str(SEED), "--select", "max-reserved", *given]) == 1
-        captured = capsys.readouterr()
-        assert "error[max-memory] The program needs 580.0 KiB" in captured.out
-        assert captured.err == f"xla-lens: --max-reserved {hint.format('--max-memory')}"
-    assert main(["explain", "max-reserved"]) == 0
-    assert capsys.readouterr().out.startswith("# max-memory\n")
+        status, out, err = run("check", SEED, "--select", "max-reserved", *given)
+        assert (status, err) == (1, f"xla-lens: --max-reserved {hint.format('--max-memory')}")
+        assert "error[max-memory] The program needs 580.0 KiB" in out
+    assert printed("explain", "max-reserved").startswith("# max-memory\n")
     monkeypatch.setenv("XLA_LENS_MAX_RESERVED", "0.5MiB")
-    assert main(["check", str(SEED), "--select", "max-memory"]) == 1
-    assert capsys.readouterr().err == f"xla-lens: XLA_LENS_MAX_RESERVED {hint.format('XLA_LENS_MAX_MEMORY')}"
+    error = f"xla-lens: XLA_LENS_MAX_RESERVED {hint.format('XLA_LENS_MAX_MEMORY')}"
+    assert run("check", SEED, "--select", "max-memory")[::2] == (1, error)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import xla_lens
+from commands import run
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
-from xla_lens.cli.main import main
 from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
 from xla_lens.model.warrants import Bound
 from xla_lens.render.oom import OomReport, oom_outline
@@ -31,21 +31,12 @@ SCHEMA = json.loads((ROOT / "docs" / "oom.schema.json").read_text(encoding="utf-
 REPORT_SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        status = int(exit_.code or 0)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
 def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "oom", TPU_LOG)
+def test_message_alone_is_explained() -> None:
+    status, out, err = run("oom", TPU_LOG)
     assert (status, err) == (0, "")
     assert out == (
         f"HBM ran out when XLA compiled jit_train_step\n  log        {TPU_LOG}, line 1, error code E1000\n"
@@ -55,9 +46,7 @@ def test_message_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("how", ["name", "dash", "nothing", "gzip", "gzip-pipe", "utf-16"])
-def test_log_comes_from_a_file_or_a_pipe(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
-) -> None:
+def test_log_comes_from_a_file_or_a_pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str) -> None:
     data = b"step\n" * 400_000 + TPU_LOG.read_bytes()
     path = tmp_path / "log"
     path.write_bytes(
@@ -65,23 +54,21 @@ def test_log_comes_from_a_file_or_a_pipe(
     )
     feed(monkeypatch, gzip.compress(data[:1000]) + gzip.compress(data[1000:]) if how == "gzip-pipe" else data)
     arguments = {"dash": ["-"], "nothing": [], "gzip-pipe": ["-"]}.get(how, [str(path)])
-    status, out, err = run(capsys, "oom", *arguments)
+    status, out, err = run("oom", *arguments)
     assert (status, err) == (0, "")
     assert "line 400,001, error code E1000" in out
 
 
-def test_a_folder_alone_joins_it_with_standard_input(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_alone_joins_it_with_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(monkeypatch, TPU_LOG.read_bytes())
-    status, out, _ = run(capsys, "oom", FOLDER)
+    status, out, _ = run("oom", FOLDER)
     assert status == 0
     assert "log        <stdin>, line 1" in out
     assert re.search(r"^Dump: .*mlp_train/module_\d+\.jit_train_step\.", out, re.MULTILINE)
 
 
-def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "oom", TPU_LOG, FOLDER)
+def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget() -> None:
+    status, out, err = run("oom", TPU_LOG, FOLDER)
     assert (status, err) == (0, "")
     assert "The only dump of the module that the message names." in out
     # Nothing in this small dump has 44.36 GiB, and the answer does not pretend otherwise.
@@ -90,8 +77,8 @@ def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(capsys: 
     assert re.search(r"^  It needs [\d.]+ \wiB of HBM, with [\d.]+ \wiB of parameters and ", out, re.MULTILINE)
 
 
-def test_report_begins_with_the_message_and_keeps_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "report", "--oom", TPU_LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
+def test_report_begins_with_the_message_and_keeps_its_parts() -> None:
+    status, out, _ = run("report", "--oom", TPU_LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
     assert status == 0
     assert out.startswith("HBM ran out when XLA compiled jit_train_step\n")
     assert "\nDonation: " in out
@@ -101,30 +88,30 @@ def test_report_begins_with_the_message_and_keeps_its_parts(capsys: pytest.Captu
     assert out.count("\n  files ") == 1
 
 
-def test_message_without_its_dump_is_still_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_message_without_its_dump_is_still_shown(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LOG.read_text().replace("jit_train_step", "jit_strange"))
-    status, out, err = run(capsys, "oom", log, FOLDER)
+    status, out, err = run("oom", log, FOLDER)
     assert (status, err) == (1, "")
     assert "HBM ran out when XLA compiled jit_strange" in out
     assert "none is of module jit_strange" in out
 
 
-def test_numbers_of_a_dump_that_is_cut_off_are_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_numbers_of_a_dump_that_is_cut_off_are_bounds(tmp_path: Path) -> None:
     for path in FOLDER.glob("module_*jit_train_step*"):
         data = path.read_bytes()
         is_cut = path.name.endswith("-buffer-assignment.txt")
         (tmp_path / path.name).write_bytes(data[: len(data) // 2] if is_cut else data)
-    status, out, _ = run(capsys, "oom", TPU_LOG, tmp_path)
+    status, out, _ = run("oom", TPU_LOG, tmp_path)
     assert status == 1
     assert re.search(r"^  It needs ≥ [\d.]+ \wiB of HBM", out, re.MULTILINE)
     assert "44.36 GiB  HLO temporaries  unknown: dump is cut off" in out
 
 
-def test_messages_besides_the_first_failure_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_messages_besides_the_first_failure_are_listed(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(GPU_LIST + TPU_LIST + GPU_LIST)
-    status, out, _ = run(capsys, "oom", log)
+    status, out, _ = run("oom", log)
     assert status == 0
     assert out.startswith("A buffer could not be allocated in device memory while the program ran\n")
     assert ", line 2, 2 times; 2 other messages" in out
@@ -150,12 +137,10 @@ def test_messages_besides_the_first_failure_are_listed(capsys: pytest.CaptureFix
     ],
     ids=["tpu", "tensorflow", "vmem"],
 )
-def test_lists_are_shown_as_tables(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, lines: list[str]
-) -> None:
+def test_lists_are_shown_as_tables(tmp_path: Path, text: str, lines: list[str]) -> None:
     log = tmp_path / "log"
     log.write_text(text)
-    _, out, _ = run(capsys, "oom", log)
+    _, out, _ = run("oom", log)
     assert set(lines) <= {line.rstrip() for line in out.splitlines()}, out
 
 
@@ -166,25 +151,25 @@ def test_source_lines_are_links_where_terminals_have_them() -> None:
     assert "file:///home/user/model.py#1059" in "".join(terminal_lines(outline, None, terminal))
 
 
-def test_list_that_is_cut_off_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_list_that_is_cut_off_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LIST[: TPU_LIST.index("     Unpadded size: 1.00G")])
-    assert "  The message is cut off: the last buffer is incomplete" in run(capsys, "oom", log)[1]
+    assert "  The message is cut off: the last buffer is incomplete" in run("oom", log)[1]
     log.write_text(TPU_LIST)
-    assert "cut off" not in run(capsys, "oom", log)[1]
+    assert "cut off" not in run("oom", log)[1]
 
 
-def test_list_is_as_long_as_the_user_wants(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_list_is_as_long_as_the_user_wants(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LIST)
-    assert "Buffers that the message lists (the first 1 of 2)" in run(capsys, "oom", log, "--top", "1")[1]
-    assert "copy.40488" in run(capsys, "oom", log)[1]
+    assert "Buffers that the message lists (the first 1 of 2)" in run("oom", log, "--top", "1")[1]
+    assert "copy.40488" in run("oom", log)[1]
 
 
-def test_markdown_quotes_what_comes_from_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_markdown_quotes_what_comes_from_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LIST.replace("jit(train_step)/jit(main)/reshape", "<b>a|b</b>"))
-    _, out, _ = run(capsys, "oom", log, "--output-format", "markdown")
+    _, out, _ = run("oom", log, "--output-format", "markdown")
     assert out.startswith("## HBM ran out when XLA compiled the program\n")
     (row,) = (line for line in out.splitlines() if "copy.40488" in line)
     assert "`<b>a\\|b</b>`" in row
@@ -193,8 +178,8 @@ def test_markdown_quotes_what_comes_from_the_log(capsys: pytest.CaptureFixture[s
 # ---------------------------------------------------------------- JSON
 
 
-def data_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    _, out, err = run(capsys, *arguments, "--output-format", "json")
+def data_of(*arguments: object) -> Any:
+    _, out, err = run(*arguments, "--output-format", "json")
     assert not err
     data = json.loads(out)
     Draft202012Validator(SCHEMA).validate(data)
@@ -203,7 +188,7 @@ def data_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return data
 
 
-def test_json_matches_its_schema_and_prints_every_field(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     seen: set[str] = set()
 
@@ -215,14 +200,14 @@ def test_json_matches_its_schema_and_prints_every_field(capsys: pytest.CaptureFi
 
     log = tmp_path / "log"
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
-    collect(data_of(capsys, "oom", log))
-    collect(data_of(capsys, "oom", TPU_LOG, FOLDER))
-    collect(data_of(capsys, "report", "--oom", TPU_LOG, FOLDER, "--part", "totals"))
+    collect(data_of("oom", log))
+    collect(data_of("oom", TPU_LOG, FOLDER))
+    collect(data_of("report", "--oom", TPU_LOG, FOLDER, "--part", "totals"))
     name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
     log.write_text(
         TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
     )
-    collect(data_of(capsys, "oom", log, TPU))
+    collect(data_of("oom", log, TPU))
     for definition in SCHEMA["$defs"].values():
         assert definition["additionalProperties"] is False
         assert set(definition["properties"]) <= seen
@@ -240,8 +225,8 @@ def test_schema_knows_every_name() -> None:
     assert set(fields["sum"]["bound"]["enum"]) == set(Bound)
 
 
-def test_json_has_the_rounding_of_each_size(capsys: pytest.CaptureFixture[str]) -> None:
-    data = data_of(capsys, "oom", TPU_LOG, FOLDER)
+def test_json_has_the_rounding_of_each_size() -> None:
+    data = data_of("oom", TPU_LOG, FOLDER)
     (message,) = data["messages"]
     assert message["capacity"]["text"] == "15.75G"
     assert message["capacity"]["size_bytes"] == 63 << 28
@@ -253,22 +238,18 @@ def test_json_has_the_rounding_of_each_size(capsys: pytest.CaptureFixture[str]) 
 # ---------------------------------------------------------------- what cannot be answered
 
 
-def test_log_without_a_message_is_one_line_and_status_1(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_log_without_a_message_is_one_line_and_status_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     log = tmp_path / "log"
     for data in (b"", b"all is well\n", bytes(range(256)) * 50):
         log.write_bytes(data)
         words = "no out-of-memory message of XLA found. Expected the log of the failed program"
-        assert run(capsys, "oom", log) == (1, "", f"xla-lens: {log}: {words}\n")
-        assert run(capsys, "report", "--oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
+        assert run("oom", log) == (1, "", f"xla-lens: {log}: {words}\n")
+        assert run("report", "--oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
         feed(monkeypatch, data)
-        assert run(capsys, "oom") == (1, "", f"xla-lens: <stdin>: {words}\n")
+        assert run("oom") == (1, "", f"xla-lens: <stdin>: {words}\n")
 
 
-def test_what_cannot_run_is_one_line_and_status_2(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_cannot_run_is_one_line_and_status_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     missing, empty, broken = tmp_path / "missing", tmp_path / "empty", tmp_path / "broken"
     empty.mkdir()
     broken.write_bytes(gzip.compress(TPU_LOG.read_bytes())[:30] + b"\xff" * 50)
@@ -283,15 +264,15 @@ def test_what_cannot_run_is_one_line_and_status_2(
             "the HTML page shows a dump without messages",
         ),
     ):
-        status, out, err = run(capsys, *arguments)
+        status, out, err = run(*arguments)
         assert (status, out, err.count("\n")) == (2, "", 1), arguments
         assert words in err
 
 
-def test_terminal_is_not_read_as_a_log(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_is_not_read_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(monkeypatch, b"")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    status, _, err = run(capsys, "oom")
+    status, _, err = run("oom")
     assert (status, err) == (
         2,
         "xla-lens: no log given: name the file, or pipe the output of the program into this command\n",
@@ -312,9 +293,9 @@ def test_library_reads_the_same_messages(tmp_path: Path) -> None:
 
 
 @needs_shared_dumps
-def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_of_the_collection_finds_its_dump_among_all() -> None:
     folders = [path for path in sorted(SHARED_DUMPS.iterdir()) if path.name.startswith("tpu") and path.is_dir()]
-    data = data_of(capsys, "oom", TPU_LOG, *folders)
+    data = data_of("oom", TPU_LOG, *folders)
     (message,) = data["messages"]
     assert message["dump"]["chosen_by"] == "number"
     assert "tpu-v5e-oom" in message["dump"]["files"]["buffer-assignment"]
@@ -328,9 +309,9 @@ def test_message_of_the_collection_finds_its_dump_among_all(capsys: pytest.Captu
 
 
 @needs_shared_dumps
-def test_documented_answer_is_that_of_the_collection(capsys: pytest.CaptureFixture[str]) -> None:
+def test_documented_answer_is_that_of_the_collection() -> None:
     (folder,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*")
-    _, out, _ = run(capsys, "oom", TPU_LOG, folder)
+    _, out, _ = run("oom", TPU_LOG, folder)
     assert "The arguments alone take 18.70 GiB, 2.95 GiB more than 15.75 GiB." in out
     text = (ROOT / "docs" / "out-of-memory.md").read_text(encoding="utf-8")
     documented = text[text.index("Dump: dumps/") :].split("```")[0]

@@ -14,6 +14,7 @@ from typing import TextIO
 
 import pytest
 
+from commands import run
 from samples import SEED, SPLIT, TPU_LOG
 from xla_lens.cli.main import main
 from xla_lens.files import find_set
@@ -145,10 +146,9 @@ def test_names_of_files_that_are_not_utf_8_are_exact_in_json_only(
 REPORT = ("report", SEED, "--output-format", "json")
 
 
-def _quiet(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+def _quiet(*arguments: object) -> tuple[int, str]:
     """Run a command that prints nothing on standard output; return its exit status and its errors."""
-    status = main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
+    status, out, err = run(*arguments)
     assert out == ""
     return status, err
 
@@ -157,14 +157,14 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_output_file_is_kept_if_the_command_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_file_is_kept_if_the_command_fails(tmp_path: Path) -> None:
     keep = tmp_path / "keep.json"
     keep.write_text("old")
     for command in (("report", "nothing"), ("diff", SEED, "nothing"), ("report", SEED, "--at", 10**9)):
-        status, err = _quiet(capsys, *command, "--output-file", keep)
+        status, err = _quiet(*command, "--output-file", keep)
         assert (status, err.count("\n")) == (2, 1)
         # Neither does a new file appear.
-        assert _quiet(capsys, *command, "--output-file", tmp_path / "new")[0] == 2
+        assert _quiet(*command, "--output-file", tmp_path / "new")[0] == 2
         assert (keep.read_text(), _names(tmp_path)) == ("old", ["keep.json"])
 
 
@@ -183,9 +183,7 @@ def test_output_file_is_kept_if_the_disk_is_full(tmp_path: Path, limit: int) -> 
 
 
 @pytest.mark.parametrize("how", ["itself", "link", "hard link", "link to a folder", "old report", "source", "log"])
-def test_a_file_that_the_command_reads_is_no_output_file(
-    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_the_command_reads_is_no_output_file(how: str, tmp_path: Path) -> None:
     dump = tmp_path / "folder" / SEED.name
     dump.parent.mkdir()
     shutil.copy(SEED, dump)
@@ -202,7 +200,7 @@ def test_a_file_that_the_command_reads_is_no_output_file(
         output = tmp_path / "other" / dump.name
     elif how == "old report":
         output = tmp_path / "old.json"
-        assert _quiet(capsys, *REPORT, "--output-file", output) == (0, "")
+        assert _quiet(*REPORT, "--output-file", output) == (0, "")
         command = ("diff", output, dump)
     elif how == "source":
         output = tmp_path / "test_auto_sharding_basic.py"
@@ -214,16 +212,14 @@ def test_a_file_that_the_command_reads_is_no_output_file(
         command = ("oom", output, dump.parent)
     before = output.read_bytes()
     names = _names(tmp_path)
-    status, err = _quiet(capsys, *command, "--output-file", output)
+    status, err = _quiet(*command, "--output-file", output)
     assert status == 2
     assert re.fullmatch(r"xla-lens: .*: the output cannot replace a file that is read. Choose another file\n", err)
     assert output.read_bytes() == before
     assert _names(tmp_path) == names
 
 
-def test_files_beside_a_dump_that_are_read_are_no_output_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_beside_a_dump_that_are_read_are_no_output_files(tmp_path: Path) -> None:
     for file in find_set(SPLIT).paths.values():
         shutil.copy(file, tmp_path)
     dump = tmp_path / SPLIT.name
@@ -239,23 +235,21 @@ def test_files_beside_a_dump_that_are_read_are_no_output_files(
     printed.write_text(f"*** Begin {SEED.name} ***\n{SEED.read_text()}\n*** End {SEED.name} ***\n")
     for file in (*sorted(find_set(dump).paths.values()), *sidecars, log, printed):
         before = file.read_bytes()
-        status, err = _quiet(capsys, "report", tmp_path, "--output-file", file)
+        status, err = _quiet("report", tmp_path, "--output-file", file)
         assert (status, err.count("\n"), file.read_bytes()) == (2, 1, before)
     # A report of an earlier run beside the dump is not read.
     for _ in range(2):
-        assert _quiet(capsys, "report", tmp_path, "--output-file", tmp_path / "report.txt") == (0, "")
+        assert _quiet("report", tmp_path, "--output-file", tmp_path / "report.txt") == (0, "")
 
 
-def test_output_file_replaces_what_a_link_leads_to_and_keeps_permissions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_output_file_replaces_what_a_link_leads_to_and_keeps_permissions(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     target, link = tmp_path / "folder" / "target", tmp_path / "link"
     link.symlink_to(target)
     for mode in (None, 0o600, 0o664):
         if mode is not None:
             target.chmod(mode)
-        assert _quiet(capsys, *REPORT, "--output-file", link) == (0, "")
+        assert _quiet(*REPORT, "--output-file", link) == (0, "")
         assert link.is_symlink()
         assert json.loads(target.read_text())
         assert _names(tmp_path / "folder") == ["target"]
@@ -266,16 +260,14 @@ def test_output_file_replaces_what_a_link_leads_to_and_keeps_permissions(
     # A new file never appears in place of the old one where only the old one may be written.
     link.unlink()
     link.symlink_to(link)
-    status, err = _quiet(capsys, *REPORT, "--output-file", link)
+    status, err = _quiet(*REPORT, "--output-file", link)
     assert (status, err) == (
         2,
         f"xla-lens: {link}: cannot be written: Too many levels of symbolic links. Choose another file\n",
     )
 
 
-def test_a_file_that_cannot_be_replaced_is_written_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a file in a read-only folder, or one that is mounted by itself."""
 
     def replace(*_: object) -> None:
@@ -285,7 +277,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
     file = tmp_path / "file"
     file.write_text("old" * 99_999)
     number = file.stat().st_ino
-    assert _quiet(capsys, *REPORT, "--output-file", file) == (0, "")
+    assert _quiet(*REPORT, "--output-file", file) == (0, "")
     assert json.loads(file.read_text())
     assert (file.stat().st_ino, _names(tmp_path)) == (number, ["file"])
 

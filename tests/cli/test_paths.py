@@ -12,22 +12,16 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU, facts
-from xla_lens.cli.main import main
 from xla_lens.files import cached_modules, find_sets
 
 FOLDER = SPLIT.parent
 SET = sorted(FOLDER.glob("module_0000*"))
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    status = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def _reports(capsys: pytest.CaptureFixture[str], *paths: object) -> Any:
-    status, out, err = _run(capsys, "report", *paths, "--part", "peak", "--output-format", "json")
+def _reports(*paths: object) -> Any:
+    status, out, err = run("report", *paths, "--part", "peak", "--output-format", "json")
     assert (status, err) == (0, "")
     return json.loads(out)
 
@@ -52,54 +46,50 @@ def _compressed(folder: Path, files: Sequence[Path]) -> list[Path]:
     return paths
 
 
-def test_several_paths_are_ranked_whatever_their_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _peaks(_reports(capsys, SPLIT, SEED)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-    assert _peaks(_reports(capsys, SEED, SPLIT)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
+def test_several_paths_are_ranked_whatever_their_order() -> None:
+    assert _peaks(_reports(SPLIT, SEED)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
+    assert _peaks(_reports(SEED, SPLIT)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
 
 
-def test_a_set_counts_once_however_it_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_counts_once_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     (tmp_path / "link").symlink_to(FOLDER)
     for paths in (SET, [SPLIT, FOLDER], [Path(SPLIT.name), SPLIT], [FOLDER, FOLDER / ".." / FOLDER.name, "."]):
-        assert len(_reports(capsys, *paths)) == 1
-    assert len(_reports(capsys, SPLIT, tmp_path / "link" / SPLIT.name)) == 1
-    assert len(_reports(capsys, DUMPS, FOLDER, SEED)) == len(find_sets(DUMPS))
-    assert _run(capsys, "check", *SET, FOLDER)[1].endswith("\n1 dump checked: 1 information\n")
+        assert len(_reports(*paths)) == 1
+    assert len(_reports(SPLIT, tmp_path / "link" / SPLIT.name)) == 1
+    assert len(_reports(DUMPS, FOLDER, SEED)) == len(find_sets(DUMPS))
+    assert run("check", *SET, FOLDER)[1].endswith("\n1 dump checked: 1 information\n")
 
 
-def test_files_that_a_glob_adds_are_skipped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_files_that_a_glob_adds_are_skipped(tmp_path: Path) -> None:
     for file in SET:
         shutil.copy(file, tmp_path)
     module = tmp_path / "module_0000.jit_train_step.before_optimizations.txt"
     module.write_text("HloModule jit_train_step\n")
-    status, out, err = _run(capsys, "check", *sorted(tmp_path.iterdir()))
+    status, out, err = run("check", *sorted(tmp_path.iterdir()))
     assert (status, out.splitlines()[-1]) == (0, "1 dump checked: 1 information")
     assert err == f"xla-lens: skipped {module}: this HLO module has no *-buffer-assignment.txt file beside it\n"
     (tmp_path / "a.dot").write_text("digraph {}\n")
     (tmp_path / "z.html").write_text("<html>\n")
-    status, out, err = _run(capsys, "check", *sorted(tmp_path.iterdir()))
+    status, out, err = run("check", *sorted(tmp_path.iterdir()))
     assert (status, out.splitlines()[-1]) == (0, "1 dump checked: 1 information")
     assert err.startswith(f"xla-lens: skipped {tmp_path}/a.dot: not an XLA dump.")
     assert err.endswith(", and 2 more files that are part of no dump\n")
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
-def test_a_path_that_cannot_be_read_is_an_error_among_others(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
-) -> None:
+def test_a_path_that_cannot_be_read_is_an_error_among_others(tmp_path: Path, command: str) -> None:
     nothing, empty = tmp_path / "nothing.txt", tmp_path / "empty"
     empty.mkdir()
-    status, out, err = _run(capsys, command, SPLIT, nothing)
+    status, out, err = run(command, SPLIT, nothing)
     assert (status, out, err) == (2, "", f"xla-lens: {nothing}: cannot be read: No such file or directory\n")
-    status, out, err = _run(capsys, command, SPLIT, empty)
+    status, out, err = run(command, SPLIT, empty)
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens: {empty}: this folder contains no dumps.")
     notes = [tmp_path / name for name in ("a.txt", "b.txt")]
     for path in notes:
         path.write_text("hello\n")
-    status, out, err = _run(capsys, command, *notes)
+    status, out, err = run(command, *notes)
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens: {notes[0]}: not an XLA dump.")
     assert len(err.splitlines()) == 1
@@ -109,27 +99,23 @@ def test_a_path_that_cannot_be_read_is_an_error_among_others(
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_dash_is_standard_input(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compress: Any
-) -> None:
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, compress: Any) -> None:
     _feed(monkeypatch, compress(SEED.read_bytes()))
-    (report,) = reports = _reports(capsys, "-", "-")
+    (report,) = reports = _reports("-", "-")
     assert _peaks(reports) == [_expected_peaks(SEED)]
     assert report["files"] == {"buffer-assignment": "<stdin>"}
     _feed(monkeypatch, compress(SEED.read_bytes().replace(b"Total bytes used: 593928", b"Total bytes used: 1")))
-    status, out, _ = _run(capsys, "check", "-")
+    status, out, _ = run("check", "-")
     assert status == 1
     assert out.startswith("<stdin>:14:1: error[total-mismatch] The printed total is 1 byte")
 
 
-def test_standard_input_holds_all_files_of_a_set_one_after_another(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_holds_all_files_of_a_set_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `cat dumps/module_0000*` prints them."""
     texts = [file.read_bytes() for file in SET if not file.name.endswith("_optimizations.txt")]
     assert len(texts) == 4
     _feed(monkeypatch, b"".join(texts))
-    assert _peaks(_reports(capsys, "-")) == [_expected_peaks(SPLIT)]
+    assert _peaks(_reports("-")) == [_expected_peaks(SPLIT)]
 
 
 def _printed(*folders: Path) -> bytes:
@@ -143,64 +129,62 @@ def _printed(*folders: Path) -> bytes:
 _FOLDERS = (FOLDER, GLUED.parent, TPU.parent)
 
 
-def test_output_of_xla_holds_all_of_its_modules(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    expected = _reports(capsys, *_FOLDERS)
+def test_output_of_xla_holds_all_of_its_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    expected = _reports(*_FOLDERS)
     assert len(expected) >= 5
     log = tmp_path / "train.log"
     log.write_bytes(_printed(*_FOLDERS))
     _feed(monkeypatch, log.read_bytes())
     for given, label in ((log, str(log)), ("-", "<stdin>")):
-        reports = _reports(capsys, given)
+        reports = _reports(given)
         assert _peaks(reports) == _peaks(expected)
         assert [[*report["files"]] for report in reports] == [[*report["files"]] for report in expected]
         assert all(path.startswith(f"{label}/module_") for report in reports for path in report["files"].values())
     # The HLO module is there, which has the source lines.
     options = ("--all", "--part", "line", "--output-format", "json")
-    printed, written = (json.loads(_run(capsys, "report", *paths, *options)[1]) for paths in ((log,), _FOLDERS))
+    printed, written = (json.loads(run("report", *paths, *options)[1]) for paths in ((log,), _FOLDERS))
     for one, other in zip(printed, written, strict=True):
         assert one | {"files": {}, "findings": []} == other | {"files": {}, "findings": []}
 
 
-def test_output_of_two_runs_holds_both(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_output_of_two_runs_holds_both(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_bytes(_printed(FOLDER) + _printed(FOLDER))
-    one, both = _reports(capsys, FOLDER), _reports(capsys, log)
+    one, both = _reports(FOLDER), _reports(log)
     assert _peaks(both) == sorted(2 * _peaks(one), reverse=True)
     assert {Path(report["files"]["live-range"]).parent.name for report in both} == {"train.log", "train.log (2)"}
 
 
-def test_findings_in_output_of_xla_name_the_printed_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_findings_in_output_of_xla_name_the_printed_file(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     printed = _printed(FOLDER, GLUED.parent)
-    assert _run(capsys, "check", "--select", "total-mismatch", FOLDER, log)[0] == 2
+    assert run("check", "--select", "total-mismatch", FOLDER, log)[0] == 2
     log.write_bytes(printed.replace(b"Total bytes used: ", b"Total bytes used: 1"))
-    status, out, _ = _run(capsys, "check", "--select", "total-mismatch", log)
+    status, out, _ = run("check", "--select", "total-mismatch", log)
     totals = {f"{log}/{path.name}" for path in (*FOLDER.glob("*-values.txt"), *GLUED.parent.glob("*-assignment.txt"))}
     assert status == 1
     assert {line.partition(":")[0] for line in out.splitlines()[:-1]} == totals
 
 
-def test_folder_for_each_module_and_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_folder_for_each_module_and_process(tmp_path: Path) -> None:
     """`--xla_dump_hlo_to_subfolder` writes to DIR/MODULE/HOST_PID/."""
     for process in ("host_12", "host_345"):
         for file in FOLDER.glob("module_*.txt"):
             folder = tmp_path / file.name.split(".")[1] / process
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder)
-    reports = _reports(capsys, tmp_path)
-    assert _peaks(reports) == sorted(2 * _peaks(_reports(capsys, FOLDER)), reverse=True)
+    reports = _reports(tmp_path)
+    assert _peaks(reports) == sorted(2 * _peaks(_reports(FOLDER)), reverse=True)
     assert {Path(report["files"]["hlo"]).parent.name for report in reports} == {"host_12", "host_345"}
 
 
-def test_module_from_the_compilation_cache_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_module_from_the_compilation_cache_is_named(tmp_path: Path) -> None:
     """XLA writes these two files for a program that comes from JAX's compilation cache."""
     module = tmp_path / "module_0008.jit_train_step.after_optimizations.txt"
     shutil.copy(next(file for file in SET if file.name.endswith("_optimizations.txt")), module)
     (tmp_path / "module_0008.jit_train_step.debug_options").touch()
     for given in (tmp_path, module):
-        status, out, err = _run(capsys, "report", given)
+        status, out, err = run("report", given)
         assert (status, out) == (2, "")
         assert err.startswith(f"xla-lens: {module}: loaded from JAX's compilation cache.")
         assert err.endswith("Run the program again with JAX_ENABLE_COMPILATION_CACHE=false\n")
@@ -208,7 +192,7 @@ def test_module_from_the_compilation_cache_is_named(capsys: pytest.CaptureFixtur
     # Older releases of XLA have no prefix of the backend, and write this file only when they compile.
     (tmp_path / "module_0008.jit_train_step.before_optimizations.txt").touch()
     assert cached_modules(tmp_path) == []
-    assert "has no *-buffer-assignment.txt file beside it" in _run(capsys, "report", module)[2]
+    assert "has no *-buffer-assignment.txt file beside it" in run("report", module)[2]
 
 
 @pytest.mark.parametrize(
@@ -220,11 +204,9 @@ def test_module_from_the_compilation_cache_is_named(capsys: pytest.CaptureFixtur
         (gzip.compress(SEED.read_bytes())[:200], "-: cannot be decompressed"),
     ],
 )
-def test_standard_input_without_a_dump_is_an_error(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str
-) -> None:
+def test_standard_input_without_a_dump_is_an_error(monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str) -> None:
     _feed(monkeypatch, data)
-    status, out, err = _run(capsys, "report", "-")
+    status, out, err = run("report", "-")
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens: {problem}")
     assert len(err.splitlines()) == 1
@@ -240,12 +222,12 @@ def test_closed_standard_input_is_an_error() -> None:
 # ---------------------------------------------------------------- compressed files
 
 
-def test_compressed_sets_have_the_same_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_compressed_sets_have_the_same_report(tmp_path: Path) -> None:
     paths = _compressed(tmp_path, SET)
     options = ("--part", "line,peak,live", "--output-format", "json")
-    (expected,) = json.loads(_run(capsys, "report", SPLIT, *options)[1])
+    (expected,) = json.loads(run("report", SPLIT, *options)[1])
     for given in ([tmp_path], [paths[0]], paths):
-        (report,) = json.loads(_run(capsys, "report", *given, *options)[1])
+        (report,) = json.loads(run("report", *given, *options)[1])
         assert {kind: path.removesuffix(".gz") for kind, path in report["files"].items()} == {
             kind: f"{tmp_path}/{Path(path).name}" for kind, path in expected["files"].items()
         }
@@ -254,23 +236,21 @@ def test_compressed_sets_have_the_same_report(capsys: pytest.CaptureFixture[str]
         assert [one["code"] for one in report["findings"]] == [one["code"] for one in expected["findings"]]
 
 
-def test_zstd_is_read_where_python_has_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_zstd_is_read_where_python_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if sys.version_info >= (3, 14):
         from compression import zstd
 
         for file in SET:
             (tmp_path / f"{file.name}.zst").write_bytes(zstd.compress(file.read_bytes()))
-        assert _peaks(_reports(capsys, tmp_path)) == [_expected_peaks(SPLIT)]
+        assert _peaks(_reports(tmp_path)) == [_expected_peaks(SPLIT)]
         _feed(monkeypatch, zstd.compress(SEED.read_bytes()))
-        assert _peaks(_reports(capsys, "-")) == [_expected_peaks(SEED)]
+        assert _peaks(_reports("-")) == [_expected_peaks(SEED)]
         path = tmp_path / f"{SPLIT.name}.zst"
         whole = path.read_bytes()
         # Without a checksum, zstd does not notice other bytes.
         for data in (whole[:-9], whole[: len(whole) // 2], b"hello\n"):
             path.write_bytes(data)
-            status, _, err = _run(capsys, "report", tmp_path)
+            status, _, err = run("report", tmp_path)
             assert (status, len(err.splitlines())) == (2, 1)
             assert err.startswith(
                 f"xla-lens: {path}: cannot be decompressed; it is cut off, damaged or not made by zstd"
@@ -280,30 +260,26 @@ def test_zstd_is_read_where_python_has_it(
         path.write_bytes(b"\x28\xb5\x2f\xfd")
         problem = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
         for given in (tmp_path, path):
-            assert _run(capsys, "report", given) == (2, "", f"xla-lens: {path}: {problem}\n")
+            assert run("report", given) == (2, "", f"xla-lens: {path}: {problem}\n")
 
 
-def test_a_set_that_is_there_compressed_and_uncompressed_counts_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_set_that_is_there_compressed_and_uncompressed_counts_once(tmp_path: Path) -> None:
     paths = _compressed(tmp_path, SET)
     shutil.copy(SPLIT, tmp_path)
-    (report,) = _reports(capsys, tmp_path, *paths, tmp_path / SPLIT.name)
+    (report,) = _reports(tmp_path, *paths, tmp_path / SPLIT.name)
     assert report["files"]["buffer-assignment"] == f"{tmp_path}/{SPLIT.name}"
     assert report["files"]["live-range"].endswith("-live-range.txt.gz")
     assert _peaks([report]) == [_expected_peaks(SPLIT)]
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
-def test_damaged_compressed_files_are_an_error(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
-) -> None:
+def test_damaged_compressed_files_are_an_error(tmp_path: Path, command: str) -> None:
     paths = _compressed(tmp_path, SET)
     live = next(path for path in paths if "live-range" in path.name)
     whole = live.read_bytes()
     for data in (whole[:-9], whole[: len(whole) // 2], whole[:300] + b"\xff" * 50 + whole[350:], b"hello\n"):
         live.write_bytes(data)
         for given in (tmp_path, paths[0], live):
-            status, _, err = _run(capsys, command, given)
+            status, _, err = run(command, given)
             assert status == 2
             assert err == f"xla-lens: {live}: cannot be decompressed; it is cut off, damaged or not made by gzip\n"

@@ -11,22 +11,16 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from samples import DUMPS, facts
-from xla_lens.cli.main import main
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
 from xla_lens.render.report.markdown import LONGEST_COMMENT
 from xla_lens.syntax.file_names import FileKind
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    status = main(["report", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
-    reports: list[dict[str, Any]] = json.loads(_run(capsys, *arguments, "--output-format", "json")[1])
+def _json(*arguments: object) -> list[dict[str, Any]]:
+    reports: list[dict[str, Any]] = json.loads(run("report", *arguments, "--output-format", "json")[1])
     return reports
 
 
@@ -34,10 +28,10 @@ def _peak(fact: dict[str, Any]) -> int:
     return max((space.get("peak_live_bytes", 0) for space in fact["memory_spaces"] if space["color"] == 0), default=0)
 
 
-def test_folders_are_ranked_by_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_are_ranked_by_the_facts() -> None:
     # The oldest dumps have no live ranges, so that their peak is unknown.
     known = [fact for fact in facts(DUMPS) if fact["printed"]["peak_step"] is not None]
-    status, text, _ = _run(capsys, DUMPS)
+    status, text, _ = run("report", DUMPS)
     assert status == 0
     assert text.startswith(f"{len(find_sets(DUMPS))} modules in {DUMPS}\n")
     head, table, report = text.split("\n\n", 2)
@@ -45,7 +39,7 @@ def test_folders_are_ranked_by_the_facts(capsys: pytest.CaptureFixture[str]) -> 
     worst = max(known, key=_peak)
     assert f"At most {human(_peak(worst))} are live at once" in report
     assert report.count("are live at once") == 1
-    reports = _json(capsys, DUMPS)
+    reports = _json(DUMPS)
     assert len(reports) == len(find_sets(DUMPS))
     peaks = [one["memory_spaces"][0]["peak_live_bytes"] if one["memory_spaces"] else 0 for one in reports]
     exact = [peak for peak in peaks if peak is not None]
@@ -58,30 +52,28 @@ def test_folders_are_ranked_by_the_facts(capsys: pytest.CaptureFixture[str]) -> 
     assert "live_at_peak" in reports[0]["memory_spaces"][0]
 
 
-def test_modules_of_one_name_are_told_apart_by_the_shortest_folder(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_modules_of_one_name_are_told_apart_by_the_shortest_folder(tmp_path: Path) -> None:
     for name in ("old/run/a", "new/run/a", "new/run/b"):
         shutil.copytree(DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train", tmp_path / name)
-    rows = re.findall(r" jit_train_step .* (\S+)$", _run(capsys, tmp_path)[1], re.MULTILINE)
+    rows = re.findall(r" jit_train_step .* (\S+)$", run("report", tmp_path)[1], re.MULTILINE)
     assert sorted(rows) == ["b", "new/run/a", "old/run/a"]
 
 
-def test_all_and_module_select_the_full_reports(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_and_module_select_the_full_reports() -> None:
     folder = DUMPS / "cpu-jaxlib0.4.20" / "donation"
     names = ["jit_f", "jit_mismatch", "jit_swap", "jit_same"]
-    text = _run(capsys, folder, "--all")[1]
+    text = run("report", folder, "--all")[1]
     assert {line for line in text.splitlines() if line.startswith("jit_")} == set(names)
     assert text.startswith("4 modules in ")
-    text = _run(capsys, folder, "--module", "jit_s")[1]
+    text = run("report", folder, "--module", "jit_s")[1]
     assert [line for line in text.splitlines() if line.startswith("jit_")] == ["jit_swap", "jit_same"]
     for pattern in ("2", "swap$"):
-        text = _run(capsys, folder, "--module", pattern)[1]
+        text = run("report", folder, "--module", pattern)[1]
         assert text.startswith("jit_swap\n  It needs ")
-    reports = _json(capsys, folder, "--sort", "name")
+    reports = _json(folder, "--sort", "name")
     assert [one["module"] for one in reports] == sorted(names)
-    assert [one["number"] for one in _json(capsys, folder, "--sort", "file")] == [0, 1, 2, 3]
-    assert all("live_at_peak" in one["memory_spaces"][0] for one in _json(capsys, folder, "--all"))
+    assert [one["number"] for one in _json(folder, "--sort", "file")] == [0, 1, 2, 3]
+    assert all("live_at_peak" in one["memory_spaces"][0] for one in _json(folder, "--all"))
 
 
 @pytest.mark.parametrize(
@@ -92,42 +84,42 @@ def test_all_and_module_select_the_full_reports(capsys: pytest.CaptureFixture[st
         ("x(", "xla-lens: --module x(: not a regular expression: missing ), unterminated subpattern at position 1\n"),
     ],
 )
-def test_wrong_modules_are_errors(capsys: pytest.CaptureFixture[str], pattern: str, message: str) -> None:
+def test_wrong_modules_are_errors(pattern: str, message: str) -> None:
     folder = DUMPS / "cpu-jaxlib0.4.20" / "donation"
-    assert _run(capsys, folder, "--module", pattern) == (2, "", message)
+    assert run("report", folder, "--module", pattern) == (2, "", message)
 
 
-def test_incomplete_modules_are_never_folded_away(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_incomplete_modules_are_never_folded_away(tmp_path: Path) -> None:
     shutil.copytree(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload", tmp_path / "big")
     shutil.copytree(DUMPS / "cpu-jaxlib0.12.0.1" / "nested_tuples", tmp_path / "small")
     (files,) = find_sets(tmp_path / "small")
     path = files.paths[FileKind.LIVE_RANGE]
     text = path.read_bytes()
     path.write_bytes(text[: text.index(b"  Live ranges at ") - 40])
-    status, shown, _ = _run(capsys, tmp_path)
+    status, shown, _ = run("report", tmp_path)
     assert status == 1
     assert "1 is incomplete, 1 has errors." in shown
     assert re.search(r"≥ .* jit_tuple_while .* dump is cut off, 1 error", shown)
-    assert _run(capsys, tmp_path, "--budget", "10MiB")[1].splitlines()[1].startswith("  1 does not fit into 10 MiB, ")
+    assert run("report", tmp_path, "--budget", "10MiB")[1].splitlines()[1].startswith("  1 does not fit into 10 MiB, ")
 
 
-def test_markdown_of_all_reports_together_fits_into_a_comment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_of_all_reports_together_fits_into_a_comment() -> None:
     folders = sorted(DUMPS.glob("tpu-*")) + sorted(DUMPS.glob("gpu-*")) + [DUMPS / "cpu-jaxlib0.4.20"]
-    text = _run(capsys, *folders, "--all")[1]
+    text = run("report", *folders, "--all")[1]
     assert len(text) > LONGEST_COMMENT
-    markdown = _run(capsys, *folders, "--all", "--output-format", "markdown")[1]
+    markdown = run("report", *folders, "--all", "--output-format", "markdown")[1]
     assert LONGEST_COMMENT - 1000 < len(markdown) <= LONGEST_COMMENT
     # The ranking and several reports.
     assert markdown.count("\n## ") > 1
     assert markdown.splitlines()[-1].startswith("**Cut here:**")
 
 
-def test_markdown_and_html_have_the_ranking(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_and_html_have_the_ranking() -> None:
     folder = DUMPS / "cpu-jaxlib0.4.20" / "donation"
-    markdown = _run(capsys, folder, "--output-format", "markdown")[1]
+    markdown = run("report", folder, "--output-format", "markdown")[1]
     assert markdown.startswith(f"## 4 modules in `{folder}`\n")
     assert markdown.count("\n## ") == 1
-    page = _run(capsys, folder, "--output-format", "html")[1]
+    page = run("report", folder, "--output-format", "html")[1]
     links = re.findall(r'<a href="(\?(?:map=\d)?)">(\w+)</a>', page)
     maps = re.findall(r'<script id="memory-map(?:-(\d))?" type="[^"]*">([^<]*)<', page)
     assert [link for link, _ in links] == ["?", "?map=2", "?map=3", "?map=4"]

@@ -6,33 +6,26 @@ from typing import Any
 
 import pytest
 
+from commands import printed, run
 from samples import DUMPS, SEED, SPLIT, TPU, WHILE, assignments
-from xla_lens.cli.main import main
 from xla_lens.features.report.options import Part
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
 
 
-def _text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main(["report", *map(str, arguments)]) == 0
-    captured = capsys.readouterr()
-    assert not captured.err
-    return captured.out
-
-
-def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    (one,) = json.loads(_text(capsys, *arguments, "--output-format", "json"))
+def _json(*arguments: object) -> Any:
+    (one,) = json.loads(printed("report", *arguments, "--output-format", "json"))
     return one
 
 
-def _part(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object) -> str:
+def _part(path: Path, *arguments: object) -> str:
     """What a report prints below the answer and the head."""
-    return _text(capsys, path, *arguments).split("\n\n", 2)[2].rstrip("\n")
+    return printed("report", path, *arguments).split("\n\n", 2)[2].rstrip("\n")
 
 
-def test_peak_takes_the_printed_peak_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_peak_takes_the_printed_peak_apart() -> None:
     assert (
-        _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
+        _part(SEED, "--part", "peak").split("\n\n")[1]
         == """\
 What XLA's printed peak counts         printed list  counted at step 5  counted at step 4
   live in HBM                             324.0 KiB          324.0 KiB          580.0 KiB
@@ -43,9 +36,9 @@ What XLA's printed peak counts         printed list  counted at step 5  counted 
     )
 
 
-def test_curve_shows_live_bytes_as_bars(capsys: pytest.CaptureFixture[str]) -> None:
+def test_curve_shows_live_bytes_as_bars() -> None:
     assert (
-        _part(capsys, SEED, "--part", "curve")
+        _part(SEED, "--part", "curve")
         == """\
 HBM live bytes over time (maximum of the steps in each row)
   0  320.0 KiB  █████████████████████████████████▏
@@ -59,9 +52,9 @@ HBM live bytes over time (maximum of the steps in each row)
     )
 
 
-def test_source_shows_trees_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_source_shows_trees_that_add_up() -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "source").split("\nHost memory peak by kind")[0]
+        _part(SPLIT, "--part", "source").split("\nHost memory peak by kind")[0]
         == """\
 Parameters at the host memory peak by path: 2.43 MiB
  2.04 MiB  48.5 %    params  6 values
@@ -93,9 +86,9 @@ Host memory peak by opcode: 4.21 MiB
     )
 
 
-def test_line_shows_the_biggest_lines_and_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_shows_the_biggest_lines_and_the_rest() -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "line", "--top", 2)
+        _part(SPLIT, "--part", "line", "--top", 2)
         == """\
 Host memory peak by source line: 4.21 MiB
   ███████▎  1.53 MiB  36.4 %  parameters params[0]  2 values
@@ -105,8 +98,8 @@ Host memory peak by source line: 4.21 MiB
     )
 
 
-def test_stacks_show_the_calls_of_each_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "totals", "--top", 2, "--stacks").partition("\n\n")[0]
+def test_stacks_show_the_calls_of_each_line() -> None:
+    text = _part(SPLIT, "--part", "totals", "--top", 2, "--stacks").partition("\n\n")[0]
     assert (
         text
         == """\
@@ -121,15 +114,15 @@ Host memory peak by source line: 4.21 MiB
   ▏              4 B   0.0 %  (no source: 1 constant buffer)
             1.15 MiB  27.2 %  (5 more lines)"""
     )
-    lines = _json(capsys, SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
+    lines = _json(SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
     assert [frame["line"] for frame in lines["lines"][1]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
 
 
-def test_line_without_the_module_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_without_the_module_says_what_is_missing(tmp_path: Path) -> None:
     for path in SPLIT.parent.glob("module_0000*-*.txt"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     assert (
-        _part(capsys, tmp_path, "--part", "line")
+        _part(tmp_path, "--part", "line")
         == """\
 Host memory peak by source line: 4.21 MiB (the HLO module is missing)
   ████████▌   ≤ 1.78 MiB  42.3 %  (no source)
@@ -142,9 +135,9 @@ Host memory peak by source line: 4.21 MiB (the HLO module is missing)
     )
 
 
-def test_line_uses_source_lines_in_the_dump_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_uses_source_lines_in_the_dump_itself() -> None:
     assert (
-        _part(capsys, SEED, "--part", "line")
+        _part(SEED, "--part", "line")
         == """\
 HBM peak by source line: 580.0 KiB
   ███████████  320.0 KiB  55.2 %  (no source: 2 parameter buffers)
@@ -153,9 +146,9 @@ HBM peak by source line: 580.0 KiB
     )
 
 
-def test_alive_shows_the_peak_without_each_value_and_what_frees_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alive_shows_the_peak_without_each_value_and_what_frees_it() -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "alive", "--top", 4)
+        _part(SPLIT, "--part", "alive", "--top", 4)
         == """\
 Host memory peak if one buffer were gone (now 4.21 MiB)
   peak without it  at step      saves  own bytes  value                       live until  freed by
@@ -166,10 +159,10 @@ Host memory peak if one buffer were gone (now 4.21 MiB)
     )
 
 
-def test_padding_adds_up_and_names_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_padding_adds_up_and_names_dimensions() -> None:
     seed = DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt"
-    text = _part(capsys, seed, "--part", "padding", "--top", 3)
-    one = _json(capsys, seed, "--part", "padding")
+    text = _part(seed, "--part", "padding", "--top", 3)
+    one = _json(seed, "--part", "padding")
     space = next(space for space in one["memory_spaces"] if space["color"] == 0)
     assert text.splitlines()[0].startswith("Padding at the HBM peak: ")
     assert space["padding"]["padding_bytes"] == sum(value["padding_bytes"] for value in space["padding"]["values"])
@@ -181,9 +174,9 @@ def test_padding_adds_up_and_names_dimensions(capsys: pytest.CaptureFixture[str]
     assert "dimension " in text
 
 
-def test_arenas_and_history_show_preallocated_temps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arenas_and_history_show_preallocated_temps() -> None:
     assert (
-        _part(capsys, SEED, "--part", "arenas,history")
+        _part(SEED, "--part", "arenas,history")
         == """\
 Preallocated temps in HBM       size       peak  fragmentation  free at the HBM peak  last byte in use at steps
   allocation 4             256.0 KiB  256.0 KiB          0.0 %        0 B in 0 holes  3–4
@@ -194,8 +187,8 @@ Preallocated temps in HBM       size       peak  fragmentation  free at the HBM 
     )
 
 
-def test_donation_shows_reused_parameters_and_copies(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "donation", "--top", 1)
+def test_donation_shows_reused_parameters_and_copies() -> None:
+    text = _part(SPLIT, "--part", "donation", "--top", 1)
     assert (
         text
         == """\
@@ -203,31 +196,31 @@ Donation: outputs reuse the memory of 6 parameters (2.04 MiB); no other candidat
   3 copies keep parameters and outputs apart (522.0 KiB):
   512.0 KiB  copy.2  of params_1__0_.1"""
     )
-    donation = _json(capsys, SPLIT, "--part", "donation")["donation"]
+    donation = _json(SPLIT, "--part", "donation")["donation"]
     assert donation["donated_bytes"] == sum(row["size_bytes"] for row in donation["donated"])
     assert donation["copies_count"] == len(donation["copies"]) == 3
 
 
-def test_budget_names_the_buffers_to_remove(capsys: pytest.CaptureFixture[str]) -> None:
+def test_budget_names_the_buffers_to_remove() -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[0]
+        _part(SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[0]
         == """\
 To fit into 4 MiB of host memory, remove this buffer (no smaller set suffices); the program \
 then needs 3.96 MiB, if the 56 B that are not live at the peak stay
       size  value           live  op_name
   1.53 MiB  params_0__0_.1  0–37  params[0][0]"""
     )
-    text = _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB")
+    text = _part(SPLIT, "--part", "totals", "--budget", "1GiB")
     assert text.startswith("The program fits into 1 GiB of host memory already\n")
-    alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
-    budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
+    alive = {row["name"]: row for row in _json(SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
+    budget = _json(SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
     (value,) = budget["values"]
     assert budget["peak_bytes"] == alive[value["name"]]["next_peak_bytes"]
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path: Path) -> None:
-    one = _json(capsys, path, "--budget", "1KiB", "--part", ",".join(Part))
+def test_the_numbers_of_all_parts_agree(path: Path) -> None:
+    one = _json(path, "--budget", "1KiB", "--part", ",".join(Part))
     for sums in (one["printed"]["explained"] or {}).values():
         if sums:
             terms = ("live", "died", "tuple", "other_space", "shared", "unplaced")
@@ -264,8 +257,8 @@ def _check_tree(node: dict[str, Any]) -> None:
         _check_tree(child)
 
 
-def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[str]) -> None:
-    one = _json(capsys, TPU, "--part", "totals")
+def test_parts_that_were_not_requested_are_absent() -> None:
+    one = _json(TPU, "--part", "totals")
     assert "donation" not in one
     assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes", "bounds"}
     assert one["memory_spaces"][0].keys() == {
@@ -283,22 +276,20 @@ def test_parts_that_were_not_requested_are_absent(capsys: pytest.CaptureFixture[
         "live_bytes_at_printed_peak",
         "bounds",
     }
-    text = _part(capsys, TPU, "--part", "totals")
+    text = _part(TPU, "--part", "totals")
     assert text.startswith("Memory space")
     assert "\n\n" not in text
 
 
-def test_small_memory_spaces_have_few_parts(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _text(capsys, TPU)
+def test_small_memory_spaces_have_few_parts() -> None:
+    text = printed("report", TPU)
     assert "Live at the SMEM peak" in text
     assert "Preallocated temps in SMEM" not in text
     assert "Preallocated temps in VMEM" in text
 
 
 @pytest.mark.parametrize("others", [[], [SEED]], ids=["one", "ranking"])
-def test_report_of_a_dump_that_contradicts_its_module_says_so(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, others: list[Path]
-) -> None:
+def test_report_of_a_dump_that_contradicts_its_module_says_so(tmp_path: Path, others: list[Path]) -> None:
     files = find_set(WHILE).paths
     for kind, path in files.items():
         text = path.read_text()
@@ -306,10 +297,11 @@ def test_report_of_a_dump_that_contradicts_its_module_says_so(
         assert (old in text) is (kind is FileKind.HLO)
         (tmp_path / path.name).write_text(text.replace(old, new))
     edited, options = tmp_path / WHILE.name, ("--all", "--output-format", "json")
-    assert main(["report", str(edited), *map(str, others), *options]) == 1
-    found = next(one for one in json.loads(capsys.readouterr().out) if one["module"] == "jit_tuple_while")
+    status, out, _ = run("report", edited, *others, *options)
+    assert status == 1
+    found = next(one for one in json.loads(out) if one["module"] == "jit_tuple_while")
     assert not found["complete"]
     assert [one["code"] for one in found["findings"]] == ["operand-mismatch"]
     assert [one["finding"] for one in found["incomplete"]] == ["operand-mismatch"]
     # Without the module's source lines, the report does not read the module.
-    assert main(["report", str(edited), "--part", "totals", "--output-format", "json"]) == 0
+    assert printed("report", edited, "--part", "totals", "--output-format", "json")

@@ -626,7 +626,7 @@ def test_only_selects_modules(tmp_path: Path) -> None:
     assert done.stderr == "xla-lens: no dumps: the program compiled no module with a match of --only no such|x\n"
 
 
-def test_an_out_of_memory_message_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_out_of_memory_message_is_explained(tmp_path: Path) -> None:
     done = run(
         tmp_path, "sh", "-c", f"{XLA}\ncat {TPU_LOG} >&2; exit 1", options=("--out", "dumps", "--budget", "1MiB")
     )

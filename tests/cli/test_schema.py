@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from commands import printed_json
 from samples import DUMPS, ROOT, SEED, analysis_of, assignments, damaged, dump_file, on_all_dumps
-from xla_lens.cli.main import main
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
@@ -29,14 +29,6 @@ EVERYTHING = ReportOptions(top=30, at_step=0, parts=frozenset(Part), budget_byte
 def validator(name: str) -> Draft202012Validator:
     """Validates the output of a command, or a part of it, against its definition in the schema."""
     return Draft202012Validator(SCHEMA | {"anyOf": [{"$ref": f"#/$defs/{name}"}]})
-
-
-def printed(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) -> Any:
-    """What a command prints as JSON."""
-    main([command, *map(str, arguments), "--output-format", "json"])
-    captured = capsys.readouterr()
-    assert not captured.err
-    return json.loads(captured.out)
 
 
 def definitions(schema: Any) -> Iterator[Any]:
@@ -64,14 +56,14 @@ def test_every_field_has_a_description() -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_reports_match_the_schema(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+def test_reports_match_the_schema(path: Path) -> None:
     # Some dumps have no schedule, so they need company to ask for a step.
     everything = (SEED, "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
     for arguments in ((), everything, ("--top", "2"), ("--part", "totals")):
-        validator("reports").validate(printed(capsys, "report", path, *arguments))
+        validator("reports").validate(printed_json("report", path, *arguments))
 
 
-def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_described_field_is_printed() -> None:
     """Every field of the schema is in some output."""
     seen: set[str] = set()
 
@@ -82,7 +74,7 @@ def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) ->
             collect(part)
 
     arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
-    collect(printed(capsys, "report", DUMPS, *arguments))
+    collect(printed_json("report", DUMPS, *arguments))
     on_device = analysis_of(SEED).on_device(1 << 30)
     found = json.loads(
         json.dumps(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))
@@ -94,8 +86,8 @@ def test_every_described_field_is_printed(capsys: pytest.CaptureFixture[str]) ->
     assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
 
 
-def test_findings_match_the_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    validator("findings").validate(printed(capsys, "check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
+def test_findings_match_the_schema(tmp_path: Path) -> None:
+    validator("findings").validate(printed_json("check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
     found = 0
     for _, broken in damaged(SEED.read_bytes()):
         findings = [finding_data(finding) for finding in analyse([dump_file(broken)]).findings]

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 import pytest
 
+from commands import printed
 from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of, on_all_dumps
 from terminals import read_all
 from xla_lens.cli.arguments import parse_arguments
-from xla_lens.cli.main import main
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -90,11 +90,10 @@ def test_the_reports_of_the_whole_collection_fit(of_all_dumps: Mapping[str, None
     assert len(of_all_dumps) == 286
 
 
-def test_wide_terminals_show_the_report_as_files_have_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_terminals_show_the_report_as_files_have_it() -> None:
     """Only the shapes are not shortened."""
     for path in (SEED, SPLIT):
-        main(["report", str(path), "--part", "totals,peak,live,source"])
-        expected = capsys.readouterr().out.splitlines()
+        expected = printed("report", path, "--part", "totals,peak,live,source").splitlines()
         found = _report(path)
         options = ReportOptions(top=20, parts=frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE}))
         made = report(found.analysis, found.files, options, None)
@@ -225,16 +224,12 @@ def test_the_environment_sets_the_default_of_the_option(monkeypatch: pytest.Monk
     assert parse_arguments(["check", "x", "--color", "always"]).color == "always"
 
 
-def test_files_get_plain_text_unless_colors_are_forced(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main(["report", str(SPLIT)])
-    assert "\x1b" not in capsys.readouterr().out
+def test_files_get_plain_text_unless_colors_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in printed("report", SPLIT)
     monkeypatch.setenv("COLUMNS", "60")
     for options, variable in ((("--color", "always"), "0"), ((), "1")):
         monkeypatch.setenv("FORCE_COLOR", variable)
-        main(["report", str(SPLIT), *options])
-        output = capsys.readouterr().out
+        output = printed("report", SPLIT, *options)
         assert "\x1b[36m" in output
         assert max(map(columns, _plain(output).splitlines())) <= 60
 

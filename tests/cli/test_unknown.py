@@ -6,20 +6,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from commands import run
 from samples import DUMPS, TPU
 from xla_lens import __version__
-from xla_lens.cli.main import main
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    status = main(["check", "--unknown", *map(str, arguments)])
-    return status, capsys.readouterr().out
+def _run(*arguments: object) -> tuple[int, str]:
+    return run("check", "--unknown", *arguments)[:2]
 
 
-def _forms(capsys: pytest.CaptureFixture[str], folder: Path) -> Any:
-    status, out = _run(capsys, folder, "--output-format", "json")
+def _forms(folder: Path) -> Any:
+    status, out = _run(folder, "--output-format", "json")
     assert status == 1
     return [(one["count"], one["kind"], one["file"], one["section"], one["form"]) for one in json.loads(out)]
 
@@ -36,14 +33,14 @@ def _changed(folder: Path, changes: dict[str, tuple[str, str]]) -> Path:
     return folder
 
 
-def test_all_dumps_are_known(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out = _run(capsys, DUMPS)
+def test_all_dumps_are_known() -> None:
+    status, out = _run(DUMPS)
     assert status == 0
     dumps = [*DUMPS.rglob("*-buffer-assignment.txt"), *(DUMPS / "seeds").glob("*.txt")]
     assert out == f"xla-lens {__version__}: {len(dumps)} dumps checked, no unknown text\n"
 
 
-def test_lists_each_form_once_with_its_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lists_each_form_once_with_its_count(tmp_path: Path) -> None:
     folder = _changed(
         tmp_path,
         {
@@ -55,7 +52,7 @@ def test_lists_each_form_once_with_its_count(capsys: pytest.CaptureFixture[str],
     values = next(folder.glob("*-values.txt")).read_text()
     arenas = next(folder.glob("*-assignment.txt")).read_text().count("pinned by")
     quotes = [line for line in values.splitlines() if line.startswith(" from instruction:") and "Q{3}" in line]
-    found = _forms(capsys, folder)
+    found = _forms(folder)
     assert sum(count for count, *_ in found) == 2 + arenas + len(quotes)
     assert (2, "line", "live-range", "buffer_live_ranges", "    pool N of x") in found
     assert (arenas, "part of a line", "buffer-assignment", "buffer_assignment", 'pinned by "…"') in found
@@ -68,11 +65,11 @@ def test_lists_each_form_once_with_its_count(capsys: pytest.CaptureFixture[str],
     assert [count for count, *_ in found] == sorted((count for count, *_ in found), reverse=True)
 
 
-def test_counts_over_several_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_counts_over_several_dumps(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     _changed(tmp_path / "one", {"-live-range.txt": ("  BufferLiveRange:\n", "  BufferLiveRange:\n    pool 3 of x\n")})
     shutil.copytree(tmp_path / "one", tmp_path / "two")
-    status, out = _run(capsys, tmp_path)
+    status, out = _run(tmp_path)
     live = next((tmp_path / "one").glob("*-live-range.txt"))
     row = live.read_text().splitlines().index("    pool 3 of x") + 1
     assert (status, out) == (
@@ -88,7 +85,7 @@ xla-lens {__version__}: 2 dumps checked, 1 form of unknown text
     )
 
 
-def test_lists_what_is_unknown_in_the_module(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lists_what_is_unknown_in_the_module(tmp_path: Path) -> None:
     folder = _changed(tmp_path, {})
     (module,) = (file for file in folder.glob("*after_optimizations.txt"))
     text, count = re.subn(r"\bcopy-start\(", "hoist-start(", module.read_text())
@@ -97,7 +94,7 @@ def test_lists_what_is_unknown_in_the_module(capsys: pytest.CaptureFixture[str],
     assert entry
     added = "  pragma inline 3\n  pragma inline 14\n  %zork.3 = f32[3]{0:Q{3}} add(%a, %b)\n"
     module.write_text(f"FileNames 2\n{text[: entry.end()]}{added}{text[entry.end() :]}")
-    found = _forms(capsys, folder)
+    found = _forms(folder)
     assert sorted(found) == sorted(
         [
             (1, "line", "hlo", None, "FileNames N"),
@@ -106,10 +103,10 @@ def test_lists_what_is_unknown_in_the_module(capsys: pytest.CaptureFixture[str],
             (1, "instruction", "hlo", None, next(form for *_, form in found if "Q" in form)),
         ]
     )
-    assert f"{count} × opcode of an HLO module\n  form   hoist-start\n  first  {module}:" in _run(capsys, folder)[1]
+    assert f"{count} × opcode of an HLO module\n  form   hoist-start\n  first  {module}:" in _run(folder)[1]
 
 
-def test_formats_of_findings_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["check", "--unknown", "--output-format", "sarif", str(TPU)])
-    assert "sarif is not allowed, expected text or json" in capsys.readouterr().err
+def test_formats_of_findings_are_refused() -> None:
+    status, _, err = run("check", "--unknown", "--output-format", "sarif", TPU)
+    assert status == 2
+    assert "sarif is not allowed, expected text or json" in err

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from samples import DUMPS, sweep
-from xla_lens.cli.main import main
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
 from xla_lens.features.lenses import lens_facts, lenses
@@ -67,21 +67,20 @@ def analysis_at(path: Path) -> Analysis:
     return analyse(file.dump_file for file in load_files(find_sets(path)[0], {}, {}, lambda: False).values())
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main(["report", *map(str, arguments)]) == 1
-    return capsys.readouterr().out
+def shown(*arguments: object) -> str:
+    status, out, _ = run("report", *arguments)
+    assert status == 1
+    return out
 
 
 @pytest.mark.parametrize("name", sweep(SETS, 3))
-def test_reports_of_cut_dumps_say_so_at_the_number(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     path = cut_in_live_ranges(name, tmp_path)
     one = analysis_at(path)
     assert one.warrants.of(Quantity.LIVE).bound is Bound.AT_LEAST
     first = one.memory.spaces[0]
     peak = f"≥ {human(first.peak_live_bytes)}"
-    text, markdown = shown(capsys, path), shown(capsys, path, "--output-format", "markdown")
+    text, markdown = shown(path), shown(path, "--output-format", "markdown")
     for words in (text, markdown):
         assert f" is {peak}: the live ranges are cut off." in words or f" is {peak}: the buffer assignment" in words
         assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", words)
@@ -89,7 +88,7 @@ def test_reports_of_cut_dumps_say_so_at_the_number(
         assert titles
         assert all("≥ " in line and "cut off" in line for line in titles)
         assert "peak if one buffer were gone" not in words
-    data = json.loads(shown(capsys, path, "--output-format", "json"))[0]
+    data = json.loads(shown(path, "--output-format", "json"))[0]
     assert data["complete"] is False
     assert ("live_bytes", "at_least", "cut_off") in {
         (gap["quantity"], gap["bound"], gap["cause"]) for gap in data["incomplete"]
@@ -98,7 +97,7 @@ def test_reports_of_cut_dumps_say_so_at_the_number(
     for space in data["memory_spaces"]:
         assert space["bounds"]["peak_live_bytes"] == "at_least"
         assert space["alive_at_peak"] == []
-    page = shown(capsys, path, "--output-format", "html")
+    page = shown(path, "--output-format", "html")
     assert peak in page
     packed = re.search(r'id="memory-map" type="[^"]*">([^<]*)<', page)
     assert packed
@@ -188,17 +187,17 @@ def _report(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Report:
     return report(analyse(dump_files), {kind: str(files.paths[kind]) for kind in texts}, ReportOptions(top=3))
 
 
-def test_contradictory_numbers_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contradictory_numbers_are_left_out(tmp_path: Path) -> None:
     files = find_sets(DUMPS / "tpu-v5e2x2-libtpu0.0.51/mlp_train")[0]
     for path in files.paths.values():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     path = tmp_path / files.paths[FileKind.LIVE_RANGE].name
     path.write_bytes(path.read_bytes().replace(b"copy-start{0}:1-63", b"copy-start{0}:1-3"))
-    text = shown(capsys, path)
+    text = shown(path)
     assert "The peak of HBM is unknown: the dump contradicts itself (peak-list-mismatch)." in text
     assert "Live at the HBM peak" not in text
     assert "2.44 MiB" not in text.split("Memory space")[0]
-    data = json.loads(shown(capsys, path, "--output-format", "json"))[0]
+    data = json.loads(shown(path, "--output-format", "json"))[0]
     assert {space["peak_live_bytes"] for space in data["memory_spaces"]} == {None}
     assert data["reserved_bytes"] == 6107168
     one = analysis_at(path)

@@ -1,0 +1,42 @@
+"""Commands as people and programs run them, in this process."""
+
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
+from typing import Any
+
+from xla_lens.cli.main import main
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    """Run a command, and return its exit status, its output and its errors."""
+    out, err = _stream(), _stream()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = main([*map(str, arguments)])
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+    return status, _text(out), _text(err)
+
+
+def _stream() -> TextIOWrapper:
+    return TextIOWrapper(BytesIO(), "utf-8", newline="")
+
+
+def _text(stream: TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+def printed(*arguments: object) -> str:
+    """The output of a command that succeeds and prints no errors."""
+    status, out, err = run(*arguments)
+    assert (status, err) == (0, "")
+    return out
+
+
+def printed_json(*arguments: object) -> Any:
+    """The JSON that a command prints, whatever its exit status."""
+    _, out, err = run(*arguments, "--output-format", "json")
+    assert not err
+    return json.loads(out)
