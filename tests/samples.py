@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from xla_lens.files import find_set, load_files, load_module
+from xla_lens.files import find_set, find_sets, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
@@ -56,6 +56,28 @@ PALLAS = next(DUMPS.glob("tpu-v5e2x2-*/pallas_flash/*-buffer-assignment.txt"))
 PEAK_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt"))
 """Three files. Names in the stack trace imitate other parts of a dump."""
 
+
+FORMS = [
+    files
+    for folder in (
+        "tpu-v5e2x2-libtpu0.0.51/mlp_train",
+        "tpu-v5e2x2-libtpu0.0.51/host_offload",
+        "tpu-v5e2x2-libtpu0.0.51/pallas_flash",
+        "tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1/host_offload",
+        "gpu-h100-jaxlib0.12.0.1/smap_loop",
+        "gpu-h100-jaxlib0.4.38/matmul",
+        "cpu-jaxlib0.12.0.1/nested_tuples",
+        "cpu-jaxlib0.8.3/callbacks",
+        "cpu-jaxlib0.6.2/donation",
+        "cpu-jaxlib0.4.30/zero_size",
+        "cpu-tf2.16.2/while",
+        "cpu-tf2.8.4/while",
+        "cpu-tf2.5.3/while",
+        "seeds",
+    )
+    for files in find_sets(DUMPS / folder)
+]
+"""One set or more of each print form."""
 
 TPU_LOG = Path(__file__).parent / "logs" / "tpu-v5e-libtpu0.0.51.log"
 """The error of a TPU whose memory ran out."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, dump_file, module_of_text, needs_shared_dumps, sweep
+from samples import DUMPS, FORMS, SHARED_DUMPS, dump_file, module_of_text, needs_shared_dumps, sweep
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, report_options
 from xla_lens.files import SetFiles, find_sets
@@ -127,27 +127,7 @@ def _check(files: SetFiles, lines: int, others: int) -> Counter[str]:
     return Counter(outcome for _, outcome, _ in found)
 
 
-SETS = [
-    files
-    for folder in (
-        "tpu-v5e2x2-libtpu0.0.51/host_offload",
-        "tpu-v5e2x2-libtpu0.0.51/pallas_flash",
-        "gpu-h100-jaxlib0.12.0.1/smap_loop",
-        "gpu-h100-jaxlib0.4.38/matmul",
-        "cpu-jaxlib0.12.0.1/nested_tuples",
-        "cpu-jaxlib0.8.3/callbacks",
-        "cpu-jaxlib0.6.2/donation",
-        "cpu-jaxlib0.4.30/zero_size",
-        "cpu-tf2.16.2/while",
-        "cpu-tf2.5.3/while",
-        "seeds",
-    )
-    for files in find_sets(DUMPS / folder)
-]
-"""One set or more of each print form."""
-
-
-@pytest.mark.parametrize("files", sweep(SETS, 3), ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", sweep(FORMS, 3), ids=lambda files: files.stem.name[:60])
 def test_cut_is_found_or_marked(files: SetFiles) -> None:
     counts = _check(files, lines=6, others=2)
     assert counts["found"] > counts["found as"] + counts["marked"]

@@ -1,53 +1,31 @@
 """Every cut of a dump: each number is the true one, or its warrant says that it is not."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from foreign_lines import numbers
-from samples import DUMPS, sweep
+from samples import DUMPS, FORMS, dump_file, sweep
 from xla_lens.files import SetFiles, find_sets
-from xla_lens.model.analysis import analyse
-from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.text.document import document_of_file
-
-SETS = [
-    files
-    for folder in (
-        "tpu-v5e2x2-libtpu0.0.51/mlp_train",
-        "tpu-v5e2x2-libtpu0.0.51/host_offload",
-        "tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1/host_offload",
-        "gpu-h100-jaxlib0.12.0.1/smap_loop",
-        "gpu-h100-jaxlib0.4.38/matmul",
-        "cpu-jaxlib0.12.0.1/nested_tuples",
-        "cpu-jaxlib0.8.3/callbacks",
-        "cpu-tf2.16.2/while",
-        "cpu-tf2.8.4/while",
-        "cpu-tf2.5.3/while",
-        "seeds",
-    )
-    for files in find_sets(DUMPS / folder)
-]
-
-
-def parsed(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Iterator[DumpFile]:
-    for kind, text in texts.items():
-        document = document_of_file(text)
-        yield DumpFile(kind, str(files.paths[kind]), document, read_whole_lines(document.data, lambda: False))
 
 
 def texts_of(files: SetFiles) -> dict[FileKind, bytes]:
     return {kind: path.read_bytes() for kind, path in files.paths.items() if kind is not FileKind.HLO}
 
 
-@pytest.mark.parametrize("files", sweep(SETS, 3), ids=lambda files: files.stem.name[:60])
+def analysed(texts: Mapping[FileKind, bytes]) -> Analysis:
+    return analyse(dump_file(document_of_file(text).data, kind) for kind, text in texts.items())
+
+
+@pytest.mark.parametrize("files", sweep(FORMS, 3), ids=lambda files: files.stem.name[:60])
 def test_cut_numbers_say_so(files: SetFiles) -> None:
     texts = texts_of(files)
-    whole = analyse(parsed(files, texts))
+    whole = analysed(texts)
     truth = numbers(whole)
     chosen = random.Random(files.stem.name)
     wrong: list[object] = []
@@ -56,7 +34,7 @@ def test_cut_numbers_say_so(files: SetFiles) -> None:
         line_ends = [place + 1 for place, byte in enumerate(text[:-1]) if byte == 10]
         cuts = {*chosen.sample(line_ends, min(20, len(line_ends))), *chosen.sample(range(1, len(text) - 1), 12)}
         for cut in sorted(cuts):
-            one = analyse(parsed(files, {**texts, kind: text[:cut]}))
+            one = analysed({**texts, kind: text[:cut]})
             found = numbers(one)
             for key in {*truth, *found}:
                 expected, number = truth.get(key, 0), found.get(key, 0)
@@ -69,9 +47,9 @@ def test_cut_numbers_say_so(files: SetFiles) -> None:
     assert different > 20
 
 
-@pytest.mark.parametrize("files", SETS, ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", FORMS, ids=lambda files: files.stem.name[:60])
 def test_whole_sets_are_complete(files: SetFiles) -> None:
-    one = analyse(parsed(files, texts_of(files)))
+    one = analysed(texts_of(files))
     is_oldest = one.dump.live is None
     assert one.warrants.is_complete is not is_oldest
     # The oldest releases print no live ranges: nothing about the allocations is missing.
@@ -85,7 +63,7 @@ def test_contradictions_are_no_bounds() -> None:
     texts = texts_of(files)
     live = texts[FileKind.LIVE_RANGE].replace(b"copy-start{0}:1-63", b"copy-start{0}:1-3")
     assert live != texts[FileKind.LIVE_RANGE]
-    one = analyse(parsed(files, {**texts, FileKind.LIVE_RANGE: live}))
+    one = analysed({**texts, FileKind.LIVE_RANGE: live})
     warrant = one.warrants.of(Quantity.LIVE)
     assert (warrant.bound, {gap.cause for gap in warrant.gaps}) == (Bound.UNKNOWN, {Cause.CONTRADICTION})
     assert one.warrants.of(Quantity.RESERVED).is_exact
@@ -95,6 +73,6 @@ def test_missing_values_make_reserved_bytes_a_bound() -> None:
     files = next(iter(find_sets(DUMPS / "tpu-v5e2x2-libtpu0.0.51/mlp_train")))
     texts = texts_of(files)
     del texts[FileKind.VALUES]
-    one = analyse(parsed(files, texts))
+    one = analysed(texts)
     assert one.warrants.of(Quantity.RESERVED).bound is Bound.AT_LEAST
     assert {gap.kind for gap in one.warrants.gaps} == {FileKind.VALUES}

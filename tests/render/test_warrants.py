@@ -11,19 +11,18 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from samples import DUMPS, sweep
+from samples import DUMPS, analysis_of, dump_file, sweep
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
 from xla_lens.features.lenses import lens_facts, lenses
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import ReportOptions
 from xla_lens.features.report.pages import page_facts
-from xla_lens.files import SetFiles, find_sets, load_files
-from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.files import SetFiles, find_sets
+from xla_lens.model.analysis import analyse
 from xla_lens.model.places.mentions import Mention, Role, Step
 from xla_lens.model.places.pages import LiveSetPage, SummaryPage
 from xla_lens.model.summary import summarise
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.hints import hint_label
 from xla_lens.render.hover import hover_markdown
@@ -34,7 +33,6 @@ from xla_lens.render.pages import page_text
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.rows import read_columns
 from xla_lens.text.document import document_of_file
 from xla_lens.text.encoding import Encoding
 
@@ -63,10 +61,6 @@ def cut_in_live_ranges(name: str, folder: Path) -> Path:
     return path
 
 
-def analysis_at(path: Path) -> Analysis:
-    return analyse(file.dump_file for file in load_files(find_sets(path)[0], {}, {}, lambda: False).values())
-
-
 def shown(*arguments: object) -> str:
     status, out, _ = run("report", *arguments)
     assert status == 1
@@ -76,7 +70,7 @@ def shown(*arguments: object) -> str:
 @pytest.mark.parametrize("name", sweep(SETS, 3))
 def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     path = cut_in_live_ranges(name, tmp_path)
-    one = analysis_at(path)
+    one = analysis_of(path)
     assert one.warrants.of(Quantity.LIVE).bound is Bound.AT_LEAST
     first = one.memory.spaces[0]
     peak = f"≥ {human(first.peak_live_bytes)}"
@@ -108,7 +102,7 @@ def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", SETS)
 def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
-    one = analysis_at(cut_in_live_ranges(name, tmp_path))
+    one = analysis_of(cut_in_live_ranges(name, tmp_path))
     live_file = one.dump.live
     assert live_file
     first = one.memory.spaces[0]
@@ -179,12 +173,8 @@ def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
 
 
 def _report(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Report:
-    dump_files = []
-    for kind, text in texts.items():
-        document = document_of_file(text)
-        columns = read_columns(document.data, lambda *_: False)
-        dump_files.append(DumpFile(kind, str(files.paths[kind]), document, columns))
-    return report(analyse(dump_files), {kind: str(files.paths[kind]) for kind in texts}, ReportOptions(top=3))
+    one = analyse(dump_file(document_of_file(text).data, kind) for kind, text in texts.items())
+    return report(one, {kind: str(files.paths[kind]) for kind in texts}, ReportOptions(top=3))
 
 
 def test_contradictory_numbers_are_left_out(tmp_path: Path) -> None:
@@ -200,7 +190,7 @@ def test_contradictory_numbers_are_left_out(tmp_path: Path) -> None:
     data = json.loads(shown(path, "--output-format", "json"))[0]
     assert {space["peak_live_bytes"] for space in data["memory_spaces"]} == {None}
     assert data["reserved_bytes"] == 6107168
-    one = analysis_at(path)
+    one = analysis_of(path)
     assert one.dump.live
     assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 30, 1000) if "live" in hint_label(hint.facts)]
 
