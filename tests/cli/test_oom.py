@@ -22,8 +22,6 @@ from xla_lens.render.report.terminal import terminal_lines
 from xla_lens.render.terminal import Terminal
 from xla_lens.syntax.oom.messages import OomKind, read_oom_log
 
-"""The message of the collection's out-of-memory set."""
-
 FOLDER = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
 """Has a module of the name in the message, which fits into a device easily."""
 

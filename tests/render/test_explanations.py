@@ -5,10 +5,10 @@ import re
 import pytest
 
 import findings_docs
+from commands import printed
 from findings_docs import summary
 from goldens import all_goldens
 from samples import ROOT
-from xla_lens.cli.main import main
 from xla_lens.model.advice.actions import Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code, Severity
@@ -75,6 +75,5 @@ def test_explanations_list_the_severities_of_their_findings() -> None:
 
 
 @pytest.mark.parametrize("code", [*Code, *Rule])
-def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str], code: Code | Rule) -> None:
-    assert main(["explain", code]) == 0
-    assert capsys.readouterr().out == _page(code)
+def test_explain_prints_the_page(code: Code | Rule) -> None:
+    assert printed("explain", code) == _page(code)
