@@ -103,8 +103,3 @@ def all_goldens() -> str:
     """The tests of all findings, which print them as `error[syntax]`."""
     folder = Path(__file__).parent / "model" / "checks"
     return "".join(path.read_text() for path in [*folder.glob("test_*.py"), *folder.glob("edits/*.txt")])
-
-
-def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:
-    """Assert that a dump set has exactly the expected findings after an edit."""
-    assert findings_text(edited(path, edits)) == expected.strip("\n")

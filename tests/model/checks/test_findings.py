@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from goldens import SAME, SWAP_2025, files_of, finding_lines, findings_text
+from goldens import SAME, SWAP_2025, all_goldens, edited, files_of, finding_lines, findings_text
 from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, analysis_of_text, dump_file, facts, on_all_dumps
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
@@ -49,11 +49,7 @@ def test_all_dumps_have_no_findings_except_understated_peaks(
 def test_each_code_has_a_problem_and_a_test() -> None:
     problems = [problem for group in get_args(Problem) for problem in get_args(group) or (group,)]
     assert {problem.code for problem in problems} == set(Code)
-    tests = "".join(
-        path.read_text()
-        for path in [*Path(__file__).parent.glob("test_*.py"), *Path(__file__).parent.glob("edits/*.txt")]
-    )
-    assert [code for code in Code if f"[{code}]" not in tests] == []
+    assert [code for code in Code if f"[{code}]" not in all_goldens()] == []
 
 
 def test_state_of_asynchronous_operations_may_overlap() -> None:
@@ -158,9 +154,9 @@ def test_reports_overlaps_outside_of_memory_space_0(path: Path) -> None:
         row = values.slice[value]
         line = text[slices.start[row] : slices.end[row]]
         moved = line.replace(b"offset=%d)" % values.offset[value], b"offset=%d)" % values.offset[other])
-        edited = dump_file(text.replace(line, moved), FileKind.BUFFER_ASSIGNMENT)
+        moved_file = dump_file(text.replace(line, moved), FileKind.BUFFER_ASSIGNMENT)
         rest = [file for file in files.values() if file.kind is not FileKind.BUFFER_ASSIGNMENT]
-        codes = {(finding.code, finding.severity) for finding in analyse([edited, *rest]).findings}
+        codes = {(finding.code, finding.severity) for finding in analyse([moved_file, *rest]).findings}
         assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
 
 
@@ -241,3 +237,26 @@ def test_asynchronous_values_may_start_one_step_late() -> None:
     assert b"    15:psum.6.1\n" in path.read_bytes()
     assert b"    psum.6.1{}:16-20\n" in path.read_bytes()
     assert all(finding.severity is Severity.INFORMATION for finding in analysis_of(path).findings)
+
+
+def test_warns_about_wrong_memory_space_in_layout() -> None:
+    analysis = edited(
+        TPU,
+        [
+            (
+                "fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)}",
+                "fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}",
+            ),
+            (
+                "%broadcast_multiply_fusion = f32[1024,1024]{1,0:T(8,128)} ",
+                "%broadcast_multiply_fusion = f32[1024,1024]{1,0:T(8,128)S(1)} ",
+            ),
+        ],
+    )
+    assert (
+        findings_text(analysis)
+        == """\
+warning[memory-space-mismatch] The layout of `broadcast_multiply_fusion` is for VMEM (memory space 1), but the value
+is in HBM (memory space 0).
+ value: <14 broadcast_multiply_fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}"""
+    )
