@@ -79,15 +79,14 @@ class Command(StrEnum):
 Answer: TypeAlias = Callable[[Any, Any], Any]
 """A function of a snapshot, or of the state, and the parameters of a request."""
 
-Kind: TypeAlias = Literal["dump", "hlo", "page", "source"]
-"""The kind of a document: a dump file, an HLO module, a page or a file of the program."""
+Kind: TypeAlias = Literal["dump", "page", "source"]
+"""The kind of a document: a file of a dump set, a page or a file of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHandler:
     """Answers a request about one document with the function for its kind, a function of a snapshot and the parameters
-    of the request. Where a name is empty, the result for that kind is null. The function for dump files also answers
-    about HLO modules unless there is another name.
+    of the request. Where a name is empty, the result for that kind is null. HLO modules are files of a dump set, too.
 
     The function runs on the event loop if it takes less time than starting a thread (`is_inline`), else in a worker
     thread. It may need the HLO module of a dump (`needs_module`). `refresh` is the request that makes an editor repeat
@@ -95,7 +94,6 @@ class DocumentHandler:
     """
 
     dump: str
-    hlo: str | None = None
     page: str = ""
     source: str = ""
     is_inline: bool = False
@@ -105,8 +103,7 @@ class DocumentHandler:
 
     def function_for(self, kind: Kind) -> Answer | None:
         """Return the function for a kind of document."""
-        name: str | None = getattr(self, kind)
-        name = self.dump if name is None else name
+        name: str = getattr(self, kind)
         return function_of(name) if name else None
 
 
@@ -139,7 +136,6 @@ _JUMP: Final[Mapping[str, Any]] = {"page": "navigation.page_definition", "is_inl
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_HOVER: DocumentHandler(
         "hover.hover",
-        hlo="hover.hlo_hover",
         page="hover.page_hover",
         source="source_memory.source_hover",
         is_inline=True,
@@ -166,13 +162,10 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_INLAY_HINT: DocumentHandler(
         "inlay_hint.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
     ),
-    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler(
-        "code_lens.code_lens", hlo="", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH
-    ),
-    lsp.CODE_LENS_RESOLVE: DocumentHandler("code_lens.code_lens_resolve", hlo="", is_inline=True),
+    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler("code_lens.code_lens", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH),
+    lsp.CODE_LENS_RESOLVE: DocumentHandler("code_lens.code_lens_resolve", is_inline=True),
     lsp.TEXT_DOCUMENT_CODE_ACTION: DocumentHandler(
         "code_action.code_action",
-        hlo="code_action.hlo_code_action",
         is_inline=True,
         options=lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, ACTION_KIND]),
     ),

@@ -88,10 +88,6 @@ class Snapshot(FileSnapshot):
         """Return what is mentioned at a position, None if nothing is."""
         return mention_at(self.analysis.dump, self.file, self.offset(position))
 
-    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
-        """Return what is mentioned at a position of the file, whatever kind it has, None if nothing is."""
-        return self.mention(position)
-
     def truncate(self, found: list[_T], limit: int, what: str) -> list[_T]:
         """Truncate a list to `limit`. Callers fetch `limit + 1` items so that truncation can be detected. `what` names
         the items in the message to the user.
@@ -105,17 +101,11 @@ class Snapshot(FileSnapshot):
 class HloSnapshot(Snapshot):
     """The HLO module of a dump set."""
 
-    kind: ClassVar[Kind] = "hlo"
-
     module: HloModule
 
     def hlo_mention(self, position: lsp.Position) -> HloMention | None:
         """Return what is mentioned at a position of the module, None if nothing is."""
         return hlo_mention_at(self.module, self.offset(position))
-
-    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
-        """Return what is mentioned at a position of the module, None if nothing is."""
-        return self.hlo_mention(position)
 
 
 @dataclass(frozen=True, slots=True)

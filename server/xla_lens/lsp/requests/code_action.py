@@ -1,6 +1,6 @@
 """`textDocument/codeAction`. All actions run commands."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lsprotocol import types as lsp
 
@@ -21,22 +21,27 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction
 from xla_lens.render.actions import END_COMPARISON, SELECT_FOR_COMPARE, action_title, compare_title
 
-_Actions = list[lsp.CodeAction | lsp.Command]
 
-
-def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> _Actions:
-    """The actions for a selection in a dump file: explain a finding, go to a related place, show a page."""
-    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
-    found = actions(snapshot.analysis, snapshot.module, snapshot.file, start, end)
-    return _actions(snapshot, params, found, _comparing(snapshot))
-
-
-def hlo_code_action(snapshot: HloSnapshot, params: lsp.CodeActionParams) -> _Actions | None:
-    """The actions for an instruction of an HLO module: go to the source lines that it comes from."""
-    module, mention = snapshot.module, snapshot.hlo_mention(params.range.start)
-    if mention is None or not isinstance(mention.target, HloInstruction):
-        return None
-    return _actions(snapshot, params, source_actions(module.frames(module.metadata(mention.target.row))))
+def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command] | None:
+    """The actions for a selection: in a dump file, explain a finding, go to a related place, show a page, or compare;
+    for an instruction of an HLO module, go to the source lines that it comes from. Converted
+    to commands if the editor supports nothing else.
+    """
+    diagnostics, only = params.context.diagnostics, params.context.only
+    if isinstance(snapshot, HloSnapshot):
+        module, mention = snapshot.module, snapshot.hlo_mention(params.range.start)
+        if mention is None or not isinstance(mention.target, HloInstruction):
+            return None
+        frames = module.frames(module.metadata(mention.target.row))
+        found = [_action(snapshot, action, diagnostics) for action in source_actions(frames)]
+    else:
+        start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+        every = actions(snapshot.analysis, snapshot.module, snapshot.file, start, end)
+        found = [*(_action(snapshot, action, diagnostics) for action in every), *_comparing(snapshot)]
+    wanted = [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
+    if snapshot.capabilities.has_code_action_literals:
+        return list(wanted)
+    return [action.command for action in wanted if action.command]
 
 
 def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
@@ -52,21 +57,6 @@ def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
 
 def _command(title: str, command: Command, argument: Mapping[str, str]) -> lsp.CodeAction:
     return lsp.CodeAction(title, ACTION_KIND, command=lsp.Command(title, command, arguments=[argument]))
-
-
-def _actions(
-    snapshot: Snapshot,
-    params: lsp.CodeActionParams,
-    found: Sequence[Action],
-    more: Iterable[lsp.CodeAction] = (),
-) -> _Actions:
-    """Convert actions of the kinds that the editor requests, to commands if it supports nothing else."""
-    converted = [*(_action(snapshot, action, params.context.diagnostics) for action in found), *more]
-    only = params.context.only
-    wanted = [action for action in converted if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
-    if snapshot.capabilities.has_code_action_literals:
-        return list(wanted)
-    return [action.command for action in wanted if action.command]
 
 
 def _action(snapshot: Snapshot, action: Action, diagnostics: Sequence[lsp.Diagnostic]) -> lsp.CodeAction:

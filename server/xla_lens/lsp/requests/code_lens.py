@@ -10,7 +10,7 @@ from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_fac
 from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.requests.commands import go_to_command, page_command, references_command
-from xla_lens.lsp.snapshot import Snapshot
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.diff.other import other_title
@@ -20,7 +20,7 @@ from xla_lens.syntax.columns import NONE
 
 def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
     """The lenses of a dump file. They get their text from `codeLens/resolve` when an editor is about to show them."""
-    if not snapshot.settings.code_lenses:
+    if isinstance(snapshot, HloSnapshot) or not snapshot.settings.code_lenses:
         return None
     shown = [
         (lens.offset, lens.kind.value, lens.number) for lens in lenses(snapshot.analysis, snapshot.file, LENS_LIMIT)

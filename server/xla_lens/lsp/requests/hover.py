@@ -21,30 +21,21 @@ from xla_lens.render.pages import PageLink
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the dump file mentions at a position, and the term there."""
-    mention = snapshot.mention(params.position)
-    markdown = None
-    if mention:
-        facts = hover_facts(snapshot.analysis, snapshot.module, mention)
-        links = command_links(snapshot.uri, snapshot.capabilities)
-        markdown = hover_markdown(facts, snapshot.analysis.warrants, links)
-        markdown = _compared(snapshot, mention, markdown)
-    return _hover(snapshot, params.position, markdown, mention)
-
-
-def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the HLO module mentions at a position, with its value in the dump, and the term there."""
-    mention = snapshot.hlo_mention(params.position)
-    if mention is None:
+    """Explain what a dump file or an HLO module mentions at a position, and the term there. An instruction of a module
+    is explained with its value in the dump.
+    """
+    if not isinstance(snapshot, HloSnapshot):
+        mention = snapshot.mention(params.position)
+        return _hover(snapshot, params.position, _markdown(snapshot, mention) if mention else None, mention)
+    named = snapshot.hlo_mention(params.position)
+    if named is None:
         return _hover(snapshot, params.position, None, None)
-    facts = hlo_hover_facts(snapshot.analysis, snapshot.module, mention)
+    facts = hlo_hover_facts(snapshot.analysis, snapshot.module, named)
     target = facts.target if isinstance(facts, InstructionFacts) else None
-    meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
-    meaning = hover_facts(snapshot.analysis, snapshot.module, meant) if meant else None
+    meant = Mention(target, Role.INSTRUCTION_TEXT, named.start, named.end) if target else None
     links = command_links(snapshot.uri, snapshot.capabilities)
-    value = hover_markdown(meaning, snapshot.analysis.warrants, links) if meaning else None
-    value = _compared(snapshot, meant, value) if meant and value else value
-    return _hover(snapshot, params.position, hlo_hover_markdown(facts, value, links), mention)
+    markdown = hlo_hover_markdown(facts, _markdown(snapshot, meant) if meant else None, links)
+    return _hover(snapshot, params.position, markdown, named)
 
 
 def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -63,8 +54,11 @@ def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | N
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
 
-def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
-    """The hover of a value with a line about the other dump of the active comparison, after the title."""
+def _markdown(snapshot: Snapshot, mention: Mention) -> str:
+    """The hover of a mention; of a value with a line about the other dump of the active comparison, after the title."""
+    facts = hover_facts(snapshot.analysis, snapshot.module, mention)
+    links = command_links(snapshot.uri, snapshot.capabilities)
+    markdown = hover_markdown(facts, snapshot.analysis.warrants, links)
     if snapshot.compared is None or not isinstance(mention.target, Value):
         return markdown
     other = snapshot.compared.other(mention.target.row)

@@ -36,12 +36,11 @@ _HIGHLIGHT_KINDS: Final = {
 
 def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
-    mention, (find, hlo_find) = snapshot.mentioned(params.position), _JUMPS[method]
+    is_hlo, at, limit = isinstance(snapshot, HloSnapshot), params.position, snapshot.settings.place_limit
+    mention = snapshot.hlo_mention(at) if isinstance(snapshot, HloSnapshot) else snapshot.mention(at)
     if mention is None:
         return None
-    limit = snapshot.settings.place_limit
-    is_hlo = isinstance(snapshot, HloSnapshot)
-    places = hlo_find(snapshot, mention, limit + 1) if is_hlo else find(snapshot, mention, limit + 1)
+    places = _JUMPS[method][is_hlo](snapshot, mention, limit + 1)
     return _locations(snapshot, method, mention, snapshot.truncate([*places], limit, "places"))
 
 
