@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
 from xla_lens.lsp.converter import RawJson, to_json
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
 from xla_lens.lsp.tasks import Activity
@@ -25,16 +25,6 @@ _PROGRESS_DELAY: Final = 0.2
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
-
-_SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
-    lsp.TEXT_DOCUMENT_DID_OPEN: {},
-    lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
-    lsp.TEXT_DOCUMENT_DID_SAVE: {"includeText": False},
-    lsp.TEXT_DOCUMENT_DID_CLOSE: {},
-    lsp.TEXT_DOCUMENT_HOVER: {},
-    lsp.TEXT_DOCUMENT_INLAY_HINT: {"resolveProvider": False},
-}
-"""What is registered for files of the program, with the options of each."""
 
 _LONGEST_WAIT: Final = 0.05
 """Seconds for which a worker thread waits at once while requests are handled."""
@@ -118,7 +108,7 @@ class Client:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
                     lsp.Registration(
-                        f"xla-lens/{method}", method, {"documentSelector": selector, **_SOURCE_METHODS[method]}
+                        f"xla-lens/{method}", method, {"documentSelector": selector, **SOURCE_METHODS[method]}
                     )
                     for method in sorted(methods)
                 ]

@@ -131,12 +131,12 @@ def function_of(name: str) -> Answer:
     return found
 
 
-_JUMP: Final[Mapping[str, Any]] = {"page": "navigation.page_definition", "is_inline": True}
+_JUMP: Final[Mapping[str, Any]] = {"page": "pages.definition", "is_inline": True}
 
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_HOVER: DocumentHandler(
         "hover.hover",
-        page="hover.page_hover",
+        page="pages.hover",
         source="source_memory.source_hover",
         is_inline=True,
     ),
@@ -150,29 +150,27 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: DocumentHandler("call_hierarchy.prepare_call_hierarchy", is_inline=True),
     lsp.CALL_HIERARCHY_INCOMING_CALLS: DocumentHandler("call_hierarchy.incoming_calls"),
     lsp.CALL_HIERARCHY_OUTGOING_CALLS: DocumentHandler("call_hierarchy.outgoing_calls"),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: DocumentHandler(
-        "structure.document_symbol", page="structure.page_document_symbol"
-    ),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: DocumentHandler("structure.document_symbol", page="pages.document_symbol"),
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: DocumentHandler(
-        "structure.folding_range", page="structure.page_folding_range", refresh=lsp.WORKSPACE_FOLDING_RANGE_REFRESH
+        "structure.folding_range", page="pages.folding_range", refresh=lsp.WORKSPACE_FOLDING_RANGE_REFRESH
     ),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: DocumentHandler(
         "structure.semantic_tokens_range", refresh=lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH, options=TOKENS
     ),
     lsp.TEXT_DOCUMENT_INLAY_HINT: DocumentHandler(
-        "inlay_hint.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
+        "annotations.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
     ),
-    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler("code_lens.code_lens", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH),
-    lsp.CODE_LENS_RESOLVE: DocumentHandler("code_lens.code_lens_resolve", is_inline=True),
+    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler("annotations.code_lens", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH),
+    lsp.CODE_LENS_RESOLVE: DocumentHandler("annotations.code_lens_resolve", is_inline=True),
     lsp.TEXT_DOCUMENT_CODE_ACTION: DocumentHandler(
-        "code_action.code_action",
+        "annotations.code_action",
         is_inline=True,
         options=lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, ACTION_KIND]),
     ),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: DocumentHandler(
-        "links.document_link", page="links.page_document_link", needs_module=True
+        "annotations.document_link", page="pages.document_link", needs_module=True
     ),
-    lsp.DOCUMENT_LINK_RESOLVE: StateHandler("links.document_link_resolve"),
+    lsp.DOCUMENT_LINK_RESOLVE: StateHandler("annotations.document_link_resolve"),
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: StateHandler(
         "diagnostics.document_diagnostic",
         lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
@@ -182,7 +180,7 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.WORKSPACE_SYMBOL: StateHandler(
         "workspace.workspace_symbol", options=lsp.WorkspaceSymbolOptions(work_done_progress=True)
     ),
-    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler("content.text_document_content"),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler("pages.text_document_content"),
     lsp.WORKSPACE_EXECUTE_COMMAND: StateHandler("commands.execute_command"),
 }
 """The requests that the server answers."""

@@ -3,7 +3,7 @@
 The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
@@ -28,39 +28,24 @@ _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
 """The request whose answers change with a setting."""
 
 
-class Publisher:
+class Publisher(Events):
     """Sends what changes to the editor."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._client = state.client
 
-    @property
-    def events(self) -> Events:
-        """The callbacks for dump sets."""
-        return Events(
-            loading=self._set_loading,
-            module_loading=self._module_loading,
-            loaded=self._set_loaded,
-            module_loaded=self._module_loaded,
-            closed=self._set_closed,
-            evicted=self._set_evicted,
-            files_deleted=self._files_deleted,
-            let_go_first=self._client.let_go_first,
-        )
-
     # ---------------------------------------------------------------- events of dump sets
 
-    def _set_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
-        """Show progress while a set is loaded."""
-        return self._client.progress(f"Reading {dump_set.key.name}", measure=lambda: (None, dump_set.percentage))
+    def let_go_first(self) -> None:
+        """Block a worker thread for a moment while requests are handled."""
+        self._client.let_go_first()
 
-    def _module_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
-        """Show progress while an HLO module is loaded."""
-        title = f"Reading the HLO module {dump_set.key.name}"
-        return self._client.progress(title, measure=lambda: (None, dump_set.module_percentage))
+    def loading(self, what: str, done: Callable[[], float]) -> AbstractAsyncContextManager[None]:
+        """Show progress while a set or its HLO module is loaded."""
+        return self._client.progress(f"Reading {what}", measure=lambda: (None, int(100 * done())))
 
-    def _set_loaded(self, dump_set: DumpSetState) -> None:
+    def loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load changes."""
         self._publish_open(dump_set)
         for uri in self.state.pages.stale(dump_set):
@@ -76,7 +61,7 @@ class Publisher:
         await self.state.compare_again()
         self._refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & self.state.requested)
 
-    def _module_loaded(self, dump_set: DumpSetState) -> None:
+    def module_loaded(self, dump_set: DumpSetState) -> None:
         """Publish what the load of an HLO module changes."""
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
@@ -92,15 +77,15 @@ class Publisher:
         """Return the files of the program that the editor shall report."""
         if not self.state.settings.source_lines:
             return frozenset()
-        named = await self.state.source_memories.named()
+        named = await self.state.sources.named()
         return frozenset(path for one in named for path in one.files)
 
-    def _set_closed(self, dump_set: DumpSetState) -> None:
+    def closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
         self._publish_open(dump_set)
         self._refresh(dump_set.take_outdated() | (self.state.requested & {lsp.WORKSPACE_DIAGNOSTIC}))
 
-    def _set_evicted(self, dump_set: DumpSetState) -> None:
+    def evicted(self, dump_set: DumpSetState) -> None:
         """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
         is evicted would make the server load sets in turns forever.
         """
@@ -109,7 +94,7 @@ class Publisher:
         self.state.pages.drop(dump_set)
         self.state.tasks.start(self.update_source_files())
 
-    def _files_deleted(self, paths: list[Path]) -> None:
+    def files_deleted(self, paths: list[Path]) -> None:
         """Report that files of a set are gone."""
         names = ", ".join(path.name for path in paths)
         text = f"{names}: no longer on disk. XLA Lens continues with the rest of the dump."

@@ -92,7 +92,7 @@ class Server(LanguageServer):
 
         state = State(self.client, self.tasks)
         publisher = Publisher(state)
-        state.sets.events = publisher.events
+        state.sets.events = publisher
         state.apply_settings(_section(self._options))
         state.set_folders(self._folder_uris)
         return publisher

@@ -27,9 +27,9 @@ from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
+    Generations,
     PageCache,
     RenderedPage,
-    Sources,
     is_page_of,
     old_key_of_comparison,
     render_page,
@@ -46,8 +46,7 @@ from xla_lens.lsp.snapshot import (
     snapshot_of,
 )
 from xla_lens.lsp.source_documents import SourceDocuments, is_source
-from xla_lens.lsp.source_memory import SourceMemories, memory_of
-from xla_lens.lsp.sources import SourceFinder
+from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.hlo.module import HloModule
@@ -100,11 +99,8 @@ class State:
         self.settings = Settings()
         self.sets = DumpSets()
         self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
-        self.sources = SourceFinder()
         self.source_documents = SourceDocuments()
-        self.source_memories = SourceMemories(
-            self.sets, self.index, self.find_source, lambda: (self.settings.path_mapping, self.folders)
-        )
+        self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.folders))
         self.pages = PageCache()
         self.comparisons = Comparisons()
         self.published = Published()
@@ -147,7 +143,6 @@ class State:
         """React to a notification that files have changed on disk."""
         self.index.invalidate()
         self.sources.invalidate()
-        self.source_memories.invalidate()
         self.tasks.start(self.sets.poll())
 
     # ---------------------------------------------------------------- documents
@@ -275,7 +270,7 @@ class State:
                 return found
         return None
 
-    def _add_page(self, uri: str, sources: Sources, text: PageText) -> RenderedPage | None:
+    def _add_page(self, uri: str, sources: Generations, text: PageText) -> RenderedPage | None:
         """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: a
         load makes the editor read only those pages again that are kept.
         """
@@ -343,7 +338,7 @@ class State:
             capabilities = self.client.capabilities
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
             convert = Converter(page.open, capabilities.encoding)
-            return PageSnapshot(page, sets, convert, capabilities, self.find_source)
+            return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
         return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
@@ -355,7 +350,7 @@ class State:
         opened = self.source_documents.get(uri)
         if opened is None or not self.settings.source_lines:
             return None
-        naming = await self.source_memories.naming(opened.path, None, is_search=False)
+        naming = await self.sources.naming(opened.path, None, is_search=False)
         if not naming:
             return None
         memory = await memory_of(naming[0], opened.path, None)
@@ -366,10 +361,6 @@ class State:
         rows, is_newer = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
-
-    async def find_source(self, path: str) -> Path | None:
-        """Return the source file that a dump names by a path, None if it is not here."""
-        return await self.sources.find(path, self.settings.path_mapping, self.folders)
 
     async def _early_snapshot(self, method: str, uri: str) -> FileSnapshot | None:
         """Take a snapshot of an open document before its set is analysed. None if it is analysed, or if the answer

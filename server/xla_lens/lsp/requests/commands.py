@@ -22,17 +22,15 @@ from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
-from xla_lens.lsp.snapshot import Snapshot
-from xla_lens.lsp.sources import source_uri
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import source_uri
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.model.places.places import Place
 from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
@@ -60,38 +58,6 @@ async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any
     if len(given) != 1 or not isinstance(given[0], Mapping):
         raise InvalidParams(f"{params.command} takes one object")
     return await _COMMANDS[params.command](Arguments(state, given[0]))
-
-
-# ---------------------------------------------------------------- commands of lenses and actions
-
-
-def references_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
-    """A command that shows the references to what a place mentions."""
-    location = snapshot.convert.location(place)
-    position = to_json(location.range.start)
-    return lsp.Command(title, Command.SHOW_REFERENCES, arguments=[{"uri": location.uri, "position": position}])
-
-
-def go_to_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
-    """A command that goes to a place."""
-    return lsp.Command(title, Command.GO_TO, arguments=[to_json(snapshot.convert.location(place))])
-
-
-def page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
-    """A command that shows a page."""
-    argument: dict[str, str | int] = {"uri": snapshot.uri}
-    match page:
-        case SummaryPage():
-            command = Command.SHOW_SUMMARY
-        case ReportPage():
-            command = Command.SHOW_REPORT
-        case AdvicePage():
-            command = Command.SHOW_ADVICE
-        case LiveSetPage(step):
-            command, argument["step"] = Command.SHOW_LIVE_SET, step
-        case HistoryPage(allocation):
-            command, argument["allocation"] = Command.SHOW_ALLOCATION_HISTORY, allocation
-    return lsp.Command(title, command, arguments=[argument])
 
 
 # ---------------------------------------------------------------- comparisons
@@ -239,7 +205,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
     line, column = (arguments.number(name, GREATEST_POSITION) for name in ("line", "character"))
     place = lsp.Position(max((line or 1) - 1, 0), column or 0)
     state = arguments.state
-    found = await state.find_source(path)
+    found = await state.sources.find(path)
     if found is None:
         name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
         advice = "map its folder with the setting xla-lens.sources.pathMapping"

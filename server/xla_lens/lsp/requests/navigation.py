@@ -13,12 +13,10 @@ from xla_lens.features.hlo.highlight import highlights as hlo_highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.features.references import references_without_declaration
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
-from xla_lens.lsp.sources import source_uri
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloMention
 from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
-from xla_lens.render.pages import PageLink
 
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
@@ -70,21 +68,6 @@ _JUMPS: Final[Mapping[str, tuple[_Find, _Find]]] = {
 }
 
 definition, declaration, type_definition, implementation = (partial(_jump, method) for method in _JUMPS)
-
-
-async def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """Where the link at a position of a page leads: to a line of the program, or to a place in the dump and, in a
-    comparison, its counterpart in the other dump.
-    """
-    link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
-    if link is None:
-        return None
-    if not isinstance(link, PageLink):
-        source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
-        start = lsp.Position(line, 0)
-        return [lsp.Location(source_uri(source, None), lsp.Range(start, start))] if source else None
-    others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
-    return [snapshot.convert.location(one.target) for one in (link, *others)]
 
 
 def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, places: Sequence[Place]) -> _Locations:

@@ -11,7 +11,7 @@ from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
-from xla_lens.lsp.source_memory import NamedFiles, memory_of
+from xla_lens.lsp.sources import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.reading import read_source
@@ -27,7 +27,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     if arguments.given.get("dump"):
         preferred, _ = await arguments.analysed("dump")
     is_search = arguments.given.get("search") is True
-    naming = await state.source_memories.naming(path, preferred, is_search=is_search)
+    naming = await state.sources.naming(path, preferred, is_search=is_search)
     if not naming:
         return None
     first, *others = naming

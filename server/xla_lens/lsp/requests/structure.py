@@ -15,10 +15,9 @@ from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKENS
-from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import TokenType
-from xla_lens.render.pages import header_text, page_sections
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -52,28 +51,6 @@ def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -
     return snapshot.convert.flat_symbols(snapshot.file, symbols)
 
 
-def page_document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
-    """The sections of a page, each with the headers of its table, which editors keep in view while the user scrolls."""
-    if not snapshot.capabilities.has_nested_symbols:
-        return None
-    lines, found = snapshot.page.lines, []
-    for section in page_sections(lines):
-        children = []
-        if section.header is not None:
-            name = header_text(lines[section.header])
-            children.append(_page_symbol(name, lsp.SymbolKind.Array, section.header, section.last, []))
-        found.append(_page_symbol(section.title, lsp.SymbolKind.Namespace, section.first, section.last, children))
-    return found
-
-
-def _page_symbol(
-    name: str, kind: lsp.SymbolKind, first: int, last: int, children: list[lsp.DocumentSymbol]
-) -> lsp.DocumentSymbol:
-    start = lsp.Position(first, 0)
-    span = lsp.Range(start, lsp.Position(last + 1, 0))
-    return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
-
-
 def _is_truncated(symbol: Symbol) -> bool:
     return 0 < len(symbol.children) < symbol.count or any(map(_is_truncated, symbol.children))
 
@@ -95,11 +72,6 @@ def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> Ra
     return RawJson(
         [{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end]
     )
-
-
-def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-    """The sections of a page."""
-    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
 
 
 # ---------------------------------------------------------------- selection ranges

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hover import hover
 from xla_lens.features.memory_map import memory_map as memory_map_facts
 from xla_lens.features.overview import live_entries
 from xla_lens.features.overview import overview as overview_facts
@@ -24,7 +23,7 @@ from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.hover import command_links
+from xla_lens.lsp.requests.hover import mention_markdown
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -44,7 +43,6 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
-from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, space_data
 from xla_lens.render.overview import overview_data, value_data
@@ -293,14 +291,14 @@ async def describe(arguments: Arguments) -> contract.Description:
     if found is None:
         raise InvalidParams(f"there is no {what} {number:,}")
     target, place = found
-    facts = hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end))
+    mention = Mention(target, Role.USED_VALUE, place.start, place.end)
     capabilities = arguments.state.client.capabilities
     convert = Converter(dump_set.open, capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    links = command_links(convert.request_uri(shown.file), capabilities)
-    return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
+    markdown = mention_markdown(analysis, module, mention, convert.request_uri(shown.file), capabilities)
+    return {"markdown": markdown, "location": location}
 
 
 def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
