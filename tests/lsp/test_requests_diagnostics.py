@@ -10,7 +10,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, sibling
 from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT, WHILE
-from xla_lens.lsp import diagnostics as limits
+from xla_lens.lsp.requests import diagnostics as limits
 from xla_lens.syntax.file_names import split_name
 
 _REFRESH = "workspace/diagnostic/refresh"

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hints import Hint
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.uris import uri_of
@@ -17,9 +16,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.warrants import Warrants
 from xla_lens.package_files import explanation_path
-from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
@@ -136,20 +133,6 @@ class Converter:
                 for related in finding.related
             ]
             or None,
-        )
-
-    def hints(self, file: DumpFile, hints: Sequence[Hint], warrants: Warrants) -> RawJson:
-        """Convert hints about numbers with some warrants, each to an `InlayHint`."""
-        rows, columns = self.positions(file, [hint.offset for hint in hints])
-        return RawJson(
-            [
-                {
-                    "position": {"line": row, "character": column},
-                    "label": hint_label(hint.facts, warrants),
-                    "paddingLeft": True,
-                }
-                for hint, row, column in zip(hints, rows, columns, strict=True)
-            ]
         )
 
     def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:

@@ -11,6 +11,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
+from xla_lens.lsp.requests.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
@@ -145,7 +146,7 @@ class Publisher(Events):
             together = self.state.sets.together(dump_set)
             versions = {opened.uri: opened.version for one in together for opened in one.open.values()}
             output = self.state.sets.output_with(dump_set)
-            self._publish(output.path if output else dump_set.key, self.state.diagnostics(dump_set), versions)
+            self._publish(output.path if output else dump_set.key, diagnostics_of(self.state, dump_set), versions)
 
     async def _publish_indexed(self) -> None:
         """Publish the diagnostics of the sets without open documents that have changed."""
@@ -163,7 +164,7 @@ class Publisher(Events):
             published = indexed, self.state.settings
             if self.state.published.indexed.get(key) != published:
                 self.state.published.indexed[key] = published
-                found = self.state.indexed_diagnostics(indexed)
+                found = diagnostics_of_indexed(self.state, indexed)
                 self._publish(key, {uri: one for uri, one in found.items() if one}, {})
 
     def _publish(self, key: Path, found: Mapping[str, list[lsp.Diagnostic]], versions: Mapping[str, int]) -> None:

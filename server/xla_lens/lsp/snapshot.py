@@ -1,6 +1,7 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
@@ -28,7 +29,8 @@ from xla_lens.model.tables.joining import join
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
-from xla_lens.text.edits import backward
+from xla_lens.text.edits import Edit, backward
+from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
 _T = TypeVar("_T")
@@ -148,12 +150,15 @@ def file_snapshot_of(
 ) -> FileSnapshot:
     """Take a snapshot of an open document whose current text is that of a file."""
     convert = Converter({opened.path: opened}, capabilities.encoding)
-
-    def offset(position: lsp.Position) -> int:
-        row = max(0, position.line - opened.first_row)
-        return to_offset(file.document, row, position.character, capabilities.encoding)
-
+    offset = partial(_offset, file.document, (), opened.first_row, capabilities.encoding)
     return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, settings, on_truncated)
+
+
+def _offset(
+    document: Document, edits: Sequence[Edit], first_row: int, encoding: Encoding, position: lsp.Position
+) -> int:
+    row = max(0, position.line - first_row)
+    return backward(edits, to_offset(document, row, position.character, encoding))
 
 
 def snapshot_of(
@@ -170,12 +175,8 @@ def snapshot_of(
     file, opened, module = state.file(path), state.open.get(path), state.module
     if state.analysis is None or file is None:
         return None
-
-    def offset(position: lsp.Position) -> int:
-        document, edits = (opened.document, opened.edits) if opened else (file.document, ())
-        row = max(0, position.line - (opened.first_row if opened else 0))
-        return backward(edits, to_offset(document, row, position.character, capabilities.encoding))
-
+    shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
+    offset = partial(_offset, *shown, capabilities.encoding)
     uri, convert = opened.request_uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
     start = uri, file, convert, offset, capabilities, settings, on_truncated, state.analysis
     if module and state.is_module(path):

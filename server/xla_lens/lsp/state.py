@@ -18,7 +18,6 @@ from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
@@ -415,26 +414,7 @@ class State:
         others = (next(iter(other.open.values())) for other in self.sets.open if other is not state)
         return {opened.request_uri: opened.path for opened in islice(others, _MOST_OTHERS)}
 
-    # ---------------------------------------------------------------- diagnostics and truncated answers
-
-    def diagnostics(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
-        """Return the diagnostics of a set with open documents, by the URIs of its files. Includes other sets in
-        the same output of XLA.
-        """
-        encoding, found = self.client.capabilities.encoding, dict[str, list[lsp.Diagnostic]]()
-        for one in self.sets.together(dump_set):
-            for uri, diagnostics in diagnostics_of(one, self.settings, encoding, self._report_omitted).items():
-                found.setdefault(uri, []).extend(diagnostics)
-        # An analysis may have files that an edit has removed since.
-        output = self.sets.output_with(dump_set)
-        return {output.uri: found.get(output.uri, [])} if output else found
-
-    def indexed_diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
-        """Return the diagnostics of a set without open documents, by the URIs of its files."""
-        return diagnostics_of_indexed(indexed, self.settings, self._report_omitted)
-
-    def _report_omitted(self, uri: str, text: str) -> None:
-        self.report_truncated(lsp.TEXT_DOCUMENT_DIAGNOSTIC, uri, text)
+    # ---------------------------------------------------------------- truncated answers
 
     def report_truncated(self, method: str, uri: str, text: str) -> None:
         """Report that an answer is truncated: in a message if the user has made the request, else in the log, once for

@@ -35,6 +35,7 @@ from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Pa
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.actions import END_COMPARISON, SELECT_FOR_COMPARE, action_title, compare_title
 from xla_lens.render.diff.other import other_title
+from xla_lens.render.hints import hint_label
 from xla_lens.render.lenses import lens_title
 from xla_lens.render.links import link_tooltip
 from xla_lens.syntax.columns import NONE
@@ -59,7 +60,14 @@ def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | Non
         found = hints(snapshot.analysis, snapshot.file, start, end, HINT_LIMIT)
     if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
         snapshot.on_truncated(f"only the first {HINT_LIMIT:,} hints of each kind are shown")
-    return snapshot.convert.hints(snapshot.file, found, snapshot.analysis.warrants)
+    rows, columns = snapshot.convert.positions(snapshot.file, [hint.offset for hint in found])
+    labels = (hint_label(hint.facts, snapshot.analysis.warrants) for hint in found)
+    return RawJson([*map(hint_json, rows, columns, labels)])
+
+
+def hint_json(row: int, column: int, label: str) -> Json:
+    """Return an `InlayHint`."""
+    return {"position": {"line": row, "character": column}, "label": label, "paddingLeft": True}
 
 
 # ---------------------------------------------------------------- lenses

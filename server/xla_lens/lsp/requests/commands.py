@@ -22,13 +22,13 @@ from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
+from xla_lens.lsp.requests.diagnostics import findings_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import source_uri
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.package_files import explanation_path, page_sources
@@ -111,8 +111,7 @@ async def _report(arguments: Arguments) -> Any:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
         _, analysis, module = await arguments.loaded()
-        known = analysis.on_device(arguments.state.settings.device_memory)
-        return await in_thread(lambda: "\n".join(memory_map_page(known, module, *page_sources())) + "\n")
+        return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise InvalidParams('budget: expected a size such as "16GiB"')
@@ -126,9 +125,8 @@ async def _report(arguments: Arguments) -> Any:
     module = None
     if needs_module(options):
         dump_set, analysis, module = await arguments.loaded()
-    known = analysis.on_device(arguments.state.settings.device_memory)
     texts = {path: opened.document for path, opened in dump_set.open.items()}
-    made = await in_thread(lambda: report(known, _files(dump_set.path, analysis, texts), options, module))
+    made = await in_thread(lambda: report(analysis, _files(dump_set.path, analysis, texts), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
@@ -146,10 +144,7 @@ def _files(path: Path, analysis: Analysis, texts: Mapping[Path, Document]) -> di
 
 async def _check(arguments: Arguments) -> Any:
     _, analysis = await arguments.analysed()
-    settings = arguments.state.settings
-    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
-    findings = (*analysis.findings, *limits)
-    return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
+    return [finding_data(finding) for finding in findings_of(analysis, arguments.state.settings)]
 
 
 async def _explain(arguments: Arguments) -> Any:

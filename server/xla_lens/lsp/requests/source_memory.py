@@ -8,6 +8,7 @@ from xla_lens.features.report.source_memory import LineBuffers, LineMemory
 from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.lsp.requests.annotations import hint_json
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
@@ -91,8 +92,7 @@ def source_hints(snapshot: SourceSnapshot, params: lsp.InlayHintParams) -> RawJs
 def _hint(snapshot: SourceSnapshot, row: int, line: LineMemory) -> Json:
     _, end = snapshot.document.line_span(row)
     row, column = to_position(snapshot.document, end, snapshot.capabilities.encoding)
-    label = line_label(snapshot.memory, line, snapshot.newer_than)
-    return {"position": {"line": row, "character": column}, "label": label, "paddingLeft": True}
+    return hint_json(row, column, line_label(snapshot.memory, line, snapshot.newer_than))
 
 
 def source_hover(snapshot: SourceSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:

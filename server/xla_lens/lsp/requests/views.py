@@ -63,8 +63,7 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     _, analysis, module = await arguments.loaded()
-    known = analysis.on_device(arguments.state.settings.device_memory)
-    return await _map(arguments, lambda: memory_map_data(memory_map_facts(known, module)))
+    return await _map(arguments, lambda: memory_map_data(memory_map_facts(analysis, module)))
 
 
 async def compared_maps(arguments: Arguments) -> RawJson:
@@ -116,10 +115,9 @@ async def overview(arguments: Arguments) -> RawJson:
     dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
-    known = analysis.on_device(arguments.state.settings.device_memory)
 
     def made() -> RawJson:
-        found = overview_facts(known, module, _TOP if top is None else top)
+        found = overview_facts(analysis, module, _TOP if top is None else top)
         files = _files(dump_set.path, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
@@ -287,10 +285,9 @@ async def describe(arguments: Arguments) -> contract.Description:
     (what,) = given
     number = arguments.need_number(what)
     dump_set, analysis, module = await arguments.loaded()
-    found = _DESCRIBED[what](analysis.dump, number)
-    if found is None:
+    target, place = _described(analysis.dump, what, number)
+    if place is None:
         raise InvalidParams(f"there is no {what} {number:,}")
-    target, place = found
     mention = Mention(target, Role.USED_VALUE, place.start, place.end)
     capabilities = arguments.state.client.capabilities
     convert = Converter(dump_set.open, capabilities.encoding)
@@ -312,23 +309,13 @@ def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Targe
     return next((place for place in places if place and Path(place.file.label) == path), None)
 
 
-def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
-    place = value_place(dump, row) if row < len(dump.values) else None
-    return (Value(row), place) if place else None
+_DESCRIBED: Final = ("value", "allocation", "step")
 
 
-def _allocation_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
-    place = allocation_place(dump, row) if row < len(dump.allocations) else None
-    return (Allocation(row), place) if place else None
-
-
-def _step_at(dump: DumpSet, step: int) -> tuple[Target, Place] | None:
-    place = step_place(dump, dump.schedule_row(step))
-    return (Step(step), place) if place else None
-
-
-_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, int], tuple[Target, Place] | None]]] = {
-    "value": _value_at,
-    "allocation": _allocation_at,
-    "step": _step_at,
-}
+def _described(dump: DumpSet, what: str, number: int) -> tuple[Target, Place | None]:
+    """Return a value or an allocation by its row, or a step, and its place, None if there is none."""
+    if what == "value":
+        return Value(number), value_place(dump, number) if number < len(dump.values) else None
+    if what == "allocation":
+        return Allocation(number), allocation_place(dump, number) if number < len(dump.allocations) else None
+    return Step(number), step_place(dump, dump.schedule_row(number))
