@@ -210,7 +210,7 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     await reader.run("endComparison", {})
     made.resume()
     await reader.editor.answer(number)
-    assert (server.comparisons.active, server.sets.kept) == (None, frozenset())
+    assert (server.comparisons.active, server.comparisons.kept()) == (None, frozenset())
     made = hold(comparisons, "_compared")
     number = reader.ask_to_run("compare", {"old": old, "new": newer})
     await made.done()
@@ -220,7 +220,7 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     for one in (number, later):
         await reader.editor.answer(one)
     keys = paths[1], paths[2]
-    assert (server.comparisons.active, server.sets.kept) == (keys, frozenset(keys))
+    assert (server.comparisons.active, server.comparisons.kept()) == (keys, frozenset(keys))
 
 
 # ---------------------------------------------------------------- loads

@@ -149,13 +149,15 @@ class Client:
         """Send a part of a result before its response."""
         self._server.progress(lsp.ProgressParams(token, to_json(part)))
 
-    def split_result(self, token: lsp.ProgressToken | None, result: Any) -> Any:
+    def split_result(
+        self, token: lsp.ProgressToken | None, result: Any, to_part: Callable[[list[Any]], Any] = lambda items: items
+    ) -> Any:
         """Send a long list in parts if the request has a token for them. Return what remains for the response."""
         items = result.json if isinstance(result, RawJson) else result
         if token is None or not isinstance(items, list) or len(items) <= _PART:
             return result
         for first in range(0, len(items), _PART):
-            self.send_partial_result(token, items[first : first + _PART])
+            self.send_partial_result(token, to_part(items[first : first + _PART]))
         return []
 
     @asynccontextmanager

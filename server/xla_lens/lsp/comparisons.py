@@ -74,6 +74,23 @@ class Comparisons:
                 self._last = Compared(sources, found, pairs)
             return self._last
 
+    async def start(self, old: DumpSetState, new: DumpSetState) -> Compared | None:
+        """Compare two sets, and make that the active comparison unless one of them cannot be read."""
+        self.wanted = wanted = old.key, new.key
+        compared = None
+        try:
+            compared = await self.of(old, new)
+        finally:
+            # The user may have ended the comparison or started another one in the meantime.
+            if self.wanted is wanted:
+                self.wanted = None
+                self.active = wanted if compared else self.active
+        return compared
+
+    def kept(self) -> frozenset[Path]:
+        """Return the keys of the sets that are compared or shall be, which stay in memory."""
+        return frozenset((*(self.active or ()), *(self.wanted or ())))
+
     def of_analysis(self, analysis: Analysis) -> "ActiveComparison | None":
         """Return the active comparison as seen from one of its dumps, None if it is not computed yet or not about this
         analysis.

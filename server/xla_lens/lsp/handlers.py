@@ -26,24 +26,26 @@ receive it.
 ACTION_KIND: Final = "xla-lens"
 """The kind of the code actions that do not belong to a diagnostic."""
 
-TOKENS: Final = lsp.SemanticTokensLegend(
-    token_types=[
-        "namespace",
-        "keyword",
-        "property",
-        "class",
-        "variable",
-        "function",
-        "number",
-        "type",
-        "macro",
-        "enumMember",
-        "string",
-        "comment",
-    ],
-    token_modifiers=["definition", "liveAtPeak"],
-)
-"""The semantic tokens. The index of a type is its number in the protocol, that of a modifier its bit."""
+TOKEN_TYPES: Final = {
+    "SECTION": "namespace",
+    "KEYWORD": "keyword",
+    "PROPERTY": "property",
+    "ALLOCATION": "class",
+    "VALUE": "variable",
+    "INSTRUCTION": "function",
+    "COMPUTATION": "class",
+    "STEP": "number",
+    "NUMBER": "number",
+    "SHAPE": "type",
+    "OPCODE": "macro",
+    "KIND": "enumMember",
+    "STRING": "string",
+    "COMMENT": "comment",
+}
+"""The semantic tokens that editors get, by the names of `TokenType`."""
+
+TOKENS: Final = lsp.SemanticTokensLegend([*dict.fromkeys(TOKEN_TYPES.values())], ["definition", "liveAtPeak"])
+"""The index of a type is its number in the protocol, that of a modifier its bit."""
 
 
 class Command(StrEnum):

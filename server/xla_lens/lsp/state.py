@@ -96,12 +96,12 @@ class State:
         self.client = client
         self.tasks = tasks
         self.settings = Settings()
-        self.sets = DumpSets()
+        self.comparisons = Comparisons()
+        self.sets = DumpSets(self.comparisons.kept)
         self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
         self.source_documents = SourceDocuments()
         self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.folders))
         self.pages = PageCache()
-        self.comparisons = Comparisons()
         self.published = Published()
         self.requested: set[str] = set()
         """The methods of all requests so far."""
@@ -213,7 +213,7 @@ class State:
         return self._set_of_key(key)
 
     def _set_of_key(self, key: Path) -> DumpSetState | None:
-        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.sets.kept))
+        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.comparisons.kept()))
         if state := next((state for state in in_memory if state.key == key), None):
             return state
         if not key.name:
@@ -288,23 +288,9 @@ class State:
         """Compare two sets, and let lenses and hovers show the differences from now on. Return whether both can be
         read.
         """
-        self.comparisons.wanted = wanted = old.key, new.key
-        self._keep_compared()
-        compared = None
-        try:
-            compared = await self.comparisons.of(old, new)
-        finally:
-            # The user may have ended the comparison or started another one in the meantime.
-            if self.comparisons.wanted is wanted:
-                self.comparisons.wanted = None
-                self.comparisons.active = wanted if compared else self.comparisons.active
-                self._keep_compared()
-        self._named |= set(wanted) if compared else set()
+        compared = await self.comparisons.start(old, new)
+        self._named |= {old.key, new.key} if compared else set()
         return compared is not None
-
-    def _keep_compared(self) -> None:
-        """Keep the sets in memory that are compared or shall be."""
-        self.sets.kept = frozenset((*(self.comparisons.active or ()), *(self.comparisons.wanted or ())))
 
     async def compared(self, uri: str) -> Compared | None:
         """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""
@@ -318,11 +304,6 @@ class State:
             old, new = map(self._set_of_key, self.comparisons.active)
             if old and new:
                 await self.comparisons.of(old, new)
-
-    def end_comparison(self) -> None:
-        """End the active comparison."""
-        self.comparisons.end()
-        self._keep_compared()
 
     # ---------------------------------------------------------------- snapshots
 

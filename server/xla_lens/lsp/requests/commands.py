@@ -92,7 +92,7 @@ async def _select_for_compare(arguments: Arguments) -> Any:
 async def _end_comparison(arguments: Arguments) -> Any:
     """End the active comparison: lenses and hovers no longer mention it. Returns whether there was one."""
     was_active = arguments.state.comparisons.active is not None
-    arguments.state.end_comparison()
+    arguments.state.comparisons.end()
     await _refresh_lenses(arguments.state)
     return was_active
 

@@ -25,9 +25,6 @@ from xla_lens.render.numbers import counted
 DIAGNOSTIC_LIMIT: Final = 1_000
 """Maximum number of diagnostics of one file. Editors show no more."""
 
-_PART: Final = 100
-"""Number of files in one partial result."""
-
 _Report: TypeAlias = lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport
 _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.WorkspaceUnchangedDocumentDiagnosticReport
 
@@ -101,13 +98,8 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
     for uri in (previous.keys() | state.published.pulled) - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    items = list(reports.values())
-    if params.partial_result_token is None or len(items) <= _PART:
-        return lsp.WorkspaceDiagnosticReport(items)
-    for first in range(0, len(items), _PART):
-        part = lsp.WorkspaceDiagnosticReportPartialResult(items[first : first + _PART])
-        state.client.send_partial_result(params.partial_result_token, part)
-    return lsp.WorkspaceDiagnosticReport([])
+    token, to_part = params.partial_result_token, lsp.WorkspaceDiagnosticReportPartialResult
+    return lsp.WorkspaceDiagnosticReport(state.client.split_result(token, [*reports.values()], to_part))
 
 
 def _report(

@@ -14,7 +14,7 @@ from xla_lens.features.selection import selection
 from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.converter import Json, RawJson
-from xla_lens.lsp.handlers import TOKENS
+from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import TokenType
@@ -135,22 +135,4 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
 
 _DEFINITION: Final = 1 << TOKENS.token_modifiers.index("definition")
 _LIVE_AT_PEAK: Final = 1 << TOKENS.token_modifiers.index("liveAtPeak")
-_TYPES: Final = {
-    kind: TOKENS.token_types.index(shown)
-    for kind, shown in {
-        TokenType.SECTION: lsp.SemanticTokenTypes.Namespace,
-        TokenType.KEYWORD: lsp.SemanticTokenTypes.Keyword,
-        TokenType.PROPERTY: lsp.SemanticTokenTypes.Property,
-        TokenType.ALLOCATION: lsp.SemanticTokenTypes.Class,
-        TokenType.VALUE: lsp.SemanticTokenTypes.Variable,
-        TokenType.INSTRUCTION: lsp.SemanticTokenTypes.Function,
-        TokenType.COMPUTATION: lsp.SemanticTokenTypes.Class,
-        TokenType.STEP: lsp.SemanticTokenTypes.Number,
-        TokenType.NUMBER: lsp.SemanticTokenTypes.Number,
-        TokenType.SHAPE: lsp.SemanticTokenTypes.Type,
-        TokenType.OPCODE: lsp.SemanticTokenTypes.Macro,
-        TokenType.KIND: lsp.SemanticTokenTypes.EnumMember,
-        TokenType.STRING: lsp.SemanticTokenTypes.String,
-        TokenType.COMMENT: lsp.SemanticTokenTypes.Comment,
-    }.items()
-}
+_TYPES: Final = {TokenType[name]: TOKENS.token_types.index(shown) for name, shown in TOKEN_TYPES.items()}
