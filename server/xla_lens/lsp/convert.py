@@ -135,29 +135,28 @@ class Converter:
             or None,
         )
 
-    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
+    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> list[Json]:
         """Convert an outline to a tree of `DocumentSymbol`s."""
-        every = [symbol for symbol, _ in _with_parents(symbols, "")]
+        every = [*_every(symbols)]
         spans = self.ranges(file, [(symbol.start, symbol.end) for symbol in every])
         names = self.ranges(file, [(symbol.name_start, symbol.name_end) for symbol in every])
         ranges = zip(spans, names, strict=True)
-        return RawJson([_entry(symbol, ranges) for symbol in symbols])
+        return [_entry(symbol, ranges) for symbol in symbols]
 
-    def flat_symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
-        """Convert an outline to a list of `SymbolInformation`s, for editors that support no tree."""
-        every = [*_with_parents(symbols, Path(file.label).name)]
-        spans, uri = self.ranges(file, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(file)
-        return RawJson(
-            [
-                {
-                    "name": symbol.name,
-                    "kind": _SYMBOL_KINDS[symbol.kind],
-                    "location": {"uri": uri, "range": span},
-                    "containerName": parent,
-                }
-                for (symbol, parent), span in zip(every, spans, strict=True)
-            ]
-        )
+
+def flat_symbols(uri: str, parent: str, symbols: Iterable[Json]) -> Iterator[Json]:
+    """Convert `DocumentSymbol`s to `SymbolInformation`s, for editors that support no tree."""
+    for symbol in symbols:
+        location = {"uri": uri, "range": symbol["range"]}
+        yield {"name": symbol["name"], "kind": symbol["kind"], "location": location, "containerName": parent}
+        yield from flat_symbols(uri, symbol["name"], symbol.get("children", ()))
+
+
+def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """Return all entries of an outline in the order of the text."""
+    for symbol in symbols:
+        yield symbol
+        yield from _every(symbol.children)
 
 
 def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
@@ -175,10 +174,3 @@ def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
     if symbol.children:
         found["children"] = [_entry(child, ranges) for child in symbol.children]
     return found
-
-
-def _with_parents(symbols: Iterable[Symbol], parent: str) -> Iterator[tuple[Symbol, str]]:
-    """Return all entries of an outline in the order of the text, each with the name of its parent."""
-    for symbol in symbols:
-        yield symbol, parent
-        yield from _with_parents(symbol.children, symbol.name)

@@ -231,13 +231,8 @@ class DumpSetState:
 
     @property
     def stamps(self) -> dict[Path, Stamp]:
-        """The stamps of the files that were read from disk, HLO module excluded."""
-        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
-
-    @property
-    def module_stamps(self) -> dict[Path, Stamp]:
-        """The stamp of the HLO module, if it was read from disk."""
-        return self._module.stamps
+        """The stamps of the files that were read from disk."""
+        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
 
     @property
     def is_loading(self) -> bool:
@@ -283,11 +278,11 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        known, modules = self.stamps | self.module_stamps, self.module_stamps
+        known, modules = self.stamps, self._module.stamps
         found = await in_thread(lambda: stamps(set_files(self.path, texts), modules))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
-        is_outdated = known != self.stamps | self.module_stamps
+        is_outdated = known != self.stamps
         if is_outdated or self._is_loading_files or self._is_closed:
             return
         analysis = self.analysis

@@ -162,7 +162,7 @@ class WorkspaceIndex:
         """Keep the entry of a set that is evicted from memory, so that it is listed without being read again."""
         generation, indexed = self._in_memory.pop(state.key, (0, None))
         if indexed and generation == state.generation and state.has_files and self._is_in_folders(state.key):
-            self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps | state.module_stamps)}
+            self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps)}
 
     def _is_in_folders(self, key: Path) -> bool:
         return any(key.is_relative_to(folder) for folder in self.folders)

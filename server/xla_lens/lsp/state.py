@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
 
@@ -49,7 +49,7 @@ from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.pages import HistoryPage, page_of_name
+from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
 from xla_lens.reading import DamagedFile
 from xla_lens.render.diff.page import comparison_page, unreadable_text
 from xla_lens.render.pages import PageText
@@ -58,6 +58,9 @@ from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
 
 _T = TypeVar("_T")
+
+_Rendering: TypeAlias = tuple[Generations, Callable[..., PageText], tuple[Any, ...]]
+"""The sets of a page, and what renders it in a worker thread: a function and its arguments."""
 
 _USER_INITIATED: Final = (
     lsp.TEXT_DOCUMENT_DEFINITION,
@@ -234,53 +237,44 @@ class State:
         return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)) for folder in self.folders)
 
     async def page(self, uri: str) -> RenderedPage | None:
-        """Return a page, None if there is none with this URI or its set is not accessible."""
-        if old_key := old_key_of_comparison(uri):
-            return await self._comparison_page(uri, old_key)
-        page = page_of_name(uri.rpartition("/")[2])
-        while page and (state := self.set_for_page(uri)):
-            analysis, module = await state.analysis_for(state.path), None
-            if analysis and not isinstance(page, HistoryPage):
-                analysis, module = await state.loaded_for(state.path)
-            if analysis is None:
+        """Return a page, None if there is none with this URI or one of its sets is not accessible. If a set of a
+        comparison cannot be read, the page says so.
+        """
+        old_key = old_key_of_comparison(uri)
+        page = None if old_key else page_of_name(uri.rpartition("/")[2])
+        while state := self.set_for_page(uri):
+            old = self._set_of_key(old_key) if old_key else None
+            found = await self._comparison(old, state) if old else await self._page(state, page) if page else None
+            if found is None:
                 return None
             if (known := self.pages.pages.get(uri)) and known.is_current:
                 return known
-            sources, device_memory = ((state, state.generation),), self.settings.device_memory
-            text = await in_thread(render_page, analysis.on_device(device_memory), module, page)
-            if device_memory == self.settings.device_memory and (found := self._add_page(uri, sources, text)):
-                return found
+            (sources, render, arguments), device_memory = found, self.settings.device_memory
+            text = await in_thread(render, *arguments)
+            rendered = RenderedPage(sources, Document(encode(text.text)), text.links)
+            # A load makes the editor read only those pages again that are kept.
+            if rendered.is_current and device_memory == self.settings.device_memory:
+                self.pages.add(uri, rendered)
+                for one, _ in sources:
+                    if one not in self.sets:
+                        self.pages.drop(one)
+                return rendered
         return None
 
-    async def _comparison_page(self, uri: str, old_key: Path) -> RenderedPage | None:
-        """Return the page of a comparison, None if one of its sets is not accessible. If one cannot be read, the page
-        says so.
-        """
-        while (old := self._set_of_key(old_key)) and (new := self.set_for_page(uri)):
-            compared = await self.comparisons.of(old, new)
-            if (known := self.pages.pages.get(uri)) and known.is_current:
-                return known
-            sources = compared.sources if compared else ((old, old.generation), (new, new.generation))
-            if compared:
-                text = await in_thread(comparison_page, compared.diff)
-            else:
-                text = PageText(unreadable_text([state.path.name for state in (old, new) if not state.has_files]), ())
-            if found := self._add_page(uri, sources, text):
-                return found
-        return None
-
-    def _add_page(self, uri: str, sources: Generations, text: PageText) -> RenderedPage | None:
-        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: a
-        load makes the editor read only those pages again that are kept.
-        """
-        page = RenderedPage(sources, Document(encode(text.text)), text.links)
-        if not page.is_current:
+    async def _page(self, state: DumpSetState, page: Page) -> _Rendering | None:
+        analysis, module = await state.analysis_for(state.path), None
+        if analysis and not isinstance(page, HistoryPage):
+            analysis, module = await state.loaded_for(state.path)
+        if analysis is None:
             return None
-        self.pages.add(uri, page)
-        for state, _ in sources:
-            if state not in self.sets:
-                self.pages.drop(state)
-        return page
+        known = analysis.on_device(self.settings.device_memory)
+        return ((state, state.generation),), render_page, (known, module, page)
+
+    async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
+        if compared := await self.comparisons.of(old, new):
+            return compared.sources, comparison_page, (compared.diff,)
+        text = unreadable_text([state.path.name for state in (old, new) if not state.has_files])
+        return ((old, old.generation), (new, new.generation)), PageText, (text, ())
 
     # ---------------------------------------------------------------- comparisons
 

@@ -1,5 +1,6 @@
 """The structure of a document: outline, folding ranges, selection ranges and semantic tokens."""
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.selection import selection
 from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
+from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
@@ -43,12 +45,14 @@ def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -
         symbols = hlo_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
     else:
         symbols = document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT)
+    tree = snapshot.convert.symbols(snapshot.file, symbols)
     if snapshot.capabilities.has_nested_symbols:
         # A truncated entry says so in its detail.
-        return snapshot.convert.symbols(snapshot.file, symbols)
+        return RawJson(tree)
     if any(map(_is_truncated, symbols)):
         snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
-    return snapshot.convert.flat_symbols(snapshot.file, symbols)
+    uri, name = snapshot.convert.uri(snapshot.file), Path(snapshot.file.label).name
+    return RawJson([*flat_symbols(uri, name, tree)])
 
 
 def _is_truncated(symbol: Symbol) -> bool:

@@ -118,7 +118,8 @@ async def overview(arguments: Arguments) -> RawJson:
 
     def made() -> RawJson:
         found = overview_facts(analysis, module, _TOP if top is None else top)
-        files = _files(dump_set.path, opened)
+        texts = {path: one.document for path, one in opened.items()}
+        files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
         locate_value = partial(_value_location, convert, analysis.dump)
@@ -152,25 +153,14 @@ async def values(arguments: Arguments) -> RawJson:
 # ---------------------------------------------------------------- files and places
 
 
-def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
-    """Return the files of the set of a file, its HLO module included, loaded or not. Runs in a worker thread."""
-    found = set_files(path, {path: one.document for path, one in opened.items()})
-    return _set_files(found.paths, {path: _uri_and_size(one) for path, one in opened.items()})
-
-
-def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
-    return opened.request_uri, len(opened.document.data)
-
-
-def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[contract.SetFile]:
+def _files(paths: Mapping[FileKind, Path], opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
     """Return files with their sizes. Open files have the URI and the size of the editor's document."""
     found: list[contract.SetFile] = []
     for kind in FileKind:
-        path = paths.get(kind)
-        if path is None:
-            continue
-        uri, size_bytes = opened.get(path) or (uri_of(path), file_size(path))
-        found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
+        if path := paths.get(kind):
+            one = opened.get(path)
+            uri, size_bytes = (one.request_uri, len(one.document.data)) if one else (uri_of(path), file_size(path))
+            found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
     return found
 
 
@@ -204,9 +194,8 @@ async def modules(arguments: Arguments) -> RawJson:
     """Return the sets of the workspace that have been read so far, and start reading the others."""
     index = arguments.state.index
     is_reading = index.start_reading()
-    found, states = await index.sets_now(), arguments.state.sets.open
-    is_loading = any(state.analysis is None and state.is_loading for state in states)
-    opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
+    found, sets = await index.sets_now(), arguments.state.sets
+    is_loading, opened = any(one.analysis is None and one.is_loading for one in sets.open), sets.documents
     given = given_capacity(arguments.state.settings.device_memory)
     found_modules = await in_thread(lambda: [_module(one, opened, given) for one in worst_first(found.values(), given)])
     answer: contract.Modules = {
@@ -217,8 +206,8 @@ async def modules(arguments: Arguments) -> RawJson:
     return RawJson(answer)
 
 
-def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]], given: Capacity | None) -> contract.ModuleSummary:
-    files = _set_files(one.files.paths, opened)
+def _module(one: IndexedSet, opened: Mapping[Path, OpenDocument], given: Capacity | None) -> contract.ModuleSummary:
+    files = _files(one.files.paths, opened)
     return {
         "uri": _first(files),
         "module": one.summary.module,
