@@ -16,7 +16,6 @@ from pygls.lsp.server import LanguageServer
 from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
 from xla_lens.lsp.converter import RawJson, to_json
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
-from xla_lens.lsp.tasks import Activity
 
 logger = logging.getLogger(__name__)
 
@@ -25,9 +24,6 @@ _PROGRESS_DELAY: Final = 0.2
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
-
-_LONGEST_WAIT: Final = 0.05
-"""Seconds for which a worker thread waits at once while requests are handled."""
 
 _PART: Final = 1_000
 """Number of items in one partial result."""
@@ -41,16 +37,12 @@ def _glob(path: Path) -> str:
 class Client:
     """The editor. Whatever it does not support is not sent."""
 
-    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities, activity: Activity) -> None:
+    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities) -> None:
         self.capabilities = capabilities
         self.source_files: frozenset[Path] = frozenset()
         """The files of the program that the editor was asked to report."""
-        self._server, self._activity = server, activity
+        self._server = server
         self._registering = asyncio.Lock()
-
-    def let_go_first(self) -> None:
-        """Block a worker thread for a moment while requests are being handled."""
-        self._activity.await_end(_LONGEST_WAIT)
 
     async def _try(self, request: Awaitable[Any]) -> bool:
         """Wait for the answer to a request for an action. Return whether the editor accepts it."""

@@ -1,9 +1,7 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
 
 from lsprotocol import types as lsp
@@ -13,12 +11,9 @@ from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import Kind
 from xla_lens.lsp.pages import RenderedPage
 from xla_lens.lsp.settings import Settings
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
@@ -141,44 +136,11 @@ class SourceSnapshot:
     capabilities: ClientCapabilities
 
 
-def file_snapshot_of(
-    opened: OpenDocument,
-    file: DumpFile,
-    capabilities: ClientCapabilities,
-    settings: Settings,
-    on_truncated: Callable[[str], None],
-) -> FileSnapshot:
-    """Take a snapshot of an open document whose current text is that of a file."""
-    convert = Converter({opened.path: opened}, capabilities.encoding)
-    offset = partial(_offset, file.document, (), opened.first_row, capabilities.encoding)
-    return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, settings, on_truncated)
-
-
-def _offset(
+def offset_in(
     document: Document, edits: Sequence[Edit], first_row: int, encoding: Encoding, position: lsp.Position
 ) -> int:
+    """Return the offset in a file of a position in the editor's document, which `edits` lead to and where the file
+    begins at a row.
+    """
     row = max(0, position.line - first_row)
     return backward(edits, to_offset(document, row, position.character, encoding))
-
-
-def snapshot_of(
-    state: DumpSetState,
-    path: Path,
-    capabilities: ClientCapabilities,
-    settings: Settings,
-    on_truncated: Callable[[str], None],
-    *,
-    compared: ActiveComparison | None = None,
-    others: Mapping[str, Path] = MappingProxyType({}),
-) -> Snapshot | None:
-    """Take a snapshot of a file of a dump set. Return None if the file has not been analysed."""
-    file, opened, module = state.file(path), state.open.get(path), state.module
-    if state.analysis is None or file is None:
-        return None
-    shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
-    offset = partial(_offset, *shown, capabilities.encoding)
-    uri, convert = opened.request_uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
-    start = uri, file, convert, offset, capabilities, settings, on_truncated, state.analysis
-    if module and state.is_module(path):
-        return HloSnapshot(*start, module, compared, others)
-    return Snapshot(*start, module, compared, others)

@@ -11,7 +11,6 @@ from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.records import dataclass
 from xla_lens.source_files import Listing, find_source
 
@@ -31,16 +30,6 @@ class NamedFiles:
     dump_time: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What `NamedFiles` depend on. `version` counts the changes of files."""
-
-    generation: int
-    module: HloModule | None
-    context: _Context
-    version: int
-
-
 class Sources:
     """Finds the files of the program that dumps name, and the sets that name one. `context` returns where to search:
     the user's mapping of folders, and the folders of the workspace, whose files are listed at the first search.
@@ -48,7 +37,8 @@ class Sources:
 
     def __init__(self, sets: DumpSets, index: WorkspaceIndex, context: Callable[[], _Context]) -> None:
         self._sets, self._index, self._context = sets, index, context
-        self._known: dict[Path, tuple[_Key, NamedFiles | None]] = {}
+        self._known: dict[Path, tuple[object, NamedFiles | None]] = {}
+        """What each set names, with all that this depends on."""
         self._listing: Listing | None = None
         self._version = 0
 
@@ -104,7 +94,7 @@ class Sources:
         analysis, module = state.analysis, state.module
         if analysis is None:
             return None
-        key = _Key(state.generation, module, self._context(), self._version)
+        key = state.generation, module, self._context(), self._version
         known = self._known.get(state.key)
         if known and known[0] == key:
             return known[1]

@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -38,16 +39,16 @@ from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import (
     NEEDS_ONLY_FILE,
     FileSnapshot,
+    HloSnapshot,
     PageSnapshot,
     Snapshot,
     SourceSnapshot,
-    file_snapshot_of,
-    snapshot_of,
+    offset_in,
 )
 from xla_lens.lsp.source_documents import SourceDocuments, is_source
 from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
-from xla_lens.lsp.uris import path_of
+from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
 from xla_lens.reading import DamagedFile
@@ -347,8 +348,10 @@ class State:
         file = await state.file_before_analysis(path)
         if file is None or not NEEDS_ONLY_FILE[method](file):
             return None
-        capabilities, on_truncated = self.client.capabilities, self._on_truncated(method, uri)
-        return file_snapshot_of(state.open[path], file, capabilities, self.settings, on_truncated)
+        opened, capabilities, on_truncated = state.open[path], self.client.capabilities, self._on_truncated(method, uri)
+        convert = Converter({path: opened}, capabilities.encoding)
+        offset = partial(offset_in, file.document, (), opened.first_row, capabilities.encoding)
+        return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, self.settings, on_truncated)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
         """Take a snapshot of an open document, which is not a page."""
@@ -365,10 +368,22 @@ class State:
         if self.sets.find(uri) != found or (analysis is None and not state.is_module(path)):
             return None
         state.record_answer(method, path)
-        on_truncated = self._on_truncated(method, uri)
-        capabilities, others = self.client.capabilities, self._others(state)
-        compared = self.comparisons.of_analysis(analysis) if analysis else None
-        return snapshot_of(state, path, capabilities, self.settings, on_truncated, compared=compared, others=others)
+        return self.snapshot_now(state, path, self._on_truncated(method, uri))
+
+    def snapshot_now(self, state: DumpSetState, path: Path, on_truncated: Callable[[str], None]) -> Snapshot | None:
+        """Take a snapshot of a file of a set as it is now. None if the file has not been analysed."""
+        file, opened, module = state.file(path), state.open.get(path), state.module
+        if state.analysis is None or file is None:
+            return None
+        capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
+        shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
+        convert = Converter(state.open, capabilities.encoding)
+        offset = partial(offset_in, *shown, capabilities.encoding)
+        start = uri, file, convert, offset, capabilities, self.settings, on_truncated, state.analysis
+        compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)
+        if module and state.is_module(path):
+            return HloSnapshot(*start, module, compared, others)
+        return Snapshot(*start, module, compared, others)
 
     def _on_truncated(self, method: str, uri: str) -> Callable[[str], None]:
         loop = asyncio.get_running_loop()

@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import DocumentClosed, InvalidParams
-from xla_lens.lsp.snapshot import Snapshot, snapshot_of
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State, is_page
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
@@ -131,8 +131,7 @@ class Arguments:
         path = self.path()
         if dump_set.file(path) is None:
             await dump_set.module_for(path)
-        capabilities = self.state.client.capabilities
-        snapshot = snapshot_of(dump_set, path, capabilities, self.state.settings, lambda _: None)
+        snapshot = self.state.snapshot_now(dump_set, path, lambda _: None)
         if snapshot is None:
             raise InvalidParams(f"{uri} cannot be read")
         return snapshot

@@ -74,16 +74,10 @@ async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: i
     if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
-    return [_symbol(symbol, opened) for symbol in found.symbols]
-
-
-def _symbol(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.WorkspaceSymbol:
-    return lsp.WorkspaceSymbol(
-        location=_location(symbol, opened),
-        name=symbol.name,
-        kind=_KINDS[symbol.kind],
-        container_name=container_text(symbol),
-    )
+    return [
+        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind], container_name=container_text(one))
+        for one in found.symbols
+    ]
 
 
 def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.Location:
