@@ -36,12 +36,6 @@ class Compared:
     diff: Diff
     pairs: ValuePairs
 
-    @property
-    def keys(self) -> Keys:
-        """The keys of both sets."""
-        (old, _), (new, _) = self.sources
-        return old.key, new.key
-
 
 class Comparisons:
     """The comparisons of the server. Only the event loop touches it."""
@@ -96,16 +90,12 @@ class Comparisons:
         analysis.
         """
         last = self._last
-        if last is None or last.keys != self.active:
+        if last is None or tuple(state.key for state, _ in last.sources) != self.active:
             return None
         for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
             if isinstance(side, DiffSide) and side.analysis is analysis:
                 return ActiveComparison(last, is_old)
         return None
-
-    def is_active(self, state: DumpSetState) -> bool:
-        """Whether a set is part of the active comparison."""
-        return self.active is not None and state.key in self.active
 
     def end(self) -> None:
         """End the active comparison."""

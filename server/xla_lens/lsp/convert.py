@@ -107,12 +107,10 @@ class Converter:
 
     def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
         """Return a link from a range to a place. Editors preview the whole line of the place and select the place."""
-        start, end = place.file.document.line_span(place.file.document.row(place.start))
-        whole, name = (
-            self.range(place.file, start, max(end, place.end)),
-            self.range(place.file, place.start, place.end),
-        )
-        return lsp.LocationLink(self.uri(place.file), whole, name, origin)
+        file = place.file
+        start, end = file.document.line_span(file.document.row(place.start))
+        whole, name = self.range(file, start, max(end, place.end)), self.range(file, place.start, place.end)
+        return lsp.LocationLink(self.uri(file), whole, name, origin)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""

@@ -57,7 +57,7 @@ class Publisher(Events):
             self.state.tasks.start(self._client.refresh_page(uri))
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
-        if self.state.comparisons.is_active(dump_set):
+        if dump_set.key in (self.state.comparisons.active or ()):
             self.state.tasks.start(self.update_comparison())
         self.state.tasks.start(self.update_source_files())
 
@@ -75,7 +75,7 @@ class Publisher(Events):
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
         await self._client.register_source_files(self._source_files)
-        if self.state.settings.source_lines and any(self.state.source_documents):
+        if self.state.settings.source_lines and self.state.source_documents:
             self._refresh({lsp.TEXT_DOCUMENT_INLAY_HINT} & self.state.requested)
 
     async def _source_files(self) -> frozenset[Path]:

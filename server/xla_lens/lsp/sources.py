@@ -1,7 +1,7 @@
 """Files of the program that dumps name: where they are, which sets name them, and what a set says about one."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -106,7 +106,7 @@ class Sources:
                 if found := await self.find(name):
                     files.setdefault(await in_thread(_real, found), set()).add(name)
             labels = [Path(file.label) for file in analysis.dump.files]
-            dump_time = await in_thread(_first_time, labels)
+            dump_time = await in_thread(lambda: min(map(file_time, labels), default=0.0))
             named = NamedFiles(state, peak, {path: frozenset(names) for path, names in files.items()}, dump_time)
         self._known[state.key] = key, named
         return named
@@ -117,10 +117,6 @@ async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemo
     # A link on the way to the file may have changed.
     names = one.files.get(await in_thread(_real, path), frozenset())
     return await in_thread(source_memory, one.peak, names, text)
-
-
-def _first_time(paths: Iterable[Path]) -> float:
-    return min(map(file_time, paths), default=0.0)
 
 
 def _real(path: Path) -> Path:

@@ -104,7 +104,7 @@ class State:
         self.sets = DumpSets(self.comparisons.kept)
         self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
         self.source_documents = SourceDocuments()
-        self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.folders))
+        self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.index.folders))
         self.pages = PageCache()
         self.published = Published()
         self.requested: set[str] = set()
@@ -132,11 +132,6 @@ class State:
             if error not in self._setting_errors:
                 self.client.show_message(lsp.MessageType.Warning, error)
         self._setting_errors = errors
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders of the workspace."""
-        return self.index.folders
 
     def set_folders(self, uris: list[str]) -> None:
         """Replace the folders of the workspace."""
@@ -170,7 +165,7 @@ class State:
         """Remove a document. Does nothing if it is not open."""
         self._openings.pop(uri, None)
         self.sets.close_document(uri)
-        self.source_documents.did_close(uri)
+        self.source_documents.pop(uri, None)
 
     async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
         """Await the work of a request about a document, and return its result. Raises `DocumentClosed` if the document
@@ -230,12 +225,10 @@ class State:
 
     def _accessible_set(self, path: Path) -> DumpSetState | None:
         state, key = self.sets.find_set(path), set_key(path, None)
-        if state is None and os.path.isfile(path) and (key in self._named or self._is_in_workspace(path)):
-            return self.sets.load(key, path)
-        return state
-
-    def _is_in_workspace(self, path: Path) -> bool:
-        return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)) for folder in self.folders)
+        if state or not os.path.isfile(path):
+            return state
+        real, folders = Path(os.path.realpath(path)), map(os.path.realpath, self.index.folders)
+        return self.sets.load(key, path) if key in self._named or any(map(real.is_relative_to, folders)) else None
 
     async def page(self, uri: str) -> RenderedPage | None:
         """Return a page, None if there is none with this URI or one of its sets is not accessible. If a set of a

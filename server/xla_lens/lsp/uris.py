@@ -34,11 +34,6 @@ def uri_of(path: Path) -> str:
         return _quoted(str(path)) if _SCHEME.match(str(path)) else f"file://{_quoted(str(path))}"
 
 
-def source_uri(path: Path, line: int | None) -> str:
-    """Return the URI of a source file, or of a line of it."""
-    return uri_of(path) + (f"#L{line}" if line is not None else "")
-
-
 def file_path(uri: str) -> str:
     """Return the path of a `file:` URI, empty for any other. Raises `ValueError` for some that are malformed."""
     # pygls would drop what follows a semicolon, which some editors do not escape.

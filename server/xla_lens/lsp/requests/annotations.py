@@ -26,7 +26,7 @@ from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.handlers import ACTION_KIND, Command
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.lsp.state import State
-from xla_lens.lsp.uris import source_uri
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -99,7 +99,7 @@ def code_lens_resolve(snapshot: Snapshot, lens: lsp.CodeLens) -> lsp.CodeLens:
     elif isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
         analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
         facts = lens_facts(analysis, Lens(0, LensKind(kind), number))
-        title = lens_title(facts, analysis.warrants) if facts else ""
+        title = lens_title(facts, snapshot.analysis.warrants) if facts else ""
         lens.command = _click_command(snapshot, title, facts.click) if facts else None
     # Editors request a lens without a command again and again.
     lens.command = lens.command or lsp.Command("", "")
@@ -271,5 +271,6 @@ async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.Doc
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
         found = await state.sources.find(path)
-        link.target = source_uri(found, line if type(line) is int and line > 0 else None) if found else None
+        suffix = f"#L{line}" if type(line) is int and line > 0 else ""
+        link.target = uri_of(found) + suffix if found else None
     return link

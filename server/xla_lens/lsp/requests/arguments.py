@@ -99,8 +99,10 @@ class Arguments:
     async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:
         """Return what `analysed` returns and the HLO module, both as they are at the same moment."""
         dump_set, analysis = await self.analysed()
-        now, module = await dump_set.loaded_for(dump_set.path)
-        return dump_set, self._on_device(now) or analysis, module
+        await dump_set.module_for(dump_set.path)
+        # The set may have been loaded again while its module was awaited.
+        now = dump_set.analysis if dump_set.has_files else None
+        return dump_set, self._on_device(now) or analysis, dump_set.module
 
     async def _analysis(self, dump_set: DumpSetState, path: Path) -> Analysis | None:
         analysis = await dump_set.analysis_for(path)

@@ -25,7 +25,7 @@ from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.diagnostics import findings_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import source_uri
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
@@ -85,8 +85,8 @@ async def _compare(arguments: Arguments) -> Any:
 async def _select_for_compare(arguments: Arguments) -> Any:
     """Select the dump that the next comparison is with."""
     dump_set, _ = await arguments.analysed()
-    arguments.state.comparisons.selected = arguments.need("uri", str)
-    return {"uri": arguments.need("uri", str), "name": dump_set.key.name}
+    arguments.state.comparisons.selected = uri = arguments.need("uri", str)
+    return {"uri": uri, "name": dump_set.key.name}
 
 
 async def _end_comparison(arguments: Arguments) -> Any:
@@ -171,10 +171,6 @@ async def _show_live_set(arguments: Arguments) -> Any:
     return await _show(arguments, LiveSetPage(step))
 
 
-async def _show_allocation_history(arguments: Arguments) -> Any:
-    return await _show(arguments, HistoryPage(arguments.need_number("allocation")))
-
-
 async def _show(arguments: Arguments, page: Page) -> Any:
     dump_set, _ = await arguments.analysed()
     uri = page_uri(dump_set.key, page)
@@ -205,7 +201,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
         name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
         advice = "map its folder with the setting xla-lens.sources.pathMapping"
         raise SourceNotFound(path, f"{name} is not in this workspace: {advice}")
-    target = lsp.Location(source_uri(found, None), lsp.Range(place, place))
+    target = lsp.Location(uri_of(found), lsp.Range(place, place))
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)
 
@@ -234,7 +230,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_REPORT: partial(_show, page=ReportPage()),
     Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
     Command.SHOW_LIVE_SET: _show_live_set,
-    Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
+    Command.SHOW_ALLOCATION_HISTORY: lambda given: _show(given, HistoryPage(given.need_number("allocation"))),
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
     Command.FIND_VALUES: workspace.find_values,

@@ -8,7 +8,7 @@ from xla_lens.lsp.requests.annotations import source_data, tooltip
 from xla_lens.lsp.requests.hover import content, mention_markdown
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
-from xla_lens.lsp.uris import source_uri
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.places.entities import entity_target
 from xla_lens.model.places.mentions import Mention, Role
 from xla_lens.render.pages import PageLink, SourceLink, header_text, page_sections
@@ -51,7 +51,7 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
     if not isinstance(link, PageLink):
         source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
         start = lsp.Position(line, 0)
-        return [lsp.Location(source_uri(source, None), lsp.Range(start, start))] if source else None
+        return [lsp.Location(uri_of(source), lsp.Range(start, start))] if source else None
     others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
     return [snapshot.convert.location(one.target) for one in (link, *others)]
 

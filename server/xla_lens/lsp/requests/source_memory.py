@@ -79,20 +79,14 @@ def _read(path: Path) -> tuple[str, float]:
 
 def source_hints(snapshot: SourceSnapshot, params: lsp.InlayHintParams) -> RawJson:
     """The bytes at the peak at the ends of lines."""
-    first, last = params.range.start.line, params.range.end.line
-    return RawJson(
-        [
-            _hint(snapshot, row, line)
-            for line in snapshot.memory.lines
-            if is_shown(snapshot.memory, line) and first <= (row := _row(snapshot, line)) <= last
-        ]
-    )
-
-
-def _hint(snapshot: SourceSnapshot, row: int, line: LineMemory) -> Json:
-    _, end = snapshot.document.line_span(row)
-    row, column = to_position(snapshot.document, end, snapshot.capabilities.encoding)
-    return hint_json(row, column, line_label(snapshot.memory, line, snapshot.newer_than))
+    memory, document, found = snapshot.memory, snapshot.document, list[Json]()
+    for line in memory.lines:
+        row = _row(snapshot, line)
+        if is_shown(memory, line) and params.range.start.line <= row <= params.range.end.line:
+            _, end = document.line_span(row)
+            place = to_position(document, end, snapshot.capabilities.encoding)
+            found.append(hint_json(*place, line_label(memory, line, snapshot.newer_than)))
+    return RawJson(found)
 
 
 def source_hover(snapshot: SourceSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:

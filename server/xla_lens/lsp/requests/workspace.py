@@ -35,10 +35,10 @@ _FIND_LIMIT: Final = 100
 _PERIOD: Final = 0.3
 """Seconds between two partial results."""
 
-_KINDS: Final = {
-    EntryKind.MODULE: lsp.SymbolKind.Module,
-    EntryKind.ALLOCATION: lsp.SymbolKind.Array,
-    EntryKind.VALUE: lsp.SymbolKind.Variable,
+_KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "allocation", "value"]]]] = {
+    EntryKind.MODULE: (lsp.SymbolKind.Module, "module"),
+    EntryKind.ALLOCATION: (lsp.SymbolKind.Array, "allocation"),
+    EntryKind.VALUE: (lsp.SymbolKind.Variable, "value"),
 }
 
 
@@ -75,7 +75,7 @@ async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: i
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
     return [
-        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind], container_name=container_text(one))
+        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind][0], container_name=container_text(one))
         for one in found.symbols
     ]
 
@@ -132,7 +132,7 @@ def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
 def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocument]) -> contract.FoundValue:
     is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
     return {
-        "kind": _KIND_NAMES[symbol.kind],
+        "kind": _KINDS[symbol.kind][1],
         "name": symbol.name,
         "module": symbol.module,
         "allocationKind": symbol.allocation_kind or "",
@@ -142,10 +142,3 @@ def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocum
         "source": source,
         "location": to_json(_location(symbol, opened)),
     }
-
-
-_KIND_NAMES: Final[Mapping[EntryKind, Literal["module", "allocation", "value"]]] = {
-    EntryKind.MODULE: "module",
-    EntryKind.ALLOCATION: "allocation",
-    EntryKind.VALUE: "value",
-}
