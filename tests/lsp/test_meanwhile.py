@@ -16,7 +16,7 @@ from lsp.wire import FULL, PULLING, RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT
 from xla_lens.features.diff.facts import DiffSide
 from xla_lens.lsp import comparisons, dump_set_state, index, module_state, requests, sources, state
-from xla_lens.lsp import source_memory as memories
+from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
 from xla_lens.lsp.snapshot import NEEDS_ONLY_FILE
 
@@ -210,7 +210,7 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     await reader.run("endComparison", {})
     made.resume()
     await reader.editor.answer(number)
-    assert (server.comparisons.active, server.sets.kept) == (None, frozenset())
+    assert (server.comparisons.active, server.comparisons.kept()) == (None, frozenset())
     made = hold(comparisons, "_compared")
     number = reader.ask_to_run("compare", {"old": old, "new": newer})
     await made.done()
@@ -220,7 +220,7 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     for one in (number, later):
         await reader.editor.answer(one)
     keys = paths[1], paths[2]
-    assert (server.comparisons.active, server.sets.kept) == (keys, frozenset(keys))
+    assert (server.comparisons.active, server.comparisons.kept()) == (keys, frozenset(keys))
 
 
 # ---------------------------------------------------------------- loads
@@ -376,15 +376,16 @@ async def test_file_that_is_opened_while_a_command_looks_for_its_set(
 
 
 async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, tmp_path: Path) -> None:
-    finder = sources.SourceFinder()
+    nothing: Any = None
+    finder = sources.Sources(DumpSets(), nothing, lambda: ((), (tmp_path,)))
     listed = hold(sources, "find_source")
-    finding = asyncio.ensure_future(finder.find("/there/a.py", (), (tmp_path,)))
+    finding = asyncio.ensure_future(finder.find("/there/a.py"))
     await listed.done()
     (tmp_path / "a.py").touch()
     finder.invalidate()
     listed.resume()
     assert await finding is None
-    assert await finder.find("/there/a.py", (), (tmp_path,)) == tmp_path / "a.py"
+    assert await finder.find("/there/a.py") == tmp_path / "a.py"
 
 
 async def test_latest_settings_count_even_if_they_arrive_first(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,7 +409,7 @@ async def test_latest_settings_count_even_if_they_arrive_first(reader: Reader, m
 async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
     await reader.start(source_memory.REGISTERING, SPLIT.parents[2] / "programs")
     await reader.set(**source_memory.ON)
-    found = hold(memories, "peak_by_line")
+    found = hold(sources, "peak_by_line")
     reader.open(SPLIT)
     await found.done()
     await reader.set()

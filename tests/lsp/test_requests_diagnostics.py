@@ -10,7 +10,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, sibling
 from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT, WHILE
-from xla_lens.lsp import diagnostics as limits
+from xla_lens.lsp.requests import diagnostics as limits
 from xla_lens.syntax.file_names import split_name
 
 _REFRESH = "workspace/diagnostic/refresh"
@@ -361,7 +361,7 @@ async def test_changes_on_disk_refresh_workspace_diagnostics(
 async def test_workspace_diagnostics_are_sent_in_parts(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("xla_lens.lsp.requests.diagnostics._PART", 2)
+    monkeypatch.setattr("xla_lens.lsp.client._PART", 2)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     for number in range(5):
         copied(SEED, tmp_path / str(number))

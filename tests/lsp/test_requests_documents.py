@@ -10,7 +10,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
 from lsp.wire import FULL
 from samples import SEED, SPLIT, TPU
-from xla_lens.lsp.requests import inlay_hint, links, structure
+from xla_lens.lsp.requests import annotations, structure
 
 # ---------------------------------------------------------------- the outline
 
@@ -140,7 +140,7 @@ async def test_hints_follow_edits(reader: Reader, loads: Loads) -> None:
 
 
 async def test_truncated_hints_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inlay_hint, "HINT_LIMIT", 2)
+    monkeypatch.setattr(annotations, "HINT_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
     assert len(await _hints(reader, uri)) == 9
@@ -196,7 +196,7 @@ async def test_relative_source_without_a_folder_has_no_target(reader: Reader) ->
 
 
 async def test_truncated_links_are_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "LINK_LIMIT", 1)
+    monkeypatch.setattr(annotations, "LINK_LIMIT", 1)
     await reader.start()
     uri = reader.open(SEED)
     assert len(await reader.ask("documentLink", uri)) == 1

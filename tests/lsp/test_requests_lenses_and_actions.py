@@ -9,7 +9,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
 from lsp.wire import FULL, RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU
-from xla_lens.lsp.requests import code_lens
+from xla_lens.lsp.requests import annotations
 
 _FILES = [
     SEED,
@@ -156,7 +156,7 @@ async def test_lens_of_a_closed_document_stays_unresolved(reader: Reader) -> Non
 
 
 async def test_last_lens_reports_truncation(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_lens, "LENS_LIMIT", 2)
+    monkeypatch.setattr(annotations, "LENS_LIMIT", 2)
     await reader.start()
     uri = reader.open(SEED)
     shown = [(line, title) for line, title, _ in await _lenses(reader, uri)]

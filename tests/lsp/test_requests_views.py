@@ -614,7 +614,7 @@ async def test_biggest_and_oldest_sets_are_evicted_first(
     await sets.poll()
     assert {one.path for one in sets.recent} == {small, other}
     monkeypatch.setattr(dump_sets, "_CACHE_BYTES", 0)
-    sets.kept = frozenset(one.key for one in sets.recent if one.path == small)
+    sets.kept = lambda: frozenset(one.key for one in sets.recent if one.path == small)
     await sets.poll()
     assert {one.path for one in sets.recent} == {small}
 

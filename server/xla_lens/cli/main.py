@@ -118,8 +118,7 @@ def _run(options: argparse.Namespace) -> int:
 def _run_server(options: argparse.Namespace) -> int:
     # The server takes longer to import than the other commands take to run. Imports leave no garbage to collect.
     gc.disable()
-    from xla_lens.lsp.errors import RemoteAddress
-    from xla_lens.lsp.serve import serve
+    from xla_lens.lsp.serve import RemoteAddress, serve
 
     gc.enable()
     host, port = options.tcp or ("", 0)

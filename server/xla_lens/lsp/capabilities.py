@@ -24,12 +24,18 @@ _LINK_SUPPORT: Final = {
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: "text_document.implementation.link_support",
 }
 
-_SYNCHRONIZATION: Final = "text_document.synchronization.dynamic_registration"
+SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: {},
+    lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
+    lsp.TEXT_DOCUMENT_DID_SAVE: {"includeText": False},
+    lsp.TEXT_DOCUMENT_DID_CLOSE: {},
+    lsp.TEXT_DOCUMENT_HOVER: {},
+    lsp.TEXT_DOCUMENT_INLAY_HINT: {"resolveProvider": False},
+}
+"""What is registered for files of the program, with the options of each."""
+
 _SOURCE_SUPPORT: Final = {
-    lsp.TEXT_DOCUMENT_DID_OPEN: _SYNCHRONIZATION,
-    lsp.TEXT_DOCUMENT_DID_CHANGE: _SYNCHRONIZATION,
-    lsp.TEXT_DOCUMENT_DID_SAVE: _SYNCHRONIZATION,
-    lsp.TEXT_DOCUMENT_DID_CLOSE: _SYNCHRONIZATION,
+    **dict.fromkeys(SOURCE_METHODS, "text_document.synchronization.dynamic_registration"),
     lsp.TEXT_DOCUMENT_HOVER: "text_document.hover.dynamic_registration",
     lsp.TEXT_DOCUMENT_INLAY_HINT: "text_document.inlay_hint.dynamic_registration",
 }

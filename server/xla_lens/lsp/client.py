@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,10 +13,9 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
 from xla_lens.lsp.converter import RawJson, to_json
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
-from xla_lens.lsp.tasks import Activity
 
 logger = logging.getLogger(__name__)
 
@@ -25,19 +24,6 @@ _PROGRESS_DELAY: Final = 0.2
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
-
-_SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
-    lsp.TEXT_DOCUMENT_DID_OPEN: {},
-    lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
-    lsp.TEXT_DOCUMENT_DID_SAVE: {"includeText": False},
-    lsp.TEXT_DOCUMENT_DID_CLOSE: {},
-    lsp.TEXT_DOCUMENT_HOVER: {},
-    lsp.TEXT_DOCUMENT_INLAY_HINT: {"resolveProvider": False},
-}
-"""What is registered for files of the program, with the options of each."""
-
-_LONGEST_WAIT: Final = 0.05
-"""Seconds for which a worker thread waits at once while requests are handled."""
 
 _PART: Final = 1_000
 """Number of items in one partial result."""
@@ -51,16 +37,12 @@ def _glob(path: Path) -> str:
 class Client:
     """The editor. Whatever it does not support is not sent."""
 
-    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities, activity: Activity) -> None:
+    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities) -> None:
         self.capabilities = capabilities
         self.source_files: frozenset[Path] = frozenset()
         """The files of the program that the editor was asked to report."""
-        self._server, self._activity = server, activity
+        self._server = server
         self._registering = asyncio.Lock()
-
-    def let_go_first(self) -> None:
-        """Block a worker thread for a moment while requests are being handled."""
-        self._activity.await_end(_LONGEST_WAIT)
 
     async def _try(self, request: Awaitable[Any]) -> bool:
         """Wait for the answer to a request for an action. Return whether the editor accepts it."""
@@ -118,7 +100,7 @@ class Client:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
                     lsp.Registration(
-                        f"xla-lens/{method}", method, {"documentSelector": selector, **_SOURCE_METHODS[method]}
+                        f"xla-lens/{method}", method, {"documentSelector": selector, **SOURCE_METHODS[method]}
                     )
                     for method in sorted(methods)
                 ]
@@ -159,13 +141,15 @@ class Client:
         """Send a part of a result before its response."""
         self._server.progress(lsp.ProgressParams(token, to_json(part)))
 
-    def split_result(self, token: lsp.ProgressToken | None, result: Any) -> Any:
+    def split_result(
+        self, token: lsp.ProgressToken | None, result: Any, to_part: Callable[[list[Any]], Any] = lambda items: items
+    ) -> Any:
         """Send a long list in parts if the request has a token for them. Return what remains for the response."""
         items = result.json if isinstance(result, RawJson) else result
         if token is None or not isinstance(items, list) or len(items) <= _PART:
             return result
         for first in range(0, len(items), _PART):
-            self.send_partial_result(token, items[first : first + _PART])
+            self.send_partial_result(token, to_part(items[first : first + _PART]))
         return []
 
     @asynccontextmanager

@@ -36,12 +36,6 @@ class Compared:
     diff: Diff
     pairs: ValuePairs
 
-    @property
-    def keys(self) -> Keys:
-        """The keys of both sets."""
-        (old, _), (new, _) = self.sources
-        return old.key, new.key
-
 
 class Comparisons:
     """The comparisons of the server. Only the event loop touches it."""
@@ -74,21 +68,34 @@ class Comparisons:
                 self._last = Compared(sources, found, pairs)
             return self._last
 
+    async def start(self, old: DumpSetState, new: DumpSetState) -> Compared | None:
+        """Compare two sets, and make that the active comparison unless one of them cannot be read."""
+        self.wanted = wanted = old.key, new.key
+        compared = None
+        try:
+            compared = await self.of(old, new)
+        finally:
+            # The user may have ended the comparison or started another one in the meantime.
+            if self.wanted is wanted:
+                self.wanted = None
+                self.active = wanted if compared else self.active
+        return compared
+
+    def kept(self) -> frozenset[Path]:
+        """Return the keys of the sets that are compared or shall be, which stay in memory."""
+        return frozenset((*(self.active or ()), *(self.wanted or ())))
+
     def of_analysis(self, analysis: Analysis) -> "ActiveComparison | None":
         """Return the active comparison as seen from one of its dumps, None if it is not computed yet or not about this
         analysis.
         """
         last = self._last
-        if last is None or last.keys != self.active:
+        if last is None or tuple(state.key for state, _ in last.sources) != self.active:
             return None
         for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
             if isinstance(side, DiffSide) and side.analysis is analysis:
                 return ActiveComparison(last, is_old)
         return None
-
-    def is_active(self, state: DumpSetState) -> bool:
-        """Whether a set is part of the active comparison."""
-        return self.active is not None and state.key in self.active
 
     def end(self) -> None:
         """End the active comparison."""

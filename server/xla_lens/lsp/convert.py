@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hints import Hint
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.uris import uri_of
@@ -17,9 +16,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.warrants import Warrants
 from xla_lens.package_files import explanation_path
-from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
@@ -110,12 +107,10 @@ class Converter:
 
     def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
         """Return a link from a range to a place. Editors preview the whole line of the place and select the place."""
-        start, end = place.file.document.line_span(place.file.document.row(place.start))
-        whole, name = (
-            self.range(place.file, start, max(end, place.end)),
-            self.range(place.file, place.start, place.end),
-        )
-        return lsp.LocationLink(self.uri(place.file), whole, name, origin)
+        file = place.file
+        start, end = file.document.line_span(file.document.row(place.start))
+        whole, name = self.range(file, start, max(end, place.end)), self.range(file, place.start, place.end)
+        return lsp.LocationLink(self.uri(file), whole, name, origin)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
@@ -138,43 +133,28 @@ class Converter:
             or None,
         )
 
-    def hints(self, file: DumpFile, hints: Sequence[Hint], warrants: Warrants) -> RawJson:
-        """Convert hints about numbers with some warrants, each to an `InlayHint`."""
-        rows, columns = self.positions(file, [hint.offset for hint in hints])
-        return RawJson(
-            [
-                {
-                    "position": {"line": row, "character": column},
-                    "label": hint_label(hint.facts, warrants),
-                    "paddingLeft": True,
-                }
-                for hint, row, column in zip(hints, rows, columns, strict=True)
-            ]
-        )
-
-    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
+    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> list[Json]:
         """Convert an outline to a tree of `DocumentSymbol`s."""
-        every = [symbol for symbol, _ in _with_parents(symbols, "")]
+        every = [*_every(symbols)]
         spans = self.ranges(file, [(symbol.start, symbol.end) for symbol in every])
         names = self.ranges(file, [(symbol.name_start, symbol.name_end) for symbol in every])
         ranges = zip(spans, names, strict=True)
-        return RawJson([_entry(symbol, ranges) for symbol in symbols])
+        return [_entry(symbol, ranges) for symbol in symbols]
 
-    def flat_symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> RawJson:
-        """Convert an outline to a list of `SymbolInformation`s, for editors that support no tree."""
-        every = [*_with_parents(symbols, Path(file.label).name)]
-        spans, uri = self.ranges(file, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(file)
-        return RawJson(
-            [
-                {
-                    "name": symbol.name,
-                    "kind": _SYMBOL_KINDS[symbol.kind],
-                    "location": {"uri": uri, "range": span},
-                    "containerName": parent,
-                }
-                for (symbol, parent), span in zip(every, spans, strict=True)
-            ]
-        )
+
+def flat_symbols(uri: str, parent: str, symbols: Iterable[Json]) -> Iterator[Json]:
+    """Convert `DocumentSymbol`s to `SymbolInformation`s, for editors that support no tree."""
+    for symbol in symbols:
+        location = {"uri": uri, "range": symbol["range"]}
+        yield {"name": symbol["name"], "kind": symbol["kind"], "location": location, "containerName": parent}
+        yield from flat_symbols(uri, symbol["name"], symbol.get("children", ()))
+
+
+def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """Return all entries of an outline in the order of the text."""
+    for symbol in symbols:
+        yield symbol
+        yield from _every(symbol.children)
 
 
 def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
@@ -192,10 +172,3 @@ def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
     if symbol.children:
         found["children"] = [_entry(child, ranges) for child in symbol.children]
     return found
-
-
-def _with_parents(symbols: Iterable[Symbol], parent: str) -> Iterator[tuple[Symbol, str]]:
-    """Return all entries of an outline in the order of the text, each with the name of its parent."""
-    for symbol in symbols:
-        yield symbol, parent
-        yield from _with_parents(symbol.children, symbol.name)

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from xla_lens.files import LoadedFile, Stamp, is_being_written, is_cached_module, load_set, set_files, stamps
 from xla_lens.lsp.documents import OpenDocument
@@ -37,30 +37,31 @@ _LONGEST_DEBOUNCE: Final = 2.0
 """Maximum number of seconds between an edit and the next load."""
 
 
-def _ignore(*_arguments: Any) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
 class Events:
-    """Callbacks for the events of dump sets. The composition root, `server.py`, provides them."""
+    """What happens to dump sets. Does nothing; the server has a subclass that does something."""
 
-    loaded: Callable[["DumpSetState"], None] = _ignore
-    """A set was loaded, or a document of a loaded set was opened."""
-    module_loaded: Callable[["DumpSetState"], None] = _ignore
-    """The HLO module of a set was loaded."""
-    closed: Callable[["DumpSetState"], None] = _ignore
-    """The last open document of a set was closed. The set stays in memory."""
-    evicted: Callable[["DumpSetState"], None] = _ignore
-    """A set without open documents was removed from memory."""
-    files_deleted: Callable[[list[Path]], None] = _ignore
-    """Files of a set are no longer on disk."""
-    loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """A context manager that is entered around each load."""
-    module_loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """A context manager that is entered around each load of an HLO module."""
-    let_go_first: Callable[[], None] = lambda: None
-    """Blocks a worker thread for a moment while requests are handled."""
+    def loaded(self, dump_set: "DumpSetState") -> None:
+        """A set was loaded, or a document of a loaded set was opened."""
+
+    def module_loaded(self, dump_set: "DumpSetState") -> None:
+        """The HLO module of a set was loaded."""
+
+    def closed(self, dump_set: "DumpSetState") -> None:
+        """The last open document of a set was closed. The set stays in memory."""
+
+    def evicted(self, dump_set: "DumpSetState") -> None:
+        """A set without open documents was removed from memory."""
+
+    def files_deleted(self, paths: list[Path]) -> None:
+        """Files of a set are no longer on disk."""
+
+    def loading(self, what: str, done: Callable[[], float]) -> AbstractAsyncContextManager[None]:
+        """Return a context manager that is entered around a load. `done` returns the fraction that is done."""
+        del what, done
+        return nullcontext()
+
+    def let_go_first(self) -> None:
+        """Block a worker thread for a moment while requests are handled."""
 
 
 @dataclass(slots=True, eq=False)
@@ -230,23 +231,8 @@ class DumpSetState:
 
     @property
     def stamps(self) -> dict[Path, Stamp]:
-        """The stamps of the files that were read from disk, HLO module excluded."""
-        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
-
-    @property
-    def module_stamps(self) -> dict[Path, Stamp]:
-        """The stamp of the HLO module, if it was read from disk."""
-        return self._module.stamps
-
-    @property
-    def percentage(self) -> int:
-        """The percentage of the load in progress that is done, 0 if there is none."""
-        return int(100 * self._load.done) if self._load else 0
-
-    @property
-    def module_percentage(self) -> int:
-        """The percentage of the load of the HLO module that is done."""
-        return int(100 * self._module.done)
+        """The stamps of the files that were read from disk."""
+        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
 
     @property
     def is_loading(self) -> bool:
@@ -292,11 +278,11 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        known, modules = self.stamps | self.module_stamps, self.module_stamps
+        known, modules = self.stamps, self._module.stamps
         found = await in_thread(lambda: stamps(set_files(self.path, texts), modules))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
-        is_outdated = known != self.stamps | self.module_stamps
+        is_outdated = known != self.stamps
         if is_outdated or self._is_loading_files or self._is_closed:
             return
         analysis = self.analysis
@@ -350,7 +336,7 @@ class DumpSetState:
             return files, analysis
 
         known, before, started = self._files, self._own, time.monotonic()
-        async with self._events.loading(self):
+        async with self._events.loading(self.key.name, lambda: load.done):
             files, analysis = await in_thread(read)
         is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
         is_from_cache = not files and await in_thread(is_cached_module, self.path)
@@ -368,7 +354,8 @@ class DumpSetState:
         for path in self.open.keys() - texts.keys():
             self._match_opened(path)
         self._events.loaded(self)
-        progress, on_loaded = self._events.module_loading(self), partial(self._module_loaded, load)
+        progress = self._events.loading(f"the HLO module {self.key.name}", lambda: self._module.done)
+        on_loaded = partial(self._module_loaded, load)
         self._module.reload(ModuleLoad(self.path, texts, progress, on_loaded, self._events.let_go_first))
 
     def _file_read(self, load: _Load, file: DumpFile) -> None:

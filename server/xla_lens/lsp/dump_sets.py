@@ -5,7 +5,7 @@ users come back.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -43,12 +43,11 @@ class _Recent:
 
 
 class DumpSets:
-    """All open documents and all dump sets in memory."""
+    """All open documents and all dump sets in memory. Those with the keys that `kept` returns stay there."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Callable[[], frozenset[Path]] = frozenset) -> None:
         self.events = Events()
-        self.kept: frozenset[Path] = frozenset()
-        """The keys of sets that stay in memory although they have no open documents: those that are compared."""
+        self.kept = kept
         self._sets: dict[Path, DumpSetState] = {}
         self._opened: dict[str, tuple[DumpSetState, Path]] = {}
         self._outputs: dict[str, Output] = {}
@@ -251,7 +250,7 @@ class DumpSets:
         return is_useless
 
     def _is_idle(self, recent: _Recent) -> bool:
-        return not recent.state.is_loading and recent.state.key not in self.kept
+        return not recent.state.is_loading and recent.state.key not in self.kept()
 
     def _remove(self, state: DumpSetState) -> None:
         del self._recent[state.key]

@@ -29,9 +29,5 @@ class DocumentClosed(InvalidParams):
         super().__init__(f"{uri} is not open")
 
 
-class RemoteAddress(Exception):
-    """Other machines can reach the address to listen on, and the user has not allowed that."""
-
-
 def _line(message: str) -> str:
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in message)

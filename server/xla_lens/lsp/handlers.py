@@ -26,24 +26,26 @@ receive it.
 ACTION_KIND: Final = "xla-lens"
 """The kind of the code actions that do not belong to a diagnostic."""
 
-TOKENS: Final = lsp.SemanticTokensLegend(
-    token_types=[
-        "namespace",
-        "keyword",
-        "property",
-        "class",
-        "variable",
-        "function",
-        "number",
-        "type",
-        "macro",
-        "enumMember",
-        "string",
-        "comment",
-    ],
-    token_modifiers=["definition", "liveAtPeak"],
-)
-"""The semantic tokens. The index of a type is its number in the protocol, that of a modifier its bit."""
+TOKEN_TYPES: Final = {
+    "SECTION": "namespace",
+    "KEYWORD": "keyword",
+    "PROPERTY": "property",
+    "ALLOCATION": "class",
+    "VALUE": "variable",
+    "INSTRUCTION": "function",
+    "COMPUTATION": "class",
+    "STEP": "number",
+    "NUMBER": "number",
+    "SHAPE": "type",
+    "OPCODE": "macro",
+    "KIND": "enumMember",
+    "STRING": "string",
+    "COMMENT": "comment",
+}
+"""The semantic tokens that editors get, by the names of `TokenType`."""
+
+TOKENS: Final = lsp.SemanticTokensLegend([*dict.fromkeys(TOKEN_TYPES.values())], ["definition", "liveAtPeak"])
+"""The index of a type is its number in the protocol, that of a modifier its bit."""
 
 
 class Command(StrEnum):
@@ -79,15 +81,14 @@ class Command(StrEnum):
 Answer: TypeAlias = Callable[[Any, Any], Any]
 """A function of a snapshot, or of the state, and the parameters of a request."""
 
-Kind: TypeAlias = Literal["dump", "hlo", "page", "source"]
-"""The kind of a document: a dump file, an HLO module, a page or a file of the program."""
+Kind: TypeAlias = Literal["dump", "page", "source"]
+"""The kind of a document: a file of a dump set, a page or a file of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHandler:
     """Answers a request about one document with the function for its kind, a function of a snapshot and the parameters
-    of the request. Where a name is empty, the result for that kind is null. The function for dump files also answers
-    about HLO modules unless there is another name.
+    of the request. Where a name is empty, the result for that kind is null. HLO modules are files of a dump set, too.
 
     The function runs on the event loop if it takes less time than starting a thread (`is_inline`), else in a worker
     thread. It may need the HLO module of a dump (`needs_module`). `refresh` is the request that makes an editor repeat
@@ -95,7 +96,6 @@ class DocumentHandler:
     """
 
     dump: str
-    hlo: str | None = None
     page: str = ""
     source: str = ""
     is_inline: bool = False
@@ -105,8 +105,7 @@ class DocumentHandler:
 
     def function_for(self, kind: Kind) -> Answer | None:
         """Return the function for a kind of document."""
-        name: str | None = getattr(self, kind)
-        name = self.dump if name is None else name
+        name: str = getattr(self, kind)
         return function_of(name) if name else None
 
 
@@ -134,13 +133,12 @@ def function_of(name: str) -> Answer:
     return found
 
 
-_JUMP: Final[Mapping[str, Any]] = {"page": "navigation.page_definition", "is_inline": True}
+_JUMP: Final[Mapping[str, Any]] = {"page": "pages.definition", "is_inline": True}
 
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_HOVER: DocumentHandler(
         "hover.hover",
-        hlo="hover.hlo_hover",
-        page="hover.page_hover",
+        page="pages.hover",
         source="source_memory.source_hover",
         is_inline=True,
     ),
@@ -154,32 +152,27 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: DocumentHandler("call_hierarchy.prepare_call_hierarchy", is_inline=True),
     lsp.CALL_HIERARCHY_INCOMING_CALLS: DocumentHandler("call_hierarchy.incoming_calls"),
     lsp.CALL_HIERARCHY_OUTGOING_CALLS: DocumentHandler("call_hierarchy.outgoing_calls"),
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: DocumentHandler(
-        "structure.document_symbol", page="structure.page_document_symbol"
-    ),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: DocumentHandler("structure.document_symbol", page="pages.document_symbol"),
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: DocumentHandler(
-        "structure.folding_range", page="structure.page_folding_range", refresh=lsp.WORKSPACE_FOLDING_RANGE_REFRESH
+        "structure.folding_range", page="pages.folding_range", refresh=lsp.WORKSPACE_FOLDING_RANGE_REFRESH
     ),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: DocumentHandler(
         "structure.semantic_tokens_range", refresh=lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH, options=TOKENS
     ),
     lsp.TEXT_DOCUMENT_INLAY_HINT: DocumentHandler(
-        "inlay_hint.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
+        "annotations.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
     ),
-    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler(
-        "code_lens.code_lens", hlo="", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH
-    ),
-    lsp.CODE_LENS_RESOLVE: DocumentHandler("code_lens.code_lens_resolve", hlo="", is_inline=True),
+    lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler("annotations.code_lens", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH),
+    lsp.CODE_LENS_RESOLVE: DocumentHandler("annotations.code_lens_resolve", is_inline=True),
     lsp.TEXT_DOCUMENT_CODE_ACTION: DocumentHandler(
-        "code_action.code_action",
-        hlo="code_action.hlo_code_action",
+        "annotations.code_action",
         is_inline=True,
         options=lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, ACTION_KIND]),
     ),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: DocumentHandler(
-        "links.document_link", page="links.page_document_link", needs_module=True
+        "annotations.document_link", page="pages.document_link", needs_module=True
     ),
-    lsp.DOCUMENT_LINK_RESOLVE: StateHandler("links.document_link_resolve"),
+    lsp.DOCUMENT_LINK_RESOLVE: StateHandler("annotations.document_link_resolve"),
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: StateHandler(
         "diagnostics.document_diagnostic",
         lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
@@ -189,7 +182,7 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.WORKSPACE_SYMBOL: StateHandler(
         "workspace.workspace_symbol", options=lsp.WorkspaceSymbolOptions(work_done_progress=True)
     ),
-    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler("content.text_document_content"),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler("pages.text_document_content"),
     lsp.WORKSPACE_EXECUTE_COMMAND: StateHandler("commands.execute_command"),
 }
 """The requests that the server answers."""

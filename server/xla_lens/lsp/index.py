@@ -161,11 +161,9 @@ class WorkspaceIndex:
     def keep(self, state: DumpSetState) -> None:
         """Keep the entry of a set that is evicted from memory, so that it is listed without being read again."""
         generation, indexed = self._in_memory.pop(state.key, (0, None))
-        if indexed and generation == state.generation and state.has_files and self._is_in_folders(state.key):
-            self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps | state.module_stamps)}
-
-    def _is_in_folders(self, key: Path) -> bool:
-        return any(key.is_relative_to(folder) for folder in self.folders)
+        is_in_folders = any(map(state.key.is_relative_to, self.folders))
+        if indexed and generation == state.generation and state.has_files and is_in_folders:
+            self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps)}
 
     async def sets(self) -> Mapping[Path, IndexedSet]:
         """Return the sets indexed so far, by their keys. Waits for the sets in memory to be loaded."""

@@ -32,7 +32,7 @@ _CACHE_SIZE: Final = 30
 """Number of pages that are kept, and refreshed in the editor when their set changes."""
 
 
-Sources: TypeAlias = tuple[tuple[DumpSetState, int], ...]
+Generations: TypeAlias = tuple[tuple[DumpSetState, int], ...]
 """Some sets, and the generation of each."""
 
 
@@ -42,7 +42,7 @@ class RenderedPage:
     compared.
     """
 
-    sources: Sources
+    sources: Generations
     document: Document
     links: tuple[PageLink | SourceLink, ...]
 

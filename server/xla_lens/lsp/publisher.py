@@ -3,7 +3,7 @@
 The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,10 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
+from xla_lens.lsp.requests.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
+from xla_lens.lsp.tasks import Activity
 from xla_lens.lsp.uris import uri_of
 
 _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
@@ -27,47 +29,35 @@ _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
 }
 """The request whose answers change with a setting."""
 
+_LONGEST_WAIT: Final = 0.05
+"""Seconds for which a worker thread waits at once while requests are handled."""
 
-class Publisher:
+
+class Publisher(Events):
     """Sends what changes to the editor."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, activity: Activity) -> None:
         self.state = state
-        self._client = state.client
-
-    @property
-    def events(self) -> Events:
-        """The callbacks for dump sets."""
-        return Events(
-            loading=self._set_loading,
-            module_loading=self._module_loading,
-            loaded=self._set_loaded,
-            module_loaded=self._module_loaded,
-            closed=self._set_closed,
-            evicted=self._set_evicted,
-            files_deleted=self._files_deleted,
-            let_go_first=self._client.let_go_first,
-        )
+        self._client, self._activity = state.client, activity
 
     # ---------------------------------------------------------------- events of dump sets
 
-    def _set_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
-        """Show progress while a set is loaded."""
-        return self._client.progress(f"Reading {dump_set.key.name}", measure=lambda: (None, dump_set.percentage))
+    def let_go_first(self) -> None:
+        """Block a worker thread for a moment while requests are handled."""
+        self._activity.await_end(_LONGEST_WAIT)
 
-    def _module_loading(self, dump_set: DumpSetState) -> AbstractAsyncContextManager[None]:
-        """Show progress while an HLO module is loaded."""
-        title = f"Reading the HLO module {dump_set.key.name}"
-        return self._client.progress(title, measure=lambda: (None, dump_set.module_percentage))
+    def loading(self, what: str, done: Callable[[], float]) -> AbstractAsyncContextManager[None]:
+        """Show progress while a set or its HLO module is loaded."""
+        return self._client.progress(f"Reading {what}", measure=lambda: (None, int(100 * done())))
 
-    def _set_loaded(self, dump_set: DumpSetState) -> None:
+    def loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load changes."""
         self._publish_open(dump_set)
         for uri in self.state.pages.stale(dump_set):
             self.state.tasks.start(self._client.refresh_page(uri))
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
-        if self.state.comparisons.is_active(dump_set):
+        if dump_set.key in (self.state.comparisons.active or ()):
             self.state.tasks.start(self.update_comparison())
         self.state.tasks.start(self.update_source_files())
 
@@ -76,7 +66,7 @@ class Publisher:
         await self.state.compare_again()
         self._refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & self.state.requested)
 
-    def _module_loaded(self, dump_set: DumpSetState) -> None:
+    def module_loaded(self, dump_set: DumpSetState) -> None:
         """Publish what the load of an HLO module changes."""
         self._refresh(dump_set.take_outdated())
         self._publish_load(dump_set)
@@ -85,22 +75,22 @@ class Publisher:
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
         await self._client.register_source_files(self._source_files)
-        if self.state.settings.source_lines and any(self.state.source_documents):
+        if self.state.settings.source_lines and self.state.source_documents:
             self._refresh({lsp.TEXT_DOCUMENT_INLAY_HINT} & self.state.requested)
 
     async def _source_files(self) -> frozenset[Path]:
         """Return the files of the program that the editor shall report."""
         if not self.state.settings.source_lines:
             return frozenset()
-        named = await self.state.source_memories.named()
+        named = await self.state.sources.named()
         return frozenset(path for one in named for path in one.files)
 
-    def _set_closed(self, dump_set: DumpSetState) -> None:
+    def closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
         self._publish_open(dump_set)
         self._refresh(dump_set.take_outdated() | (self.state.requested & {lsp.WORKSPACE_DIAGNOSTIC}))
 
-    def _set_evicted(self, dump_set: DumpSetState) -> None:
+    def evicted(self, dump_set: DumpSetState) -> None:
         """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
         is evicted would make the server load sets in turns forever.
         """
@@ -109,7 +99,7 @@ class Publisher:
         self.state.pages.drop(dump_set)
         self.state.tasks.start(self.update_source_files())
 
-    def _files_deleted(self, paths: list[Path]) -> None:
+    def files_deleted(self, paths: list[Path]) -> None:
         """Report that files of a set are gone."""
         names = ", ".join(path.name for path in paths)
         text = f"{names}: no longer on disk. XLA Lens continues with the rest of the dump."
@@ -160,7 +150,7 @@ class Publisher:
             together = self.state.sets.together(dump_set)
             versions = {opened.uri: opened.version for one in together for opened in one.open.values()}
             output = self.state.sets.output_with(dump_set)
-            self._publish(output.path if output else dump_set.key, self.state.diagnostics(dump_set), versions)
+            self._publish(output.path if output else dump_set.key, diagnostics_of(self.state, dump_set), versions)
 
     async def _publish_indexed(self) -> None:
         """Publish the diagnostics of the sets without open documents that have changed."""
@@ -178,7 +168,7 @@ class Publisher:
             published = indexed, self.state.settings
             if self.state.published.indexed.get(key) != published:
                 self.state.published.indexed[key] = published
-                found = self.state.indexed_diagnostics(indexed)
+                found = diagnostics_of_indexed(self.state, indexed)
                 self._publish(key, {uri: one for uri, one in found.items() if one}, {})
 
     def _publish(self, key: Path, found: Mapping[str, list[lsp.Diagnostic]], versions: Mapping[str, int]) -> None:

@@ -1,12 +1,37 @@
-"""Starts the server and connects it to a client."""
+"""Starts the server and connects it to an editor: over standard input and output, or over a TCP port on which it waits
+for one editor and refuses all others.
+"""
 
+import ipaddress
 import logging
 import os
 import signal
+import socket
 import sys
+import threading
 from contextlib import suppress
+from typing import Any, Final
 
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from xla_lens import __version__
 from xla_lens.lsp.server import Server
+
+logger = logging.getLogger(__name__)
+
+_REFUSAL: Final = "XLA Lens already serves another editor on this port. Start a separate server for each editor."
+
+_REFUSAL_SECONDS: Final = 5.0
+"""How long a refused editor may take to send its first message, and to read the answer."""
+
+_FIRST: Final = b"content-"
+"""What the first message of an editor begins with."""
+
+
+class RemoteAddress(Exception):
+    """Other machines can reach the address to listen on, and the user has not allowed that."""
 
 
 def serve(address: tuple[str, int] | None, *, allow_remote: bool = False) -> int:
@@ -24,10 +49,72 @@ def serve(address: tuple[str, int] | None, *, allow_remote: bool = False) -> int
         os.dup2(2, 1)
         server.start_io(sys.stdin.buffer, output)
         return server.exit_status
-    # Imported here, because editors that use standard input and output wait for these imports.
-    from xla_lens.lsp.tcp import accept_one, listen
-
     # The connection may break.
-    with listen(address, allow_remote=allow_remote) as listening, accept_one(listening) as one, suppress(OSError):
+    with _listen(address, allow_remote=allow_remote) as listening, _accept_one(listening) as one, suppress(OSError):
         server.start_io(one.makefile("rb"), one.makefile("wb"))
     return server.exit_status
+
+
+def _listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
+    """Listen on an address, which must be one of this machine's loopback interface unless `allow_remote` is true.
+
+    Raises `RemoteAddress`, and `OSError` if the address is unknown or in use.
+    """
+    host, port = address
+    family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    if not ipaddress.ip_address(str(found[0]).partition("%")[0]).is_loopback:
+        if not allow_remote:
+            raise RemoteAddress
+        logger.warning(
+            "other machines can reach %s:%d, and there is no password and no encryption: whoever connects first can "
+            "read all dumps that you can read, and their source lines",
+            host,
+            port,
+        )
+    return socket.create_server((str(found[0]), int(found[1])), family=family)
+
+
+def _accept_one(listening: socket.socket) -> socket.socket:
+    """Wait for the first editor, and return the connection. From then on, a thread refuses all others.
+
+    Closes connections that do not begin like a message of an editor: any web page can make a browser send requests to
+    ports of this machine.
+    """
+    while True:
+        connection, _ = listening.accept()
+        with suppress(OSError):
+            if _FIRST.startswith(connection.recv(len(_FIRST), socket.MSG_PEEK).lower() or b"-"):
+                break
+        connection.close()
+    threading.Thread(target=_refuse_others, args=(listening,), name="refusals", daemon=True).start()
+    return connection
+
+
+def _refuse_others(listening: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            logger.warning("refused a second editor")
+            with connection, suppress(OSError):
+                connection.settimeout(_REFUSAL_SECONDS)
+                try:
+                    _Refusal().start_io(connection.makefile("rb"), connection.makefile("wb"))
+                finally:
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Refusal(LanguageServer):
+    """A server that answers its first request with an error, and ends."""
+
+    def __init__(self) -> None:
+        super().__init__("xla-lens", __version__)
+        self.feature(lsp.INITIALIZE)(_refuse)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """End the connection: the error was sent."""
+        del error, source
+        sys.exit()
+
+
+def _refuse(_params: lsp.InitializeParams) -> None:
+    raise JsonRpcException(_REFUSAL, lsp.LSPErrorCodes.RequestFailed.value, {"retry": False})

@@ -82,7 +82,7 @@ class Server(LanguageServer):
     @cached_property
     def client(self) -> Client:
         """The editor."""
-        return Client(self, self.capabilities, self.activity)
+        return Client(self, self.capabilities)
 
     @cached_property
     def publisher(self) -> "Publisher":
@@ -91,8 +91,8 @@ class Server(LanguageServer):
         from xla_lens.lsp.state import State
 
         state = State(self.client, self.tasks)
-        publisher = Publisher(state)
-        state.sets.events = publisher.events
+        publisher = Publisher(state, self.activity)
+        state.sets.events = publisher
         state.apply_settings(_section(self._options))
         state.set_folders(self._folder_uris)
         return publisher

@@ -1,8 +1,7 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
 
 from lsprotocol import types as lsp
@@ -12,12 +11,9 @@ from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import Kind
 from xla_lens.lsp.pages import RenderedPage
 from xla_lens.lsp.settings import Settings
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
@@ -28,7 +24,8 @@ from xla_lens.model.tables.joining import join
 from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
-from xla_lens.text.edits import backward
+from xla_lens.text.edits import Edit, backward
+from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
 _T = TypeVar("_T")
@@ -88,10 +85,6 @@ class Snapshot(FileSnapshot):
         """Return what is mentioned at a position, None if nothing is."""
         return mention_at(self.analysis.dump, self.file, self.offset(position))
 
-    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
-        """Return what is mentioned at a position of the file, whatever kind it has, None if nothing is."""
-        return self.mention(position)
-
     def truncate(self, found: list[_T], limit: int, what: str) -> list[_T]:
         """Truncate a list to `limit`. Callers fetch `limit + 1` items so that truncation can be detected. `what` names
         the items in the message to the user.
@@ -105,17 +98,11 @@ class Snapshot(FileSnapshot):
 class HloSnapshot(Snapshot):
     """The HLO module of a dump set."""
 
-    kind: ClassVar[Kind] = "hlo"
-
     module: HloModule
 
     def hlo_mention(self, position: lsp.Position) -> HloMention | None:
         """Return what is mentioned at a position of the module, None if nothing is."""
         return hlo_mention_at(self.module, self.offset(position))
-
-    def mentioned(self, position: lsp.Position) -> Mention | HloMention | None:
-        """Return what is mentioned at a position of the module, None if nothing is."""
-        return self.hlo_mention(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,45 +136,11 @@ class SourceSnapshot:
     capabilities: ClientCapabilities
 
 
-def file_snapshot_of(
-    opened: OpenDocument,
-    file: DumpFile,
-    capabilities: ClientCapabilities,
-    settings: Settings,
-    on_truncated: Callable[[str], None],
-) -> FileSnapshot:
-    """Take a snapshot of an open document whose current text is that of a file."""
-    convert = Converter({opened.path: opened}, capabilities.encoding)
-
-    def offset(position: lsp.Position) -> int:
-        row = max(0, position.line - opened.first_row)
-        return to_offset(file.document, row, position.character, capabilities.encoding)
-
-    return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, settings, on_truncated)
-
-
-def snapshot_of(
-    state: DumpSetState,
-    path: Path,
-    capabilities: ClientCapabilities,
-    settings: Settings,
-    on_truncated: Callable[[str], None],
-    *,
-    compared: ActiveComparison | None = None,
-    others: Mapping[str, Path] = MappingProxyType({}),
-) -> Snapshot | None:
-    """Take a snapshot of a file of a dump set. Return None if the file has not been analysed."""
-    file, opened, module = state.file(path), state.open.get(path), state.module
-    if state.analysis is None or file is None:
-        return None
-
-    def offset(position: lsp.Position) -> int:
-        document, edits = (opened.document, opened.edits) if opened else (file.document, ())
-        row = max(0, position.line - (opened.first_row if opened else 0))
-        return backward(edits, to_offset(document, row, position.character, capabilities.encoding))
-
-    uri, convert = opened.request_uri if opened else uri_of(path), Converter(state.open, capabilities.encoding)
-    start = uri, file, convert, offset, capabilities, settings, on_truncated, state.analysis
-    if module and state.is_module(path):
-        return HloSnapshot(*start, module, compared, others)
-    return Snapshot(*start, module, compared, others)
+def offset_in(
+    document: Document, edits: Sequence[Edit], first_row: int, encoding: Encoding, position: lsp.Position
+) -> int:
+    """Return the offset in a file of a position in the editor's document, which `edits` lead to and where the file
+    begins at a row.
+    """
+    row = max(0, position.line - first_row)
+    return backward(edits, to_offset(document, row, position.character, encoding))

@@ -5,7 +5,7 @@ version that a later dump may be of. The lines of each version are followed thro
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -80,46 +80,29 @@ class SourceDocument:
         return version.rows, version is not self.versions[-1] or not older
 
 
-class SourceDocuments:
+class SourceDocuments(dict[str, SourceDocument]):
     """All files of the program that are open in the editor, by their URIs."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, SourceDocument] = {}
-
-    def __contains__(self, uri: str) -> bool:
-        return uri in self._open
-
-    def __iter__(self) -> Iterator[SourceDocument]:
-        return iter(self._open.values())
-
-    def get(self, uri: str) -> SourceDocument | None:
-        """Return a document, None if it is not open."""
-        return self._open.get(uri)
 
     def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document."""
         document, path = Document(encode(item.text)), path_of(item.uri)
-        self._open[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
+        self[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
 
     def did_change(self, uri: str, changes: Sequence[Change], encoding: Encoding) -> None:
         """Change a document."""
-        one = self._open[uri]
+        one = self[uri]
         document, _ = apply_changes(one.document, changes, encoding)
         versions = one.versions
         for change in changes:
             versions = tuple(version.changed(change) for version in versions)
-        self._open[uri] = replace(one, document=document, versions=versions)
+        self[uri] = replace(one, document=document, versions=versions)
 
     def did_save(self, uri: str) -> None:
         """Add a version of a document."""
-        if one := self._open.get(uri):
+        if one := self.get(uri):
             first, *others = one.versions
             now = _version_of(one.document, time.time())
-            self._open[uri] = replace(one, versions=(first, *others[2 - _MOST_VERSIONS :], now))
-
-    def did_close(self, uri: str) -> None:
-        """Remove a document."""
-        self._open.pop(uri, None)
+            self[uri] = replace(one, versions=(first, *others[2 - _MOST_VERSIONS :], now))
 
 
 def is_source(item: lsp.TextDocumentItem) -> bool:

@@ -1,35 +1,126 @@
-"""Finds source files for requests. The editor opens a file when the user asks for it."""
+"""Files of the program that dumps name: where they are, which sets name them, and what a set says about one."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final, TypeAlias
 
+from xla_lens.features.report.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
+from xla_lens.files import file_time
+from xla_lens.lsp.dump_set_state import DumpSetState
+from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import uri_of
+from xla_lens.records import dataclass
 from xla_lens.source_files import Listing, find_source
 
+_Context: TypeAlias = tuple[Sequence[tuple[str, str]], tuple[Path, ...]]
 
-class SourceFinder:
-    """Finds source files in the workspace, whose files it lists at the first search."""
+_MOST_SEARCHED: Final = 8
+"""Maximum number of sets of the workspace to load in search of one that names a file."""
 
-    def __init__(self) -> None:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFiles:
+    """A dump set, its peak by source line, and the files here that the lines are in, with their paths in the dump."""
+
+    dump_set: DumpSetState
+    peak: PeakByLine
+    files: dict[Path, frozenset[str]]
+    dump_time: float
+
+
+class Sources:
+    """Finds the files of the program that dumps name, and the sets that name one. `context` returns where to search:
+    the user's mapping of folders, and the folders of the workspace, whose files are listed at the first search.
+    """
+
+    def __init__(self, sets: DumpSets, index: WorkspaceIndex, context: Callable[[], _Context]) -> None:
+        self._sets, self._index, self._context = sets, index, context
+        self._known: dict[Path, tuple[object, NamedFiles | None]] = {}
+        """What each set names, with all that this depends on."""
         self._listing: Listing | None = None
         self._version = 0
-        """How often files have changed."""
 
-    async def find(self, path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Path | None:
-        """Return the source file of a path in a dump, None if there is none."""
+    def invalidate(self) -> None:
+        """Find all files again: files have changed."""
+        self._version += 1
+        self._listing = None
+
+    async def find(self, path: str) -> Path | None:
+        """Return the file that a dump names by a path, None if it is not here."""
         before, version = self._listing, self._version
-        found, listing = await in_thread(find_source, path, mapping, folders, before)
+        found, listing = await in_thread(find_source, path, *self._context(), before)
         if self._listing is before and self._version == version:
             self._listing = listing
         return found
 
-    def invalidate(self) -> None:
-        """List the files again at the next search: files have changed."""
-        self._listing = None
-        self._version += 1
+    async def named(self) -> list[NamedFiles]:
+        """Return the sets in memory that name files of the program, that with the greatest peak first. Waits for those
+        that are loaded for the first time.
+        """
+        states = list(self._sets)
+        for state in states:
+            if state.analysis is None:
+                await state.settled()
+        self._known = {state.key: self._known[state.key] for state in states if state.key in self._known}
+        found = [named for state in states if state.has_files and (named := await self._named(state))]
+        return sorted(found, key=lambda one: -one.peak.space.peak_live_bytes)
+
+    async def naming(self, path: Path, preferred: DumpSetState | None, *, is_search: bool) -> list[NamedFiles]:
+        """Return the sets that name a file, the preferred one first, then that with the greatest peak. With
+        `is_search`, sets of the workspace are loaded if none in memory names it.
+        """
+        real = await in_thread(_real, path)
+        found = [one for one in await self.named() if real in one.files]
+        if not found and is_search:
+            found = await self._search(real)
+        return sorted(found, key=lambda one: one.dump_set is not preferred)
+
+    async def _search(self, path: Path) -> list[NamedFiles]:
+        await self._index.update()
+        sets = (await self._index.sets_now()).values()
+        worst = sorted(sets, key=lambda one: -max((space.peak_live_bytes for space in one.summary.spaces), default=0))
+        for one in worst[:_MOST_SEARCHED]:
+            state = self._sets.load(one.files.stem, next(iter(one.files.paths.values())))
+            await state.analysis_for(state.path)
+            named = await self._named(state) if state.has_files else None
+            if named and path in named.files:
+                return [named]
+        return []
+
+    async def _named(self, state: DumpSetState) -> NamedFiles | None:
+        await state.module_for(state.path)
+        analysis, module = state.analysis, state.module
+        if analysis is None:
+            return None
+        key = state.generation, module, self._context(), self._version
+        known = self._known.get(state.key)
+        if known and known[0] == key:
+            return known[1]
+        peak = await in_thread(peak_by_line, analysis, module)
+        named = None
+        if peak:
+            files: dict[Path, set[str]] = {}
+            for name in sorted(peak.files):
+                if found := await self.find(name):
+                    files.setdefault(await in_thread(_real, found), set()).add(name)
+            labels = [Path(file.label) for file in analysis.dump.files]
+            dump_time = await in_thread(lambda: min(map(file_time, labels), default=0.0))
+            named = NamedFiles(state, peak, {path: frozenset(names) for path, names in files.items()}, dump_time)
+        self._known[state.key] = key, named
+        return named
 
 
-def source_uri(path: Path, line: int | None) -> str:
-    """Return the URI of a source file, or of a line of it."""
-    return uri_of(path) + (f"#L{line}" if line is not None else "")
+async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemory:
+    """Return what a set says about a file that it names. `text` is what the file contained at that time, if known."""
+    # A link on the way to the file may have changed.
+    names = one.files.get(await in_thread(_real, path), frozenset())
+    return await in_thread(source_memory, one.peak, names, text)
+
+
+def _real(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return path

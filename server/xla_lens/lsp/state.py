@@ -8,9 +8,10 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
 
@@ -18,7 +19,6 @@ from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
@@ -27,9 +27,9 @@ from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
+    Generations,
     PageCache,
     RenderedPage,
-    Sources,
     is_page_of,
     old_key_of_comparison,
     render_page,
@@ -39,19 +39,18 @@ from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import (
     NEEDS_ONLY_FILE,
     FileSnapshot,
+    HloSnapshot,
     PageSnapshot,
     Snapshot,
     SourceSnapshot,
-    file_snapshot_of,
-    snapshot_of,
+    offset_in,
 )
 from xla_lens.lsp.source_documents import SourceDocuments, is_source
-from xla_lens.lsp.source_memory import SourceMemories, memory_of
-from xla_lens.lsp.sources import SourceFinder
+from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
-from xla_lens.lsp.uris import path_of
+from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.pages import HistoryPage, page_of_name
+from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
 from xla_lens.reading import DamagedFile
 from xla_lens.render.diff.page import comparison_page, unreadable_text
 from xla_lens.render.pages import PageText
@@ -60,6 +59,9 @@ from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
 
 _T = TypeVar("_T")
+
+_Rendering: TypeAlias = tuple[Generations, Callable[..., PageText], tuple[Any, ...]]
+"""The sets of a page, and what renders it in a worker thread: a function and its arguments."""
 
 _USER_INITIATED: Final = (
     lsp.TEXT_DOCUMENT_DEFINITION,
@@ -98,15 +100,12 @@ class State:
         self.client = client
         self.tasks = tasks
         self.settings = Settings()
-        self.sets = DumpSets()
-        self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
-        self.sources = SourceFinder()
-        self.source_documents = SourceDocuments()
-        self.source_memories = SourceMemories(
-            self.sets, self.index, self.find_source, lambda: (self.settings.path_mapping, self.folders)
-        )
-        self.pages = PageCache()
         self.comparisons = Comparisons()
+        self.sets = DumpSets(self.comparisons.kept)
+        self.index = WorkspaceIndex(self.sets, client, tasks, lambda text: self.report_truncated("workspace", "", text))
+        self.source_documents = SourceDocuments()
+        self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.index.folders))
+        self.pages = PageCache()
         self.published = Published()
         self.requested: set[str] = set()
         """The methods of all requests so far."""
@@ -134,11 +133,6 @@ class State:
                 self.client.show_message(lsp.MessageType.Warning, error)
         self._setting_errors = errors
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders of the workspace."""
-        return self.index.folders
-
     def set_folders(self, uris: list[str]) -> None:
         """Replace the folders of the workspace."""
         self.index.folders = tuple(path_of(uri) for uri in uris if uri.startswith("file:"))
@@ -147,7 +141,6 @@ class State:
         """React to a notification that files have changed on disk."""
         self.index.invalidate()
         self.sources.invalidate()
-        self.source_memories.invalidate()
         self.tasks.start(self.sets.poll())
 
     # ---------------------------------------------------------------- documents
@@ -172,7 +165,7 @@ class State:
         """Remove a document. Does nothing if it is not open."""
         self._openings.pop(uri, None)
         self.sets.close_document(uri)
-        self.source_documents.did_close(uri)
+        self.source_documents.pop(uri, None)
 
     async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
         """Await the work of a request about a document, and return its result. Raises `DocumentClosed` if the document
@@ -219,7 +212,7 @@ class State:
         return self._set_of_key(key)
 
     def _set_of_key(self, key: Path) -> DumpSetState | None:
-        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.sets.kept))
+        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.comparisons.kept()))
         if state := next((state for state in in_memory if state.key == key), None):
             return state
         if not key.name:
@@ -232,61 +225,50 @@ class State:
 
     def _accessible_set(self, path: Path) -> DumpSetState | None:
         state, key = self.sets.find_set(path), set_key(path, None)
-        if state is None and os.path.isfile(path) and (key in self._named or self._is_in_workspace(path)):
-            return self.sets.load(key, path)
-        return state
-
-    def _is_in_workspace(self, path: Path) -> bool:
-        return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)) for folder in self.folders)
+        if state or not os.path.isfile(path):
+            return state
+        real, folders = Path(os.path.realpath(path)), map(os.path.realpath, self.index.folders)
+        return self.sets.load(key, path) if key in self._named or any(map(real.is_relative_to, folders)) else None
 
     async def page(self, uri: str) -> RenderedPage | None:
-        """Return a page, None if there is none with this URI or its set is not accessible."""
-        if old_key := old_key_of_comparison(uri):
-            return await self._comparison_page(uri, old_key)
-        page = page_of_name(uri.rpartition("/")[2])
-        while page and (state := self.set_for_page(uri)):
-            analysis, module = await state.analysis_for(state.path), None
-            if analysis and not isinstance(page, HistoryPage):
-                analysis, module = await state.loaded_for(state.path)
-            if analysis is None:
+        """Return a page, None if there is none with this URI or one of its sets is not accessible. If a set of a
+        comparison cannot be read, the page says so.
+        """
+        old_key = old_key_of_comparison(uri)
+        page = None if old_key else page_of_name(uri.rpartition("/")[2])
+        while state := self.set_for_page(uri):
+            old = self._set_of_key(old_key) if old_key else None
+            found = await self._comparison(old, state) if old else await self._page(state, page) if page else None
+            if found is None:
                 return None
             if (known := self.pages.pages.get(uri)) and known.is_current:
                 return known
-            sources, device_memory = ((state, state.generation),), self.settings.device_memory
-            text = await in_thread(render_page, analysis.on_device(device_memory), module, page)
-            if device_memory == self.settings.device_memory and (found := self._add_page(uri, sources, text)):
-                return found
+            (sources, render, arguments), device_memory = found, self.settings.device_memory
+            text = await in_thread(render, *arguments)
+            rendered = RenderedPage(sources, Document(encode(text.text)), text.links)
+            # A load makes the editor read only those pages again that are kept.
+            if rendered.is_current and device_memory == self.settings.device_memory:
+                self.pages.add(uri, rendered)
+                for one, _ in sources:
+                    if one not in self.sets:
+                        self.pages.drop(one)
+                return rendered
         return None
 
-    async def _comparison_page(self, uri: str, old_key: Path) -> RenderedPage | None:
-        """Return the page of a comparison, None if one of its sets is not accessible. If one cannot be read, the page
-        says so.
-        """
-        while (old := self._set_of_key(old_key)) and (new := self.set_for_page(uri)):
-            compared = await self.comparisons.of(old, new)
-            if (known := self.pages.pages.get(uri)) and known.is_current:
-                return known
-            sources = compared.sources if compared else ((old, old.generation), (new, new.generation))
-            if compared:
-                text = await in_thread(comparison_page, compared.diff)
-            else:
-                text = PageText(unreadable_text([state.path.name for state in (old, new) if not state.has_files]), ())
-            if found := self._add_page(uri, sources, text):
-                return found
-        return None
-
-    def _add_page(self, uri: str, sources: Sources, text: PageText) -> RenderedPage | None:
-        """Keep a page that was rendered from some sets, and return it. None if one of them was loaded again since: a
-        load makes the editor read only those pages again that are kept.
-        """
-        page = RenderedPage(sources, Document(encode(text.text)), text.links)
-        if not page.is_current:
+    async def _page(self, state: DumpSetState, page: Page) -> _Rendering | None:
+        analysis, module = await state.analysis_for(state.path), None
+        if analysis and not isinstance(page, HistoryPage):
+            analysis, module = await state.loaded_for(state.path)
+        if analysis is None:
             return None
-        self.pages.add(uri, page)
-        for state, _ in sources:
-            if state not in self.sets:
-                self.pages.drop(state)
-        return page
+        known = analysis.on_device(self.settings.device_memory)
+        return ((state, state.generation),), render_page, (known, module, page)
+
+    async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
+        if compared := await self.comparisons.of(old, new):
+            return compared.sources, comparison_page, (compared.diff,)
+        text = unreadable_text([state.path.name for state in (old, new) if not state.has_files])
+        return ((old, old.generation), (new, new.generation)), PageText, (text, ())
 
     # ---------------------------------------------------------------- comparisons
 
@@ -294,23 +276,9 @@ class State:
         """Compare two sets, and let lenses and hovers show the differences from now on. Return whether both can be
         read.
         """
-        self.comparisons.wanted = wanted = old.key, new.key
-        self._keep_compared()
-        compared = None
-        try:
-            compared = await self.comparisons.of(old, new)
-        finally:
-            # The user may have ended the comparison or started another one in the meantime.
-            if self.comparisons.wanted is wanted:
-                self.comparisons.wanted = None
-                self.comparisons.active = wanted if compared else self.comparisons.active
-                self._keep_compared()
-        self._named |= set(wanted) if compared else set()
+        compared = await self.comparisons.start(old, new)
+        self._named |= {old.key, new.key} if compared else set()
         return compared is not None
-
-    def _keep_compared(self) -> None:
-        """Keep the sets in memory that are compared or shall be."""
-        self.sets.kept = frozenset((*(self.comparisons.active or ()), *(self.comparisons.wanted or ())))
 
     async def compared(self, uri: str) -> Compared | None:
         """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""
@@ -325,11 +293,6 @@ class State:
             if old and new:
                 await self.comparisons.of(old, new)
 
-    def end_comparison(self) -> None:
-        """End the active comparison."""
-        self.comparisons.end()
-        self._keep_compared()
-
     # ---------------------------------------------------------------- snapshots
 
     async def snapshot(self, method: str, uri: str) -> FileSnapshot | PageSnapshot | SourceSnapshot | None:
@@ -343,7 +306,7 @@ class State:
             capabilities = self.client.capabilities
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
             convert = Converter(page.open, capabilities.encoding)
-            return PageSnapshot(page, sets, convert, capabilities, self.find_source)
+            return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
         return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
@@ -355,7 +318,7 @@ class State:
         opened = self.source_documents.get(uri)
         if opened is None or not self.settings.source_lines:
             return None
-        naming = await self.source_memories.naming(opened.path, None, is_search=False)
+        naming = await self.sources.naming(opened.path, None, is_search=False)
         if not naming:
             return None
         memory = await memory_of(naming[0], opened.path, None)
@@ -366,10 +329,6 @@ class State:
         rows, is_newer = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
-
-    async def find_source(self, path: str) -> Path | None:
-        """Return the source file that a dump names by a path, None if it is not here."""
-        return await self.sources.find(path, self.settings.path_mapping, self.folders)
 
     async def _early_snapshot(self, method: str, uri: str) -> FileSnapshot | None:
         """Take a snapshot of an open document before its set is analysed. None if it is analysed, or if the answer
@@ -382,8 +341,10 @@ class State:
         file = await state.file_before_analysis(path)
         if file is None or not NEEDS_ONLY_FILE[method](file):
             return None
-        capabilities, on_truncated = self.client.capabilities, self._on_truncated(method, uri)
-        return file_snapshot_of(state.open[path], file, capabilities, self.settings, on_truncated)
+        opened, capabilities, on_truncated = state.open[path], self.client.capabilities, self._on_truncated(method, uri)
+        convert = Converter({path: opened}, capabilities.encoding)
+        offset = partial(offset_in, file.document, (), opened.first_row, capabilities.encoding)
+        return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, self.settings, on_truncated)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
         """Take a snapshot of an open document, which is not a page."""
@@ -400,10 +361,22 @@ class State:
         if self.sets.find(uri) != found or (analysis is None and not state.is_module(path)):
             return None
         state.record_answer(method, path)
-        on_truncated = self._on_truncated(method, uri)
-        capabilities, others = self.client.capabilities, self._others(state)
-        compared = self.comparisons.of_analysis(analysis) if analysis else None
-        return snapshot_of(state, path, capabilities, self.settings, on_truncated, compared=compared, others=others)
+        return self.snapshot_now(state, path, self._on_truncated(method, uri))
+
+    def snapshot_now(self, state: DumpSetState, path: Path, on_truncated: Callable[[str], None]) -> Snapshot | None:
+        """Take a snapshot of a file of a set as it is now. None if the file has not been analysed."""
+        file, opened, module = state.file(path), state.open.get(path), state.module
+        if state.analysis is None or file is None:
+            return None
+        capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
+        shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
+        convert = Converter(state.open, capabilities.encoding)
+        offset = partial(offset_in, *shown, capabilities.encoding)
+        start = uri, file, convert, offset, capabilities, self.settings, on_truncated, state.analysis
+        compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)
+        if module and state.is_module(path):
+            return HloSnapshot(*start, module, compared, others)
+        return Snapshot(*start, module, compared, others)
 
     def _on_truncated(self, method: str, uri: str) -> Callable[[str], None]:
         loop = asyncio.get_running_loop()
@@ -424,26 +397,7 @@ class State:
         others = (next(iter(other.open.values())) for other in self.sets.open if other is not state)
         return {opened.request_uri: opened.path for opened in islice(others, _MOST_OTHERS)}
 
-    # ---------------------------------------------------------------- diagnostics and truncated answers
-
-    def diagnostics(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
-        """Return the diagnostics of a set with open documents, by the URIs of its files. Includes other sets in
-        the same output of XLA.
-        """
-        encoding, found = self.client.capabilities.encoding, dict[str, list[lsp.Diagnostic]]()
-        for one in self.sets.together(dump_set):
-            for uri, diagnostics in diagnostics_of(one, self.settings, encoding, self._report_omitted).items():
-                found.setdefault(uri, []).extend(diagnostics)
-        # An analysis may have files that an edit has removed since.
-        output = self.sets.output_with(dump_set)
-        return {output.uri: found.get(output.uri, [])} if output else found
-
-    def indexed_diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
-        """Return the diagnostics of a set without open documents, by the URIs of its files."""
-        return diagnostics_of_indexed(indexed, self.settings, self._report_omitted)
-
-    def _report_omitted(self, uri: str, text: str) -> None:
-        self.report_truncated(lsp.TEXT_DOCUMENT_DIAGNOSTIC, uri, text)
+    # ---------------------------------------------------------------- truncated answers
 
     def report_truncated(self, method: str, uri: str, text: str) -> None:
         """Report that an answer is truncated: in a message if the user has made the request, else in the log, once for

@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import DocumentClosed, InvalidParams
-from xla_lens.lsp.snapshot import Snapshot, snapshot_of
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State, is_page
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
@@ -81,17 +81,17 @@ class Arguments:
         return found[1] if found else path_of(uri)
 
     async def analysed(self, name: str = "uri") -> tuple[DumpSetState, Analysis]:
-        """Return the set of a property, which may be an open document, a page, or a file on disk. For the output of XLA
-        without a line or a position, that is the set with the highest peak.
+        """Return the set of a property, which may be an open document, a page, or a file on disk, and its analysis on
+        the user's device. For the output of XLA without a line or a position, that is the set with the highest peak.
         """
         uri = self.uri(name)
         if output := self.state.sets.output(uri):
-            loaded = [(one, await _analysis(one, one.path)) for one in self.state.sets.sets_of_output(output)]
+            loaded = [(one, await self._analysis(one, one.path)) for one in self.state.sets.sets_of_output(output)]
             if worst := max(((one, found) for one, found in loaded if found), key=_peak, default=None):
                 return worst
         dump_set, path = self.state.sets.find(uri) or (self.state.set_for_page(uri), None)
         dump_set = dump_set or await self.state.set_for_command(path_of(uri))
-        analysis = await _analysis(dump_set, path or dump_set.path) if dump_set else None
+        analysis = await self._analysis(dump_set, path or dump_set.path) if dump_set else None
         if dump_set is None or analysis is None:
             raise InvalidParams(f"{uri} is neither open nor a dump")
         return dump_set, analysis
@@ -102,7 +102,17 @@ class Arguments:
         await dump_set.module_for(dump_set.path)
         # The set may have been loaded again while its module was awaited.
         now = dump_set.analysis if dump_set.has_files else None
-        return dump_set, now or analysis, dump_set.module
+        return dump_set, self._on_device(now) or analysis, dump_set.module
+
+    async def _analysis(self, dump_set: DumpSetState, path: Path) -> Analysis | None:
+        analysis = await dump_set.analysis_for(path)
+        if analysis is None:
+            # The file may be the HLO module, which is loaded last.
+            analysis, _ = await dump_set.loaded_for(path)
+        return self._on_device(analysis)
+
+    def _on_device(self, analysis: Analysis | None) -> Analysis | None:
+        return analysis.on_device(self.state.settings.device_memory) if analysis else None
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which must be an open document."""
@@ -123,20 +133,10 @@ class Arguments:
         path = self.path()
         if dump_set.file(path) is None:
             await dump_set.module_for(path)
-        capabilities = self.state.client.capabilities
-        snapshot = snapshot_of(dump_set, path, capabilities, self.state.settings, lambda _: None)
+        snapshot = self.state.snapshot_now(dump_set, path, lambda _: None)
         if snapshot is None:
             raise InvalidParams(f"{uri} cannot be read")
         return snapshot
-
-
-async def _analysis(dump_set: DumpSetState, path: Path) -> Analysis | None:
-    analysis = await dump_set.analysis_for(path)
-    if analysis is None:
-        # The file may be the HLO module, which is loaded last.
-        await dump_set.module_for(path)
-        analysis = await dump_set.analysis_for(path)
-    return analysis
 
 
 def _peak(pair: tuple[DumpSetState, Analysis]) -> int:

@@ -10,9 +10,9 @@ from lsprotocol import types as lsp
 from xla_lens.features.call_hierarchy import Flow, Item, ItemTarget, consumers, find_item, prepare, producers
 from xla_lens.features.hlo import call_hierarchy as hlo_hierarchy
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.model.hlo.mentions import HloComputation, HloMention, HloTarget
+from xla_lens.model.hlo.mentions import HloComputation, HloTarget
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Mention, Value
+from xla_lens.model.places.mentions import Value
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.call_hierarchy import item_detail
 from xla_lens.render.hlo import hlo_item_detail
@@ -29,10 +29,11 @@ def prepare_call_hierarchy(
     snapshot: Snapshot, params: lsp.CallHierarchyPrepareParams
 ) -> list[lsp.CallHierarchyItem] | None:
     """The value, instruction or computation at a position."""
-    mention, found = snapshot.mentioned(params.position), list[_Item]()
-    if isinstance(snapshot, HloSnapshot) and isinstance(mention, HloMention):
-        found = [hlo_hierarchy.item(snapshot.dump, snapshot.module, mention.target)]
-    elif isinstance(mention, Mention):
+    found = list[_Item]()
+    if isinstance(snapshot, HloSnapshot):
+        if named := snapshot.hlo_mention(params.position):
+            found = [hlo_hierarchy.item(snapshot.dump, snapshot.module, named.target)]
+    elif mention := snapshot.mention(params.position):
         found = [*prepare(snapshot.dump, mention)]
     return [_item(snapshot, item) for item in found] or None
 

@@ -22,17 +22,15 @@ from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
-from xla_lens.lsp.snapshot import Snapshot
-from xla_lens.lsp.sources import source_uri
+from xla_lens.lsp.requests.diagnostics import findings_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.model.places.places import Place
 from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
@@ -62,38 +60,6 @@ async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any
     return await _COMMANDS[params.command](Arguments(state, given[0]))
 
 
-# ---------------------------------------------------------------- commands of lenses and actions
-
-
-def references_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
-    """A command that shows the references to what a place mentions."""
-    location = snapshot.convert.location(place)
-    position = to_json(location.range.start)
-    return lsp.Command(title, Command.SHOW_REFERENCES, arguments=[{"uri": location.uri, "position": position}])
-
-
-def go_to_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
-    """A command that goes to a place."""
-    return lsp.Command(title, Command.GO_TO, arguments=[to_json(snapshot.convert.location(place))])
-
-
-def page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
-    """A command that shows a page."""
-    argument: dict[str, str | int] = {"uri": snapshot.uri}
-    match page:
-        case SummaryPage():
-            command = Command.SHOW_SUMMARY
-        case ReportPage():
-            command = Command.SHOW_REPORT
-        case AdvicePage():
-            command = Command.SHOW_ADVICE
-        case LiveSetPage(step):
-            command, argument["step"] = Command.SHOW_LIVE_SET, step
-        case HistoryPage(allocation):
-            command, argument["allocation"] = Command.SHOW_ALLOCATION_HISTORY, allocation
-    return lsp.Command(title, command, arguments=[argument])
-
-
 # ---------------------------------------------------------------- comparisons
 
 
@@ -119,14 +85,14 @@ async def _compare(arguments: Arguments) -> Any:
 async def _select_for_compare(arguments: Arguments) -> Any:
     """Select the dump that the next comparison is with."""
     dump_set, _ = await arguments.analysed()
-    arguments.state.comparisons.selected = arguments.need("uri", str)
-    return {"uri": arguments.need("uri", str), "name": dump_set.key.name}
+    arguments.state.comparisons.selected = uri = arguments.need("uri", str)
+    return {"uri": uri, "name": dump_set.key.name}
 
 
 async def _end_comparison(arguments: Arguments) -> Any:
     """End the active comparison: lenses and hovers no longer mention it. Returns whether there was one."""
     was_active = arguments.state.comparisons.active is not None
-    arguments.state.end_comparison()
+    arguments.state.comparisons.end()
     await _refresh_lenses(arguments.state)
     return was_active
 
@@ -145,8 +111,7 @@ async def _report(arguments: Arguments) -> Any:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
         _, analysis, module = await arguments.loaded()
-        known = analysis.on_device(arguments.state.settings.device_memory)
-        return await in_thread(lambda: "\n".join(memory_map_page(known, module, *page_sources())) + "\n")
+        return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise InvalidParams('budget: expected a size such as "16GiB"')
@@ -160,9 +125,8 @@ async def _report(arguments: Arguments) -> Any:
     module = None
     if needs_module(options):
         dump_set, analysis, module = await arguments.loaded()
-    known = analysis.on_device(arguments.state.settings.device_memory)
     texts = {path: opened.document for path, opened in dump_set.open.items()}
-    made = await in_thread(lambda: report(known, _files(dump_set.path, analysis, texts), options, module))
+    made = await in_thread(lambda: report(analysis, _files(dump_set.path, analysis, texts), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
@@ -180,10 +144,7 @@ def _files(path: Path, analysis: Analysis, texts: Mapping[Path, Document]) -> di
 
 async def _check(arguments: Arguments) -> Any:
     _, analysis = await arguments.analysed()
-    settings = arguments.state.settings
-    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
-    findings = (*analysis.findings, *limits)
-    return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
+    return [finding_data(finding) for finding in findings_of(analysis, arguments.state.settings)]
 
 
 async def _explain(arguments: Arguments) -> Any:
@@ -208,10 +169,6 @@ async def _show_live_set(arguments: Arguments) -> Any:
     if step is None:
         raise InvalidParams("nothing there has a step")
     return await _show(arguments, LiveSetPage(step))
-
-
-async def _show_allocation_history(arguments: Arguments) -> Any:
-    return await _show(arguments, HistoryPage(arguments.need_number("allocation")))
 
 
 async def _show(arguments: Arguments, page: Page) -> Any:
@@ -239,12 +196,12 @@ async def _go_to_source(arguments: Arguments) -> Any:
     line, column = (arguments.number(name, GREATEST_POSITION) for name in ("line", "character"))
     place = lsp.Position(max((line or 1) - 1, 0), column or 0)
     state = arguments.state
-    found = await state.find_source(path)
+    found = await state.sources.find(path)
     if found is None:
         name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
         advice = "map its folder with the setting xla-lens.sources.pathMapping"
         raise SourceNotFound(path, f"{name} is not in this workspace: {advice}")
-    target = lsp.Location(source_uri(found, None), lsp.Range(place, place))
+    target = lsp.Location(uri_of(found), lsp.Range(place, place))
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)
 
@@ -273,7 +230,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_REPORT: partial(_show, page=ReportPage()),
     Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
     Command.SHOW_LIVE_SET: _show_live_set,
-    Command.SHOW_ALLOCATION_HISTORY: _show_allocation_history,
+    Command.SHOW_ALLOCATION_HISTORY: lambda given: _show(given, HistoryPage(given.need_number("allocation"))),
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
     Command.FIND_VALUES: workspace.find_values,

@@ -1,4 +1,6 @@
-"""Pull diagnostics: `textDocument/diagnostic` and `workspace/diagnostic`."""
+"""Diagnostics, the findings of dump sets by the URIs of their files: those that the editor pulls with
+`textDocument/diagnostic` and `workspace/diagnostic` here, and those that `Publisher` publishes.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,16 +8,28 @@ from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
+from xla_lens.files import CACHED
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
+from xla_lens.lsp.uris import uri_of
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.limits import over_limits
+from xla_lens.render.numbers import counted
 
-_PART: Final = 100
-"""Number of files in one partial result."""
+DIAGNOSTIC_LIMIT: Final = 1_000
+"""Maximum number of diagnostics of one file. Editors show no more."""
 
 _Report: TypeAlias = lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport
 _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.WorkspaceUnchangedDocumentDiagnosticReport
+
+
+# ---------------------------------------------------------------- pulled
 
 
 async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams) -> _Report:
@@ -35,7 +49,7 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     result_id = _result_id(state, dump_set, uri)
     if result_id == params.previous_result_id:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id)
-    diagnostics = state.diagnostics(dump_set).get(uri, [])
+    diagnostics = diagnostics_of(state, dump_set).get(uri, [])
     _record_pulled(state, uri, diagnostics)
     return lsp.RelatedFullDocumentDiagnosticReport(diagnostics, result_id=result_id)
 
@@ -71,26 +85,21 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
     for key, indexed in indexed_sets.items():
         if key not in open_keys:
             result_id = f"{hash((*sorted(indexed.stamps.values()), state.settings)):x}"
-            for uri, found in state.indexed_diagnostics(indexed).items():
+            for uri, found in diagnostics_of_indexed(state, indexed).items():
                 reports[uri] = _report(state, uri, found, result_id, previous)
     for dump_set in state.sets.open:
         # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
         # Recorded only now, because sets that were opened in the meantime are in the answer, too.
         dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
         versions = {opened.uri: opened.version for opened in dump_set.open.values()}
-        for uri, found in state.diagnostics(dump_set).items():
+        for uri, found in diagnostics_of(state, dump_set).items():
             result_id = _result_id(state, dump_set, uri)
             reports[uri] = _report(state, uri, found, result_id, previous, version=versions.get(uri))
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
     for uri in (previous.keys() | state.published.pulled) - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    items = list(reports.values())
-    if params.partial_result_token is None or len(items) <= _PART:
-        return lsp.WorkspaceDiagnosticReport(items)
-    for first in range(0, len(items), _PART):
-        part = lsp.WorkspaceDiagnosticReportPartialResult(items[first : first + _PART])
-        state.client.send_partial_result(params.partial_result_token, part)
-    return lsp.WorkspaceDiagnosticReport([])
+    token, to_part = params.partial_result_token, lsp.WorkspaceDiagnosticReportPartialResult
+    return lsp.WorkspaceDiagnosticReport(state.client.split_result(token, [*reports.values()], to_part))
 
 
 def _report(
@@ -123,3 +132,64 @@ def _result_id(state: State, dump_set: DumpSetState, uri: str) -> str:
     version = next((opened.version for opened in dump_set.open.values() if opened.uri == uri), 0)
     generations = ".".join(str(one.generation) for one in state.sets.together(dump_set))
     return f"{generations}.{version}.{hash(state.settings):x}"
+
+
+# ---------------------------------------------------------------- the diagnostics of a set
+
+
+def diagnostics_of(state: State, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
+    """Return the diagnostics of a set with open documents: an entry for each open document, and for each other file
+    that has some. Includes other sets in the same output of XLA.
+    """
+    found: dict[str, list[lsp.Diagnostic]] = {}
+    for one in state.sets.together(dump_set):
+        for uri, diagnostics in _diagnostics_of(state, one).items():
+            found.setdefault(uri, []).extend(diagnostics)
+    # An analysis may have files that an edit has removed since.
+    output = state.sets.output_with(dump_set)
+    return {output.uri: found.get(output.uri, [])} if output else found
+
+
+def _diagnostics_of(state: State, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
+    by_uri = {opened.uri: opened for opened in dump_set.open.values()}
+    if dump_set.analysis is None or not dump_set.open or dump_set.is_being_written:
+        return {uri: [] for uri in by_uri}
+    if dump_set.is_from_cache:
+        return {uri: [_from_cache(opened)] for uri, opened in by_uri.items()}
+    convert = Converter(dump_set.open, state.client.capabilities.encoding)
+    findings: dict[str, list[Finding]] = {uri: [] for uri in by_uri}
+    for finding in findings_of(dump_set.analysis, state.settings):
+        findings.setdefault(convert.uri(finding.place.file), []).append(finding)
+    for uri, found in findings.items():
+        _report_omitted(state, uri, len(found) - DIAGNOSTIC_LIMIT)
+    return {uri: [*map(convert.diagnostic, found[:DIAGNOSTIC_LIMIT])] for uri, found in findings.items()}
+
+
+def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
+    """Return the findings of a set that the user wants to see."""
+    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
+    return [finding for finding in (*analysis.findings, *limits) if finding.code not in settings.ignored_codes]
+
+
+def diagnostics_of_indexed(state: State, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+    """Return the diagnostics of a set without open documents, an entry for each of its files. Findings that depend on
+    the user's memory limits are not among them, because they require the whole set.
+    """
+    found = {}
+    for label, findings in indexed.findings.items():
+        uri, ignored = uri_of(Path(label)), state.settings.ignored_codes
+        found[uri] = [diagnostic for diagnostic in findings.shown if diagnostic.code not in ignored]
+        _report_omitted(state, uri, findings.count - len(findings.shown))
+    return found
+
+
+def _from_cache(opened: OpenDocument) -> lsp.Diagnostic:
+    """Why an HLO module has no numbers, on its first line."""
+    start, end = opened.document.line_span(0)
+    line = lsp.Range(lsp.Position(opened.first_row, 0), lsp.Position(opened.first_row, end - start))
+    return lsp.Diagnostic(line, f"This module was {CACHED}.", lsp.DiagnosticSeverity.Information, source="xla-lens")
+
+
+def _report_omitted(state: State, uri: str, count: int) -> None:
+    if count > 0:
+        state.report_truncated(lsp.TEXT_DOCUMENT_DIAGNOSTIC, uri, f"{counted(count, 'finding')} left out")

@@ -7,9 +7,10 @@ from xla_lens.features.hlo.hover import hover as hlo_hover_facts
 from xla_lens.features.hover import hover as hover_facts
 from xla_lens.features.hover.glossary import Term, term_at
 from xla_lens.lsp.capabilities import ClientCapabilities
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloMention
-from xla_lens.model.places.entities import entity_target
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Mention, Role, Value
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.diff.other import other_line
@@ -17,54 +18,29 @@ from xla_lens.render.glossary import term_markdown
 from xla_lens.render.hlo import hlo_hover_markdown
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
-from xla_lens.render.pages import PageLink
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the dump file mentions at a position, and the term there."""
-    mention = snapshot.mention(params.position)
-    markdown = None
-    if mention:
-        facts = hover_facts(snapshot.analysis, snapshot.module, mention)
-        links = command_links(snapshot.uri, snapshot.capabilities)
-        markdown = hover_markdown(facts, snapshot.analysis.warrants, links)
-        markdown = _compared(snapshot, mention, markdown)
-    return _hover(snapshot, params.position, markdown, mention)
-
-
-def hlo_hover(snapshot: HloSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the HLO module mentions at a position, with its value in the dump, and the term there."""
-    mention = snapshot.hlo_mention(params.position)
-    if mention is None:
+    """Explain what a dump file or an HLO module mentions at a position, and the term there. An instruction of a module
+    is explained with its value in the dump.
+    """
+    if not isinstance(snapshot, HloSnapshot):
+        mention = snapshot.mention(params.position)
+        return _hover(snapshot, params.position, _markdown(snapshot, mention) if mention else None, mention)
+    named = snapshot.hlo_mention(params.position)
+    if named is None:
         return _hover(snapshot, params.position, None, None)
-    facts = hlo_hover_facts(snapshot.analysis, snapshot.module, mention)
+    facts = hlo_hover_facts(snapshot.analysis, snapshot.module, named)
     target = facts.target if isinstance(facts, InstructionFacts) else None
-    meant = Mention(target, Role.INSTRUCTION_TEXT, mention.start, mention.end) if target else None
-    meaning = hover_facts(snapshot.analysis, snapshot.module, meant) if meant else None
+    meant = Mention(target, Role.INSTRUCTION_TEXT, named.start, named.end) if target else None
     links = command_links(snapshot.uri, snapshot.capabilities)
-    value = hover_markdown(meaning, snapshot.analysis.warrants, links) if meaning else None
-    value = _compared(snapshot, meant, value) if meant and value else value
-    return _hover(snapshot, params.position, hlo_hover_markdown(facts, value, links), mention)
+    markdown = hlo_hover_markdown(facts, _markdown(snapshot, meant) if meant else None, links)
+    return _hover(snapshot, params.position, markdown, named)
 
 
-def page_hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Explain what the page names at a position, as in the dump."""
-    page, capabilities = snapshot.page, snapshot.capabilities
-    link = page.link_at(params.position, capabilities.encoding)
-    if not isinstance(link, PageLink):
-        return None
-    analysis, module = snapshot.sets[0 if link.entity.is_old else -1]
-    target = entity_target(analysis.dump, link.entity) if analysis else None
-    if analysis is None or target is None:
-        return None
-    facts = hover_facts(analysis, module, Mention(target, Role.USED_VALUE, link.start, link.end))
-    links = command_links(snapshot.convert.request_uri(link.target.file), capabilities)
-    markdown = hover_markdown(facts, analysis.warrants, links)
-    return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
-
-
-def _compared(snapshot: Snapshot, mention: Mention, markdown: str) -> str:
-    """The hover of a value with a line about the other dump of the active comparison, after the title."""
+def _markdown(snapshot: Snapshot, mention: Mention) -> str:
+    """The hover of a mention; of a value with a line about the other dump of the active comparison, after the title."""
+    markdown = mention_markdown(snapshot.analysis, snapshot.module, mention, snapshot.uri, snapshot.capabilities)
     if snapshot.compared is None or not isinstance(mention.target, Value):
         return markdown
     other = snapshot.compared.other(mention.target.row)
@@ -88,6 +64,14 @@ def _hover(
         return None
     text = "\n\n---\n\n".join(filter(None, (term_markdown(term) if term else None, markdown)))
     return lsp.Hover(content(text, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
+
+
+def mention_markdown(
+    analysis: Analysis, module: HloModule | None, mention: Mention, uri: str, capabilities: ClientCapabilities
+) -> str:
+    """Return the hover of a mention in a document."""
+    facts = hover_facts(analysis, module, mention)
+    return hover_markdown(facts, analysis.warrants, command_links(uri, capabilities))
 
 
 def command_links(uri: str, capabilities: ClientCapabilities) -> CommandLinks:

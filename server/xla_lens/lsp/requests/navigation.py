@@ -13,12 +13,10 @@ from xla_lens.features.hlo.highlight import highlights as hlo_highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.features.references import references_without_declaration
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
-from xla_lens.lsp.sources import source_uri
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloMention
 from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
-from xla_lens.render.pages import PageLink
 
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
@@ -36,12 +34,11 @@ _HIGHLIGHT_KINDS: Final = {
 
 def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
-    mention, (find, hlo_find) = snapshot.mentioned(params.position), _JUMPS[method]
+    is_hlo, at, limit = isinstance(snapshot, HloSnapshot), params.position, snapshot.settings.place_limit
+    mention = snapshot.hlo_mention(at) if isinstance(snapshot, HloSnapshot) else snapshot.mention(at)
     if mention is None:
         return None
-    limit = snapshot.settings.place_limit
-    is_hlo = isinstance(snapshot, HloSnapshot)
-    places = hlo_find(snapshot, mention, limit + 1) if is_hlo else find(snapshot, mention, limit + 1)
+    places = _JUMPS[method][is_hlo](snapshot, mention, limit + 1)
     return _locations(snapshot, method, mention, snapshot.truncate([*places], limit, "places"))
 
 
@@ -71,21 +68,6 @@ _JUMPS: Final[Mapping[str, tuple[_Find, _Find]]] = {
 }
 
 definition, declaration, type_definition, implementation = (partial(_jump, method) for method in _JUMPS)
-
-
-async def page_definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """Where the link at a position of a page leads: to a line of the program, or to a place in the dump and, in a
-    comparison, its counterpart in the other dump.
-    """
-    link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
-    if link is None:
-        return None
-    if not isinstance(link, PageLink):
-        source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
-        start = lsp.Position(line, 0)
-        return [lsp.Location(source_uri(source, None), lsp.Range(start, start))] if source else None
-    others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
-    return [snapshot.convert.location(one.target) for one in (link, *others)]
 
 
 def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, places: Sequence[Place]) -> _Locations:

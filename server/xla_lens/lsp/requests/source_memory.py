@@ -8,10 +8,11 @@ from xla_lens.features.report.source_memory import LineBuffers, LineMemory
 from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.lsp.requests.annotations import hint_json
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
-from xla_lens.lsp.source_memory import NamedFiles, memory_of
+from xla_lens.lsp.sources import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.reading import read_source
@@ -27,7 +28,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     if arguments.given.get("dump"):
         preferred, _ = await arguments.analysed("dump")
     is_search = arguments.given.get("search") is True
-    naming = await state.source_memories.naming(path, preferred, is_search=is_search)
+    naming = await state.sources.naming(path, preferred, is_search=is_search)
     if not naming:
         return None
     first, *others = naming
@@ -78,21 +79,14 @@ def _read(path: Path) -> tuple[str, float]:
 
 def source_hints(snapshot: SourceSnapshot, params: lsp.InlayHintParams) -> RawJson:
     """The bytes at the peak at the ends of lines."""
-    first, last = params.range.start.line, params.range.end.line
-    return RawJson(
-        [
-            _hint(snapshot, row, line)
-            for line in snapshot.memory.lines
-            if is_shown(snapshot.memory, line) and first <= (row := _row(snapshot, line)) <= last
-        ]
-    )
-
-
-def _hint(snapshot: SourceSnapshot, row: int, line: LineMemory) -> Json:
-    _, end = snapshot.document.line_span(row)
-    row, column = to_position(snapshot.document, end, snapshot.capabilities.encoding)
-    label = line_label(snapshot.memory, line, snapshot.newer_than)
-    return {"position": {"line": row, "character": column}, "label": label, "paddingLeft": True}
+    memory, document, found = snapshot.memory, snapshot.document, list[Json]()
+    for line in memory.lines:
+        row = _row(snapshot, line)
+        if is_shown(memory, line) and params.range.start.line <= row <= params.range.end.line:
+            _, end = document.line_span(row)
+            place = to_position(document, end, snapshot.capabilities.encoding)
+            found.append(hint_json(*place, line_label(memory, line, snapshot.newer_than)))
+    return RawJson(found)
 
 
 def source_hover(snapshot: SourceSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:

@@ -1,5 +1,6 @@
 """The structure of a document: outline, folding ranges, selection ranges and semantic tokens."""
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,12 +14,12 @@ from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.selection import selection
 from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import tokens
+from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
-from xla_lens.lsp.handlers import TOKENS
-from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
+from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
 from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import TokenType
-from xla_lens.render.pages import header_text, page_sections
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -44,34 +45,14 @@ def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -
         symbols = hlo_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
     else:
         symbols = document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT)
+    tree = snapshot.convert.symbols(snapshot.file, symbols)
     if snapshot.capabilities.has_nested_symbols:
         # A truncated entry says so in its detail.
-        return snapshot.convert.symbols(snapshot.file, symbols)
+        return RawJson(tree)
     if any(map(_is_truncated, symbols)):
         snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
-    return snapshot.convert.flat_symbols(snapshot.file, symbols)
-
-
-def page_document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
-    """The sections of a page, each with the headers of its table, which editors keep in view while the user scrolls."""
-    if not snapshot.capabilities.has_nested_symbols:
-        return None
-    lines, found = snapshot.page.lines, []
-    for section in page_sections(lines):
-        children = []
-        if section.header is not None:
-            name = header_text(lines[section.header])
-            children.append(_page_symbol(name, lsp.SymbolKind.Array, section.header, section.last, []))
-        found.append(_page_symbol(section.title, lsp.SymbolKind.Namespace, section.first, section.last, children))
-    return found
-
-
-def _page_symbol(
-    name: str, kind: lsp.SymbolKind, first: int, last: int, children: list[lsp.DocumentSymbol]
-) -> lsp.DocumentSymbol:
-    start = lsp.Position(first, 0)
-    span = lsp.Range(start, lsp.Position(last + 1, 0))
-    return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
+    uri, name = snapshot.convert.uri(snapshot.file), Path(snapshot.file.label).name
+    return RawJson([*flat_symbols(uri, name, tree)])
 
 
 def _is_truncated(symbol: Symbol) -> bool:
@@ -95,11 +76,6 @@ def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> Ra
     return RawJson(
         [{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end]
     )
-
-
-def page_folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-    """The sections of a page."""
-    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
 
 
 # ---------------------------------------------------------------- selection ranges
@@ -163,22 +139,4 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
 
 _DEFINITION: Final = 1 << TOKENS.token_modifiers.index("definition")
 _LIVE_AT_PEAK: Final = 1 << TOKENS.token_modifiers.index("liveAtPeak")
-_TYPES: Final = {
-    kind: TOKENS.token_types.index(shown)
-    for kind, shown in {
-        TokenType.SECTION: lsp.SemanticTokenTypes.Namespace,
-        TokenType.KEYWORD: lsp.SemanticTokenTypes.Keyword,
-        TokenType.PROPERTY: lsp.SemanticTokenTypes.Property,
-        TokenType.ALLOCATION: lsp.SemanticTokenTypes.Class,
-        TokenType.VALUE: lsp.SemanticTokenTypes.Variable,
-        TokenType.INSTRUCTION: lsp.SemanticTokenTypes.Function,
-        TokenType.COMPUTATION: lsp.SemanticTokenTypes.Class,
-        TokenType.STEP: lsp.SemanticTokenTypes.Number,
-        TokenType.NUMBER: lsp.SemanticTokenTypes.Number,
-        TokenType.SHAPE: lsp.SemanticTokenTypes.Type,
-        TokenType.OPCODE: lsp.SemanticTokenTypes.Macro,
-        TokenType.KIND: lsp.SemanticTokenTypes.EnumMember,
-        TokenType.STRING: lsp.SemanticTokenTypes.String,
-        TokenType.COMMENT: lsp.SemanticTokenTypes.Comment,
-    }.items()
-}
+_TYPES: Final = {TokenType[name]: TOKENS.token_types.index(shown) for name, shown in TOKEN_TYPES.items()}

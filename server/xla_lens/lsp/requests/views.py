@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hover import hover
 from xla_lens.features.memory_map import memory_map as memory_map_facts
 from xla_lens.features.overview import live_entries
 from xla_lens.features.overview import overview as overview_facts
@@ -24,7 +23,7 @@ from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.hover import command_links
+from xla_lens.lsp.requests.hover import mention_markdown
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -44,7 +43,6 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
-from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, space_data
 from xla_lens.render.overview import overview_data, value_data
@@ -65,8 +63,7 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     _, analysis, module = await arguments.loaded()
-    known = analysis.on_device(arguments.state.settings.device_memory)
-    return await _map(arguments, lambda: memory_map_data(memory_map_facts(known, module)))
+    return await _map(arguments, lambda: memory_map_data(memory_map_facts(analysis, module)))
 
 
 async def compared_maps(arguments: Arguments) -> RawJson:
@@ -118,11 +115,11 @@ async def overview(arguments: Arguments) -> RawJson:
     dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
-    known = analysis.on_device(arguments.state.settings.device_memory)
 
     def made() -> RawJson:
-        found = overview_facts(known, module, _TOP if top is None else top)
-        files = _files(dump_set.path, opened)
+        found = overview_facts(analysis, module, _TOP if top is None else top)
+        texts = {path: one.document for path, one in opened.items()}
+        files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
         locate_value = partial(_value_location, convert, analysis.dump)
@@ -156,25 +153,14 @@ async def values(arguments: Arguments) -> RawJson:
 # ---------------------------------------------------------------- files and places
 
 
-def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
-    """Return the files of the set of a file, its HLO module included, loaded or not. Runs in a worker thread."""
-    found = set_files(path, {path: one.document for path, one in opened.items()})
-    return _set_files(found.paths, {path: _uri_and_size(one) for path, one in opened.items()})
-
-
-def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
-    return opened.request_uri, len(opened.document.data)
-
-
-def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[contract.SetFile]:
+def _files(paths: Mapping[FileKind, Path], opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
     """Return files with their sizes. Open files have the URI and the size of the editor's document."""
     found: list[contract.SetFile] = []
     for kind in FileKind:
-        path = paths.get(kind)
-        if path is None:
-            continue
-        uri, size_bytes = opened.get(path) or (uri_of(path), file_size(path))
-        found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
+        if path := paths.get(kind):
+            one = opened.get(path)
+            uri, size_bytes = (one.request_uri, len(one.document.data)) if one else (uri_of(path), file_size(path))
+            found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
     return found
 
 
@@ -208,9 +194,8 @@ async def modules(arguments: Arguments) -> RawJson:
     """Return the sets of the workspace that have been read so far, and start reading the others."""
     index = arguments.state.index
     is_reading = index.start_reading()
-    found, states = await index.sets_now(), arguments.state.sets.open
-    is_loading = any(state.analysis is None and state.is_loading for state in states)
-    opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
+    found, sets = await index.sets_now(), arguments.state.sets
+    is_loading, opened = any(one.analysis is None and one.is_loading for one in sets.open), sets.documents
     given = given_capacity(arguments.state.settings.device_memory)
     found_modules = await in_thread(lambda: [_module(one, opened, given) for one in worst_first(found.values(), given)])
     answer: contract.Modules = {
@@ -221,8 +206,8 @@ async def modules(arguments: Arguments) -> RawJson:
     return RawJson(answer)
 
 
-def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]], given: Capacity | None) -> contract.ModuleSummary:
-    files = _set_files(one.files.paths, opened)
+def _module(one: IndexedSet, opened: Mapping[Path, OpenDocument], given: Capacity | None) -> contract.ModuleSummary:
+    files = _files(one.files.paths, opened)
     return {
         "uri": _first(files),
         "module": one.summary.module,
@@ -289,18 +274,17 @@ async def describe(arguments: Arguments) -> contract.Description:
     (what,) = given
     number = arguments.need_number(what)
     dump_set, analysis, module = await arguments.loaded()
-    found = _DESCRIBED[what](analysis.dump, number)
-    if found is None:
+    target, place = _described(analysis.dump, what, number)
+    if place is None:
         raise InvalidParams(f"there is no {what} {number:,}")
-    target, place = found
-    facts = hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end))
+    mention = Mention(target, Role.USED_VALUE, place.start, place.end)
     capabilities = arguments.state.client.capabilities
     convert = Converter(dump_set.open, capabilities.encoding)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    links = command_links(convert.request_uri(shown.file), capabilities)
-    return {"markdown": hover_markdown(facts, analysis.warrants, links), "location": location}
+    markdown = mention_markdown(analysis, module, mention, convert.request_uri(shown.file), capabilities)
+    return {"markdown": markdown, "location": location}
 
 
 def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
@@ -314,23 +298,13 @@ def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Targe
     return next((place for place in places if place and Path(place.file.label) == path), None)
 
 
-def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
-    place = value_place(dump, row) if row < len(dump.values) else None
-    return (Value(row), place) if place else None
+_DESCRIBED: Final = ("value", "allocation", "step")
 
 
-def _allocation_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
-    place = allocation_place(dump, row) if row < len(dump.allocations) else None
-    return (Allocation(row), place) if place else None
-
-
-def _step_at(dump: DumpSet, step: int) -> tuple[Target, Place] | None:
-    place = step_place(dump, dump.schedule_row(step))
-    return (Step(step), place) if place else None
-
-
-_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, int], tuple[Target, Place] | None]]] = {
-    "value": _value_at,
-    "allocation": _allocation_at,
-    "step": _step_at,
-}
+def _described(dump: DumpSet, what: str, number: int) -> tuple[Target, Place | None]:
+    """Return a value or an allocation by its row, or a step, and its place, None if there is none."""
+    if what == "value":
+        return Value(number), value_place(dump, number) if number < len(dump.values) else None
+    if what == "allocation":
+        return Allocation(number), allocation_place(dump, number) if number < len(dump.allocations) else None
+    return Step(number), step_place(dump, dump.schedule_row(number))

@@ -1,7 +1,7 @@
 """`workspace/symbol`, and the same search as a command."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,19 +16,14 @@ from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.attribution.frames import origins
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.model.summary import EntryKind
-from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity
-from xla_lens.records import dataclass
 from xla_lens.render import contract
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.render.workspace_symbols import container_text, parse_query
 from xla_lens.syntax.columns import NONE
-from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
 SYMBOL_LIMIT: Final = 500
@@ -40,10 +35,10 @@ _FIND_LIMIT: Final = 100
 _PERIOD: Final = 0.3
 """Seconds between two partial results."""
 
-_KINDS: Final = {
-    EntryKind.MODULE: lsp.SymbolKind.Module,
-    EntryKind.ALLOCATION: lsp.SymbolKind.Array,
-    EntryKind.VALUE: lsp.SymbolKind.Variable,
+_KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "allocation", "value"]]]] = {
+    EntryKind.MODULE: (lsp.SymbolKind.Module, "module"),
+    EntryKind.ALLOCATION: (lsp.SymbolKind.Array, "allocation"),
+    EntryKind.VALUE: (lsp.SymbolKind.Variable, "value"),
 }
 
 
@@ -79,16 +74,10 @@ async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: i
     if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
-    return [_symbol(symbol, opened) for symbol in found.symbols]
-
-
-def _symbol(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.WorkspaceSymbol:
-    return lsp.WorkspaceSymbol(
-        location=_location(symbol, opened),
-        name=symbol.name,
-        kind=_KINDS[symbol.kind],
-        container_name=container_text(symbol),
-    )
+    return [
+        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind][0], container_name=container_text(one))
+        for one in found.symbols
+    ]
 
 
 def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.Location:
@@ -102,23 +91,14 @@ def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> l
 # ---------------------------------------------------------------- the command
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenFile:
-    """A file of a set in memory, which has the sources of its values."""
-
-    dump: DumpSet
-    module: HloModule | None
-    file: DumpFile
-
-
 async def find_values(arguments: Arguments) -> contract.FoundValues:
     """Return what a query finds in the sets that have been read so far, and start reading the others."""
     state, query, limit = arguments.state, parse_query(arguments.get("query", str, "")), arguments.number("limit")
     is_reading = state.index.start_reading()
     summaries = [one.summary for one in (await state.index.sets_now()).values()]
     found = await in_thread(search, summaries, query, _FIND_LIMIT if limit is None else limit)
-    files = [_open_file(state, symbol) for symbol in found.symbols]
-    sources = await in_thread(_sources, found.symbols, files, state.client.capabilities.encoding)
+    finders = [_source_of(state, symbol) for symbol in found.symbols]
+    sources = await in_thread(lambda: [find() for find in finders])
     opened = state.sets.documents
     return {
         "isReading": is_reading,
@@ -127,33 +107,32 @@ async def find_values(arguments: Arguments) -> contract.FoundValues:
     }
 
 
-def _open_file(state: State, symbol: WorkspaceSymbol) -> _OpenFile | None:
-    path = Path(symbol.label)
+def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
+    """Return a function for a worker thread that returns the source line of a symbol, empty if it is unknown: that of a
+    value of a set in memory.
+    """
+    path, encoding = Path(symbol.label), state.client.capabilities.encoding
     dump_set = state.sets.find_set(path) if symbol.kind is EntryKind.VALUE else None
-    file = dump_set.file(path) if dump_set else None
-    if dump_set is None or dump_set.analysis is None or file is None:
-        return None
-    return _OpenFile(dump_set.analysis.dump, dump_set.module, file)
+    analysis, file = (dump_set.analysis, dump_set.file(path)) if dump_set else (None, None)
+    if dump_set is None or analysis is None or file is None:
+        return str
+    dump, module = analysis.dump, dump_set.module
 
+    def source() -> str:
+        mention = mention_at(dump, file, to_offset(file.document, symbol.row, symbol.start_column, encoding))
+        if mention is None or not isinstance(mention.target, Value):
+            return ""
+        value = mention.target.row
+        line = origins(dump, module, (value,))[value].line
+        return call_text(line) if line else ""
 
-def _sources(symbols: Sequence[WorkspaceSymbol], files: Sequence[_OpenFile | None], encoding: Encoding) -> list[str]:
-    """The source line of each symbol, empty if it is unknown. Runs in a worker thread."""
-    found: list[str] = []
-    for symbol, one in zip(symbols, files, strict=True):
-        offset = to_offset(one.file.document, symbol.row, symbol.start_column, encoding) if one else 0
-        mention = mention_at(one.dump, one.file, offset) if one else None
-        line = None
-        if one and mention and isinstance(mention.target, Value):
-            value = mention.target.row
-            line = origins(one.dump, one.module, (value,))[value].line
-        found.append(call_text(line) if line else "")
-    return found
+    return source
 
 
 def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocument]) -> contract.FoundValue:
     is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
     return {
-        "kind": _KIND_NAMES[symbol.kind],
+        "kind": _KINDS[symbol.kind][1],
         "name": symbol.name,
         "module": symbol.module,
         "allocationKind": symbol.allocation_kind or "",
@@ -163,10 +142,3 @@ def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocum
         "source": source,
         "location": to_json(_location(symbol, opened)),
     }
-
-
-_KIND_NAMES: Final[Mapping[EntryKind, Literal["module", "allocation", "value"]]] = {
-    EntryKind.MODULE: "module",
-    EntryKind.ALLOCATION: "allocation",
-    EntryKind.VALUE: "value",
-}

@@ -1,0 +1,95 @@
+"""Requests about pages: their text, and the answers that lead back to the dump."""
+
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.requests.annotations import source_data, tooltip
+from xla_lens.lsp.requests.hover import content, mention_markdown
+from xla_lens.lsp.snapshot import PageSnapshot
+from xla_lens.lsp.state import State
+from xla_lens.lsp.uris import uri_of
+from xla_lens.model.places.entities import entity_target
+from xla_lens.model.places.mentions import Mention, Role
+from xla_lens.render.pages import PageLink, SourceLink, header_text, page_sections
+from xla_lens.text.positions import decode
+
+_UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
+
+
+async def text_document_content(state: State, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
+    """The text of a page, or why there is none."""
+    page = await state.page(params.uri)
+    return lsp.TextDocumentContentResult(decode(page.document.data) if page else _UNKNOWN)
+
+
+def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
+    """Explain what the page names at a position, as in the dump."""
+    page, capabilities = snapshot.page, snapshot.capabilities
+    link = page.link_at(params.position, capabilities.encoding)
+    if not isinstance(link, PageLink):
+        return None
+    analysis, module = snapshot.sets[0 if link.entity.is_old else -1]
+    target = entity_target(analysis.dump, link.entity) if analysis else None
+    if analysis is None or target is None:
+        return None
+    mention, uri = (
+        Mention(target, Role.USED_VALUE, link.start, link.end),
+        snapshot.convert.request_uri(link.target.file),
+    )
+    markdown = mention_markdown(analysis, module, mention, uri, capabilities)
+    return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
+
+
+async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
+    """Where the link at a position of a page leads: to a line of the program, or to a place in the dump and, in a
+    comparison, its counterpart in the other dump.
+    """
+    link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
+    if link is None:
+        return None
+    if not isinstance(link, PageLink):
+        source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
+        start = lsp.Position(line, 0)
+        return [lsp.Location(uri_of(source), lsp.Range(start, start))] if source else None
+    others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
+    return [snapshot.convert.location(one.target) for one in (link, *others)]
+
+
+def document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+    """The links of a page. Links to source files get their target from `documentLink/resolve`."""
+
+    def link_to(link: PageLink | SourceLink) -> lsp.DocumentLink:
+        where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
+        if isinstance(link, PageLink):
+            return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
+        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, link.frame))
+
+    return [link_to(link) for link in snapshot.page.links]
+
+
+def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
+    """The sections of a page, each with the headers of its table, which editors keep in view while the user scrolls."""
+    if not snapshot.capabilities.has_nested_symbols:
+        return None
+    lines, found = snapshot.page.lines, []
+    for section in page_sections(lines):
+        children = []
+        if section.header is not None:
+            name = header_text(lines[section.header])
+            children.append(_symbol(name, lsp.SymbolKind.Array, section.header, section.last, []))
+        found.append(_symbol(section.title, lsp.SymbolKind.Namespace, section.first, section.last, children))
+    return found
+
+
+def _symbol(
+    name: str, kind: lsp.SymbolKind, first: int, last: int, children: list[lsp.DocumentSymbol]
+) -> lsp.DocumentSymbol:
+    start = lsp.Position(first, 0)
+    span = lsp.Range(start, lsp.Position(last + 1, 0))
+    return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
+
+
+def folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+    """The sections of a page."""
+    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
