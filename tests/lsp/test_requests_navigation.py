@@ -333,6 +333,19 @@ async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loa
     assert found is None
 
 
+async def test_answers_follow_edits_after_an_undone_edit(reader: Reader, loads: Loads) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    await reader.analysed(uri)
+    reader.replace(uri, "BufferAssignment:", "Assignment:")
+    reader.replace(uri, "Assignment:", "BufferAssignment:")
+    await reader.checked(uri)
+    loads.hold()
+    reader.replace(uri, "BufferAssignment:", "\n\nBufferAssignment:")
+    found = await reader.ask_at("definition", uri, "    cublas-gemm.1{}:4-5\n       ^")
+    assert reader.shown(found) == ["001_491faa5ce21a17c6:45: <4 cublas-gemm.1 @0>"]
+
+
 async def test_requests_wait_for_short_loads(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)

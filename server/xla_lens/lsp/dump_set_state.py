@@ -350,7 +350,8 @@ class DumpSetState:
             self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
             self._answered.clear()
         for path in texts.keys() & files.keys():
-            self._set_analysed(load, path, texts[path])
+            # The same text as before keeps its document.
+            self._set_analysed(load, path, files[path].dump_file.document)
         for path in self.open.keys() - texts.keys():
             self._match_opened(path)
         self._events.loaded(self)
