@@ -5,7 +5,7 @@ from pathlib import Path
 from goldens import SAME, SWAP_2025, check
 from samples import SPLIT, TPU, analysis_of
 from xla_lens.files import find_set
-from xla_lens.model.checks.problems import ForeignReport
+from xla_lens.model.checks.problems import Problem
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -290,5 +290,5 @@ def test_report_of_another_compilation_is_one_finding(tmp_path: Path) -> None:
         copied = other if kind is FileKind.MEMORY_USAGE_REPORT else path
         (tmp_path / path.name).write_bytes(copied.read_bytes())
     found = analysis_of(tmp_path / SAME.name).findings
-    assert [finding.problem for finding in found] == [ForeignReport(differences=3)]
+    assert [finding.problem for finding in found] == [Problem.FOREIGN_REPORT(differences=3)]
     assert len(found[0].related) == 2

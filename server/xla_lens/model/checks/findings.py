@@ -1,10 +1,10 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from enum import Enum, auto
+from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Occurrence
 from xla_lens.model.places.places import Place
 from xla_lens.records import dataclass
 
@@ -12,44 +12,44 @@ MAXIMUM_RELATED: Final = 10
 """Maximum number of related locations of one finding."""
 
 
-class Relation(Enum):
-    """What a related location has to do with a finding."""
+class Relation(StrEnum):
+    """What a related location has to do with a finding, in words."""
 
-    OTHER_OCCURRENCE = auto()
+    OTHER_OCCURRENCE = "Other occurrence"
     """The other of two lines that repeat each other."""
-    ALLOCATION = auto()
+    ALLOCATION = "Allocation"
     """The header of the value's allocation."""
-    SLICE = auto()
+    SLICE = "Value in its allocation"
     """The value's row in its allocation."""
-    OVERLAPPED_SLICE = auto()
+    OVERLAPPED_SLICE = "Overlapping value"
     """A value that occupies the same bytes at the same time."""
-    OUTPUT = auto()
+    OUTPUT = "Allocation of the output"
     """The allocation that does hold the output."""
-    TOTAL = auto()
+    TOTAL = "Printed total"
     """The printed total of all allocations."""
-    OTHER_LIST = auto()
+    OTHER_LIST = "Same value in the other list"
     """The same value in the other list: its allocation or the used values."""
-    QUOTED_INSTRUCTION = auto()
+    QUOTED_INSTRUCTION = "Quoted instruction"
     """The instruction as the dump quotes it."""
-    QUOTING_VALUE = auto()
+    QUOTING_VALUE = "Value that quotes it"
     """The used value that quotes an instruction."""
-    USE = auto()
+    USE = "Use of the operand"
     """The use that names the instruction."""
-    STEP = auto()
+    STEP = "Scheduled here"
     """The step at which the instruction runs."""
-    LIVE_RANGE = auto()
+    LIVE_RANGE = "Live at this step"
     """The live range of a value that is live at the peak."""
-    PEAK = auto()
+    PEAK = "Real peak"
     """The step of the real peak."""
-    OUT_OF_ORDER = auto()
+    OUT_OF_ORDER = "Also out of order"
     """Another row that is out of order."""
-    SWAPPED = auto()
+    SWAPPED = "Other swapped instruction"
     """The other of two swapped instructions."""
-    MENTION = auto()
+    MENTION = "Also mentioned here"
     """Another line that names the instruction."""
-    MODULE_INSTRUCTION = auto()
+    MODULE_INSTRUCTION = "Instruction in the HLO module"
     """The instruction in the HLO module."""
-    DIFFERENCE = auto()
+    DIFFERENCE = "Also differs"
     """Another difference between the dump and the module."""
 
 
@@ -67,25 +67,25 @@ class Finding:
 
     severity: Severity
     place: Place
-    problem: Problem
+    problem: Occurrence
     related: tuple[Related, ...] = ()
 
     @property
     def code(self) -> Code:
         """The code of the problem."""
-        return self.problem.code
+        return self.problem.kind.code
 
 
-def error(place: Place, problem: Problem, *related: Related) -> Finding:
+def error(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something that XLA never prints."""
     return Finding(Severity.ERROR, place, problem, related)
 
 
-def hint(place: Place, problem: Problem, *related: Related) -> Finding:
+def hint(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something unusual that is known to happen."""
     return Finding(Severity.HINT, place, problem, related)
 
 
-def warning(place: Place, problem: Problem, *related: Related) -> Finding:
+def warning(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
     return Finding(Severity.WARNING, place, problem, related)

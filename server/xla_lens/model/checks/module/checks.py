@@ -30,7 +30,7 @@ from xla_lens.model.checks.module.instructions import (
     shapes_match_module,
 )
 from xla_lens.model.checks.module.schedule import live_ranges_match_module, schedule_is_order_of_module
-from xla_lens.model.checks.problems import Cut, ForeignModule, UnknownLines
+from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.hlo.graph import ModuleGraph
@@ -101,7 +101,7 @@ class ModuleChecks:
         tainted.assign(before)
         first, *others = findings
         related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-        return [error(first.place, ForeignModule(len(findings)), *related)]
+        return [error(first.place, Problem.FOREIGN_MODULE(len(findings)), *related)]
 
 
 def _unknown_lines(module: HloModule) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _unknown_lines(module: HloModule) -> Iterator[Finding]:
     rows, document = module.unknown_rows, module.file.document
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
         place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
-        yield Finding(Severity.INFORMATION, place, UnknownLines(len(run)))
+        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), rows=()))
 
 
 _PASSING_ENDS: Final = re.compile(
