@@ -1,10 +1,11 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.problems import Occurrence
+from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.places.places import Place
 from xla_lens.records import dataclass
 
@@ -74,6 +75,13 @@ class Finding:
     def code(self) -> Code:
         """The code of the problem."""
         return self.problem.kind.code
+
+
+def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
+    """One finding instead of so many that the two files must be of different compilations. It is where the first is."""
+    first, *others = found
+    related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+    return error(first.place, kind(len(found)), *related)
 
 
 def error(place: Place, problem: Occurrence, *related: Related) -> Finding:

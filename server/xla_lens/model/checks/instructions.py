@@ -54,7 +54,7 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             lost.add(position)
             tainted.names[operand[row]] = True
         use, name = row_place(file, uses, row), int(uses.name[row])
-        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), _operand(dump, row)
+        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), operand_label(dump, row)
         unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None
         if unknown:
             quoted_name = decoded(file.document.data[unknown.start : unknown.end]).removeprefix("%")
@@ -79,7 +79,7 @@ def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, val
         labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
         yield error(
             row_place(file, uses, row),
-            Problem.SHARED_OPERAND(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
+            Problem.SHARED_OPERAND(*labels, dump.label(int(uses.name[row]), NONE), operand_label(dump, row)),
             Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
         )
 
@@ -104,11 +104,11 @@ def operands_have_no_gaps(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             continue
         tainted.names[name] = tainted.values[value[use]] = True
         missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
-        labels = dump.value_label(int(value[use])), dump.label(name, NONE), _operand(dump, use)
+        labels = dump.value_label(int(value[use])), dump.label(name, NONE), operand_label(dump, use)
         yield error(row_place(file, uses, use), Problem.OPERAND_GAP(*labels, missing), *_quoted_instruction(dump, name))
 
 
-def _operand(dump: DumpSet, use: int) -> str:
+def operand_label(dump: DumpSet, use: int) -> str:
     """The operand of a use as the dump prints it: `0 {1}`."""
     index = int(dump.uses.index[use])
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.allocations import decoded, rounded_size_agrees, without_layout
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
@@ -38,9 +38,8 @@ def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Find
             if tainted.is_whole(dump.assignment) and tainted.are_sizes_sound and not np.any(tainted.allocations):
                 found += _against_allocations(dump, tainted, file)
             if len(found) > _MAXIMUM_EDITED and any(finding.problem.kind in _TOTALS for finding in found):
-                first, *others = sorted(found, key=lambda finding: finding.place.start)
-                related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-                yield error(first.place, Problem.FOREIGN_REPORT(len(found)), *related)
+                found.sort(key=lambda finding: finding.place.start)
+                yield of_another_compilation(found, Problem.FOREIGN_REPORT)
                 continue
             yield from found
             # A wrong total differs from its rounded form, too.

@@ -7,14 +7,14 @@ import numpy as np
 
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
-from xla_lens.model.checks.problems import Occurrence, Problem
-from xla_lens.model.checks.tainted import Tainted, is_marked
+from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
-from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
+from xla_lens.syntax.columns import NONE, Column, Section, Slices, Table, UsedValues
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 
 
@@ -170,7 +170,8 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
             Related(row_place(used, dump.used_values, int(values.used_value[other])), Relation.OTHER_LIST),
         )
     if tainted.is_whole(used):
-        yield from _undefined(dump, tainted, dump.assignment, np.flatnonzero(undefined))
+        listed = dump.assignment, dump.slices, values.slice
+        yield from _missing(dump, tainted, undefined, listed, (Problem.UNDEFINED_VALUE, Problem.FOREIGN_SLICES))
     for value in np.flatnonzero(is_view).tolist():
         # The sum of the printed peak counts views, whose size is not known.
         tainted.is_liveness_sound = False
@@ -178,7 +179,8 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
             row_place(used, dump.used_values, int(values.used_value[value])), Problem.VIEW(dump.value_label(value))
         )
     if dump.used and tainted.is_whole(dump.assignment):
-        yield from _unassigned(dump, tainted, dump.used, np.flatnonzero(unassigned))
+        kinds = Problem.UNASSIGNED_VALUE, Problem.UNASSIGNED_VALUES
+        yield from _missing(dump, tainted, unassigned, (dump.used, dump.used_values, values.used_value), kinds)
 
 
 def _has_used_values(file: DumpFile) -> bool:
@@ -186,35 +188,23 @@ def _has_used_values(file: DumpFile) -> bool:
     return Section.USED_VALUES in file.columns.sections.section
 
 
-def _undefined(dump: DumpSet, tainted: Tainted, file: DumpFile, missing: Column) -> Iterator[Finding]:
-    """Findings for values of allocations that are missing from the used values."""
+def _missing(
+    dump: DumpSet,
+    tainted: Tainted,
+    is_missing: Marks,
+    listed: tuple[DumpFile, Table, Column],
+    kinds: tuple[Problem, Problem],
+) -> Iterator[Finding]:
+    """Findings for values that are missing from the other list, at their rows in the list that has them. If more than
+    half are missing, the lists belong to different dumps: one finding, of the second kind.
+    """
+    missing, (file, table, row) = np.flatnonzero(is_missing), listed
     tainted.taint_values(missing)
-    is_foreign = _is_foreign(dump, missing)
+    is_foreign = 2 * len(missing) > len(dump.values) and len(missing) > 1
     for value in missing[: 1 if is_foreign else None].tolist():
         number, label = int(dump.values.id[value]), dump.value_label(value)
-        problem: Occurrence = (
-            Problem.FOREIGN_SLICES(label, len(missing) - 1) if is_foreign else Problem.UNDEFINED_VALUE(number, label)
-        )
-        yield error(row_place(file, dump.slices, int(dump.values.slice[value])), problem)
-
-
-def _unassigned(dump: DumpSet, tainted: Tainted, file: DumpFile, missing: Column) -> Iterator[Finding]:
-    """Findings for used values that are in no allocation."""
-    tainted.taint_values(missing)
-    is_foreign = _is_foreign(dump, missing)
-    for value in missing[: 1 if is_foreign else None].tolist():
-        number, label = int(dump.values.id[value]), dump.value_label(value)
-        problem: Occurrence = (
-            Problem.UNASSIGNED_VALUES(label, len(missing) - 1)
-            if is_foreign
-            else Problem.UNASSIGNED_VALUE(number, label)
-        )
-        yield error(row_place(file, dump.used_values, int(dump.values.used_value[value])), problem)
-
-
-def _is_foreign(dump: DumpSet, missing: Column) -> bool:
-    """Whether so many values are missing from a list that it belongs to another dump: more than half of them."""
-    return 2 * len(missing) > len(dump.values) and len(missing) > 1
+        problem = kinds[1](label, len(missing) - 1) if is_foreign else kinds[0](number, label)
+        yield error(row_place(file, table, int(row[value])), problem)
 
 
 def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:

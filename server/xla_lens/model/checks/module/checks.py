@@ -13,7 +13,7 @@ import numpy as np
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
+from xla_lens.model.checks.findings import Finding, of_another_compilation
 from xla_lens.model.checks.module.data_flow import positions_follow_data_flow, uses_match_module
 from xla_lens.model.checks.module.entry import (
     entry_layout_matches,
@@ -99,9 +99,7 @@ class ModuleChecks:
         if len(findings) <= MAXIMUM_DIFFERENCES:
             return findings
         tainted.assign(before)
-        first, *others = findings
-        related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-        return [error(first.place, Problem.FOREIGN_MODULE(len(findings)), *related)]
+        return [of_another_compilation(findings, Problem.FOREIGN_MODULE)]
 
 
 def _unknown_lines(module: HloModule) -> Iterator[Finding]:

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.findings import Finding, error
+from xla_lens.model.checks.instructions import operand_label
 from xla_lens.model.checks.module.evidence import related_in_module
 from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import row_place
-from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.syntax.columns import NONE, Column
 
@@ -122,7 +123,7 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
         tainted.values[value[use]] = True
         if read[use] != NONE:
             tainted.values[read[use]] = True
-        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), _operand(dump, use)
+        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), operand_label(dump, use)
         problem: Occurrence
         if operand[use] == NONE:
             problem = Problem.MISSING_OPERAND(*labels, operands=int(graph.operand_count[row[use]]))
@@ -130,11 +131,6 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
             problem = Problem.OPERAND_MISMATCH(*labels, dump.label(int(name[use]), int(index[use]) or NONE))
         yield error(row_place(file, uses, use), problem, *related_in_module(graph, int(row[use])))
     yield from _missing_uses(graph, tainted)
-
-
-def _operand(dump: DumpSet, use: int) -> str:
-    index = int(dump.uses.index[use])
-    return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
 def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
