@@ -182,7 +182,6 @@ def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]
         value = dump.value_label(int(dump.value_of_slice[row]))
         offset, size_bytes = int(slices.offset[row]), int(slices.size_bytes[row])
         number, allocation_bytes = int(allocations.index[allocation_row]), int(allocations.size_bytes[allocation_row])
-        problem: Occurrence
         if is_negative[place]:
             problem = Problem.NEGATIVE_SLICE(value, offset, size_bytes)
         elif is_moved[place]:

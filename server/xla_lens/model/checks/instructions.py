@@ -8,7 +8,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
-from xla_lens.model.checks.problems import Occurrence, Problem
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.hlo.dataflow import quoted_operands
@@ -60,7 +60,6 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             quoted_name = decoded(file.document.data[unknown.start : unknown.end]).removeprefix("%")
             yield error(unknown, Problem.UNKNOWN_OPERAND(label, user, text, quoted_name), Related(use, Relation.USE))
             continue
-        problem: Occurrence
         if operand[row] == NONE:
             problem = Problem.MISSING_OPERAND(label, user, text, operands=int(count[name]))
         else:

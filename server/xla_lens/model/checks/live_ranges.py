@@ -207,7 +207,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
             continue
         seen.add(key)
         own_step = int(step[values.name[value]])
-        problem: Occurrence = Problem.WRONG_START(dump.value_label(value), int(values.start_step[value]), own_step)
+        problem = Problem.WRONG_START(dump.value_label(value), int(values.start_step[value]), own_step)
         yield _finding(dump, file, value, problem, own_step)
     moved = _possible_starts(dump, tainted, step)
     for value, last_use in early_ends:

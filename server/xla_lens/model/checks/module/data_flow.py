@@ -11,7 +11,7 @@ import numpy as np
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.instructions import operand_label
 from xla_lens.model.checks.module.evidence import related_in_module
-from xla_lens.model.checks.problems import Occurrence, Problem
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import row_place
@@ -124,7 +124,6 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
         if read[use] != NONE:
             tainted.values[read[use]] = True
         labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), operand_label(dump, use)
-        problem: Occurrence
         if operand[use] == NONE:
             problem = Problem.MISSING_OPERAND(*labels, operands=int(graph.operand_count[row[use]]))
         else:
