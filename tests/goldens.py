@@ -12,7 +12,7 @@ from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.render.messages import message, related_message
+from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind
 
 REDUCE: Final = DUMPS / "seeds" / "000_65ac1592097277d9.txt"
@@ -53,7 +53,7 @@ def finding_lines(finding: Finding) -> list[str]:
     """One finding; long lines of the dump are truncated."""
     lines = [*_wrapped(f"{finding.severity}[{finding.code}] {message(finding)}"), *_place(finding.place)]
     for related in finding.related:
-        lines += [f"-- {related_message(related)}", *_place(related.place)]
+        lines += [f"-- {related.relation.value}", *_place(related.place)]
     return lines
 
 

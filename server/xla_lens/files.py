@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.problems import (
-    EmptyFile,
-    ForeignLiveRanges,
-    ForeignModule,
-    ForeignUsedValues,
-    NoDumpLines,
-    TruncatedFile,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
     SMALL_FILE,
@@ -336,7 +329,7 @@ def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
     labels = {
         finding.place.file.label
         for finding in analysis.findings
-        if isinstance(finding.problem, _UNFINISHED)
+        if finding.problem.kind in _UNFINISHED
         or (not may_be_edited and finding.severity in (Severity.ERROR, Severity.WARNING))
     }
     return any(_is_recent(Path(label)) for label in labels)
@@ -355,12 +348,12 @@ def is_module_being_written(files: SetFiles) -> bool:
 
 _END_OF_MODULE: Final = 3
 _UNFINISHED: Final = (
-    TruncatedFile,
-    EmptyFile,
-    NoDumpLines,
-    ForeignUsedValues,
-    ForeignLiveRanges,
-    ForeignModule,
+    Problem.TRUNCATED_FILE,
+    Problem.EMPTY_FILE,
+    Problem.NO_DUMP_LINES,
+    Problem.FOREIGN_USED_VALUES,
+    Problem.FOREIGN_LIVE_RANGES,
+    Problem.FOREIGN_MODULE,
 )
 _RECENT_SECONDS: Final = 2.0
 """XLA writes a file at once, and all files of a set within a second."""

@@ -16,7 +16,7 @@ from samples import DUMPS, ROOT, SEED, analysis_of, assignments, damaged, dump_f
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.render.messages.data import finding_data
+from xla_lens.render.messages import finding_data
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.file_names import FileKind
 

@@ -13,7 +13,7 @@ from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never, sweep
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.problems import UnknownLines
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.syntax.columns import Section
 from xla_lens.syntax.file_names import FileKind
@@ -26,9 +26,9 @@ def _name(files: SetFiles) -> str:
     return f"{files.stem.parent.parent.name}-{files.stem.parent.name}-{files.stem.name[:12]}"
 
 
-def _alarms(analysis: Analysis) -> Counter[object]:
+def _alarms(analysis: Analysis) -> Counter[str]:
     severe = (Severity.ERROR, Severity.WARNING)
-    return Counter(finding.problem for finding in analysis.findings if finding.severity in severe)
+    return Counter(repr(finding.problem) for finding in analysis.findings if finding.severity in severe)
 
 
 def _assert_same(
@@ -49,8 +49,10 @@ def test_statistics_below_the_header_are_one_note(files: SetFiles) -> None:
     assert changed != text
     _assert_same(before, {**texts, FileKind.BUFFER_ASSIGNMENT: changed}, STATISTICS[0], FileKind.BUFFER_ASSIGNMENT)
     found = analysis_of_texts({**texts, FileKind.BUFFER_ASSIGNMENT: changed})[0].findings
-    notes = [finding for finding in found if isinstance(finding.problem, UnknownLines)]
-    assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
+    notes = [finding for finding in found if finding.problem.kind is Problem.UNKNOWN_LINES]
+    assert [(note.severity, note.problem) for note in notes] == [
+        (Severity.INFORMATION, Problem.UNKNOWN_LINES(1, rows=()))
+    ]
 
 
 @pytest.mark.parametrize("files", [files for files in _SETS if FileKind.HLO in files.paths], ids=_name)
@@ -59,8 +61,10 @@ def test_a_foreign_line_in_a_module_is_one_note(files: SetFiles) -> None:
     chance = random.Random(_name(files))
     for line, changed in with_lines(chance, texts[FileKind.HLO], FileKind.HLO, (STATISTICS[0],) * 2):
         found = analysis_of_texts({**texts, FileKind.HLO: changed})[0].findings
-        notes = [finding for finding in found if isinstance(finding.problem, UnknownLines)]
-        assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, UnknownLines(1))]
+        notes = [finding for finding in found if finding.problem.kind is Problem.UNKNOWN_LINES]
+        assert [(note.severity, note.problem) for note in notes] == [
+            (Severity.INFORMATION, Problem.UNKNOWN_LINES(1, rows=()))
+        ]
         place = notes[0].place
         assert place.file.document.data[place.start : place.end] == line
 

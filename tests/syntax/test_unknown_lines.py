@@ -10,7 +10,7 @@ import pytest
 from samples import DUMPS, dump_file, dump_paths, never
 from xla_lens.files import SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks.problems import UnknownLines
+from xla_lens.model.checks.problems import Problem
 from xla_lens.syntax.columns import NONE, FileColumns
 from xla_lens.syntax.rows import read_columns
 
@@ -90,11 +90,11 @@ def test_unknown_line_costs_no_row_anywhere(path: Path) -> None:
     _assert_only_line_is_unknown(path, None)
 
 
-def _results(analysis: Analysis) -> tuple[Counter[str], list[tuple[int | None, ...]]]:
+def _results(analysis: Analysis) -> tuple[Counter[Problem], list[tuple[int | None, ...]]]:
     """The findings, and the memory spaces with their peaks."""
     spaces = analysis.memory.spaces
     return (
-        Counter(type(finding.problem).__name__ for finding in analysis.findings),
+        Counter(finding.problem.kind for finding in analysis.findings),
         [(space.color, space.peak_live_bytes, space.peak_step, space.reserved_bytes) for space in spaces],
     )
 
@@ -107,4 +107,4 @@ def test_unknown_line_is_one_finding_and_changes_no_number(files: SetFiles) -> N
         for _, changed in _with_unknown_lines(file.document.data, file.columns, 1):
             other = dump_file(changed, file.kind)
             analysis = analyse(other if one == path else loaded[one] for one in loaded)
-            assert _results(analysis) == (findings + Counter([UnknownLines.__name__]), spaces)
+            assert _results(analysis) == (findings + Counter([Problem.UNKNOWN_LINES]), spaces)

@@ -12,8 +12,7 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.places import Place
-from xla_lens.render.messages import message, related_message
-from xla_lens.render.messages.data import finding_data
+from xla_lens.render.messages import finding_data, message
 from xla_lens.render.numbers import counted
 from xla_lens.render.terminal import Piece, Style, Terminal
 from xla_lens.text.encoding import Encoding
@@ -52,7 +51,7 @@ def _print(finding: Finding, terminal: Terminal | None) -> None:
     code = Piece(f"[{finding.code}]", Style.QUIET)
     lines = [[_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]]
     lines += [
-        [Piece("  "), _position(related.place, terminal), Piece(f": {related_message(related)}")]
+        [Piece("  "), _position(related.place, terminal), Piece(f": {related.relation.value}")]
         for related in finding.related
     ]
     for line in lines:

@@ -3,8 +3,9 @@
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import PeakAboveLimit, StructureProblem
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
@@ -28,12 +29,13 @@ def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Fin
     """Return the line that made the instruction a finding is about; for a peak above a limit, the line that owns most
     bytes of it. None if it is unknown, or if the finding is about the text of the dump.
     """
-    if isinstance(finding.problem, PeakAboveLimit):
-        space, step = finding.problem.space, finding.problem.peak_step
+    if finding.problem.kind is Problem.PEAK_ABOVE_LIMIT:
+        space, step = finding.problem.facts["space"], finding.problem.facts["peak_step"]
         lines = bytes_by_line(analysis.dump, module, step, space.color).lines
         frames = ((line.frame, line.size_bytes) for line in lines)
         return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
-    if isinstance(finding.problem, StructureProblem):
+    is_about_text = finding.code in (Code.SYNTAX, Code.TRUNCATED_DUMP)
+    if is_about_text and finding.problem.kind not in (Problem.MISSING_QUOTE, Problem.REPEATED_QUOTE):
         return None
     origin = _origin_at(Origins(analysis.dump, module), finding)
     frame = origin.line if origin else None

@@ -17,7 +17,7 @@ from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.package_files import explanation_path
-from xla_lens.render.messages import message, related_message
+from xla_lens.render.messages import message
 from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
@@ -127,7 +127,7 @@ class Converter:
             code_description=lsp.CodeDescription(explanation_path(finding.code).as_uri()),
             source="xla-lens",
             related_information=[
-                lsp.DiagnosticRelatedInformation(self.location(related.place), related_message(related))
+                lsp.DiagnosticRelatedInformation(self.location(related.place), related.relation.value)
                 for related in finding.related
             ]
             or None,

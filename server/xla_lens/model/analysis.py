@@ -11,7 +11,7 @@ from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import may_overlap
-from xla_lens.model.checks.problems import UnreadableFile
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.structure import unreadable
 from xla_lens.model.memory.over_time import Memory, measure, with_bounds
 from xla_lens.model.tables.dump_files import DumpFile
@@ -70,7 +70,7 @@ class Analysis:
     @property
     def unreadable(self) -> tuple[DumpFile, ...]:
         """The files that could not be read."""
-        return tuple(one.place.file for one in self.findings if isinstance(one.problem, UnreadableFile))
+        return tuple(one.place.file for one in self.findings if one.problem.kind is Problem.UNREADABLE_FILE)
 
     @property
     def is_sound(self) -> bool:

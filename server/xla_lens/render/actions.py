@@ -5,7 +5,6 @@ from typing import Final
 from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import shortened
 from xla_lens.render.warrants import bounded_size
 from xla_lens.syntax.file_names import split_name
@@ -18,7 +17,7 @@ def action_title(action: Action) -> str:
             return f"Explain {finding.code}"
         case GoToRelated(_, related):
             document = related.place.file.document
-            return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related)}"
+            return f"Go to line {document.row(related.place.start) + 1:,}: {related.relation.value}"
         case ShowPage(page):
             return f"Show {_page(page)}"
         case GoToPeak(space, step, live_bytes, bound):

@@ -1,20 +1,34 @@
-"""Dumps of XLA have no findings, and exempt overlaps are not reported."""
+"""Dumps of XLA have no findings, messages have their facts, and exempt overlaps are not reported."""
 
+import ast
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from string import Formatter
+from typing import Any
 
 import numpy as np
 import pytest
 
 from goldens import SAME, SWAP_2025, all_goldens, edited, files_of, finding_lines, findings_text
-from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, analysis_of_text, dump_file, facts, on_all_dumps
+from samples import (
+    DUMPS,
+    ROOT,
+    SEED,
+    SHARED_DUMPS,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    dump_file,
+    facts,
+    on_all_dumps,
+)
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.overlaps import may_overlap
-from xla_lens.model.checks.problems import ForeignReport, Problem, SliceIdMismatch, UndefinedValue
+from xla_lens.model.checks.problems import Problem
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -47,9 +61,32 @@ def test_all_dumps_have_no_findings_except_understated_peaks(
 
 
 def test_each_code_has_a_problem_and_a_test() -> None:
-    problems = [problem for group in get_args(Problem) for problem in get_args(group) or (group,)]
-    assert {problem.code for problem in problems} == set(Code)
+    assert {problem.code for problem in Problem} == set(Code)
     assert [code for code in Code if f"[{code}]" not in all_goldens()] == []
+
+
+@pytest.mark.parametrize("problem", Problem, ids=lambda problem: problem.name)
+def test_messages_name_facts_of_their_problem(problem: Problem) -> None:
+    names = {name for name, _ in problem.if_empty}
+    for message in (problem.message, *(other for _, other in problem.if_empty)):
+        names |= {name for _, name, _, _ in Formatter().parse(message) if name is not None}
+    assert names <= set(problem.fact_names)
+
+
+def test_checks_give_each_problem_its_facts() -> None:
+    """Python reports a wrong call only when the problem occurs."""
+    used = set()
+    for path in (ROOT / "server" / "xla_lens").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Attribute(ast.Name("Problem"), name):
+                    used.add(Problem[name])
+                case ast.Call(ast.Attribute(ast.Name("Problem"), name), args, keywords):
+                    names = Problem[name].fact_names
+                    given = [*names[: len(args)], *(str(keyword.arg) for keyword in keywords)]
+                    has_all = any(isinstance(one, ast.Starred) for one in args) or sorted(given) == sorted(names)
+                    assert has_all, f"{path}:{node.lineno}"
+    assert used == set(Problem)
 
 
 def test_state_of_asynchronous_operations_may_overlap() -> None:
@@ -180,7 +217,10 @@ def test_two_values_with_one_name_share_no_used_value() -> None:
         "Total bytes used: 64 (64B)\n\nUsed values:\n<5 v @0>\n positions:\n  v\n uses:\n"
     )
     found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
-    assert [finding.problem for finding in found] == [SliceIdMismatch("v", 1, used_id=5), UndefinedValue(2, "v")]
+    assert [finding.problem for finding in found] == [
+        Problem.SLICE_ID_MISMATCH("v", 1, used_id=5),
+        Problem.UNDEFINED_VALUE(2, "v"),
+    ]
 
 
 def test_reports_understated_peak() -> None:
@@ -203,7 +243,7 @@ def test_report_of_another_compilation_is_one_finding(tmp_path: Path) -> None:
         copied = other if kind is FileKind.MEMORY_USAGE_REPORT else path
         (tmp_path / path.name).write_bytes(copied.read_bytes())
     found = analysis_of(tmp_path / SAME.name).findings
-    assert [finding.problem for finding in found] == [ForeignReport(differences=3)]
+    assert [finding.problem for finding in found] == [Problem.FOREIGN_REPORT(differences=3)]
     assert len(found[0].related) == 2
 
 

@@ -13,7 +13,7 @@ from samples import DUMPS, WHILE, analysis_of, facts, module_of, module_of_text,
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import ForeignModule, TruncatedFile
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -194,8 +194,8 @@ HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-ali
 
 def test_module_of_another_compilation_is_one_finding() -> None:
     [finding] = _added(analysis_of(SWAP_2025), module_of(SAME))
-    assert isinstance(finding.problem, ForeignModule)
-    assert finding.problem.differences > 3
+    assert finding.problem.kind is Problem.FOREIGN_MODULE
+    assert finding.problem.facts["differences"] > 3
 
 
 @pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])
@@ -215,5 +215,5 @@ def test_every_cut_of_a_module_is_found(path: Path, every: int) -> None:
     data = module_of(path).data
     for size in range(data.index(b"\n") + 1, len(data.rstrip()), every):
         [finding] = _added(analysis_of(path), module_of_text(data[:size]))
-        assert isinstance(finding.problem, TruncatedFile), size
+        assert finding.problem.kind is Problem.TRUNCATED_FILE, size
         assert finding.place.file.kind is FileKind.HLO

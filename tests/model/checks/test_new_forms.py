@@ -9,7 +9,7 @@ from goldens import files_of, findings_text
 from samples import DUMPS, analysis_of, dump_file
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.problems import ReusedArena, View
+from xla_lens.model.checks.problems import Problem
 from xla_lens.syntax.file_names import FileKind
 
 _TPU = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/module_0000*-buffer-assignment.txt"))
@@ -34,9 +34,9 @@ def _numbers(analysis: Analysis) -> list[tuple[int | None, ...]]:
     return [(space.color, space.peak_live_bytes, space.peak_step, space.reserved_bytes) for space in spaces]
 
 
-def _problems(analysis: Analysis) -> list[type]:
-    """The kinds of all findings, without the understated peak that the dump has."""
-    return [type(finding.problem) for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
+def _problems(analysis: Analysis) -> list[Problem]:
+    """The problems of all findings, without the understated peak that the dump has."""
+    return [finding.problem.kind for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
 def _slices(texts: Mapping[FileKind, str], color: int) -> list[str]:
@@ -64,7 +64,9 @@ def test_address_into_another_buffer_has_no_allocation(is_used: bool) -> None:
             *((header, header.replace("@1>", "@9>")) if is_used else (block[0], ""))
         )
         analysis = _analysis(texts)
-        assert [(finding.severity, type(finding.problem)) for finding in analysis.findings] == [(Severity.HINT, View)]
+        assert [(finding.severity, finding.problem.kind) for finding in analysis.findings] == [
+            (Severity.HINT, Problem.VIEW)
+        ]
         assert analysis.warrants.is_complete
 
 
@@ -106,7 +108,7 @@ def test_value_of_another_memory_space_reuses_an_arena(is_listed: bool) -> None:
         texts[_VALUES] = texts[_VALUES].replace(f"{value}\n", f"{other}\n")
         texts[_VALUES] = texts[_VALUES].replace(definition, definition.replace("S(1)", ""))
         analysis = _analysis(texts)
-        assert _problems(analysis) == ([] if is_listed else [ReusedArena])
+        assert _problems(analysis) == ([] if is_listed else [Problem.REUSED_ARENA])
         assert _numbers(analysis) == before
 
 

@@ -13,7 +13,7 @@ from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.findings import MAXIMUM_RELATED
-from xla_lens.render.messages import message, related_message
+from xla_lens.render.messages import message
 from xla_lens.render.report.outline import report_text
 
 _PATHS = [DUMPS / fact["file"] for fact in facts(DUMPS)]
@@ -82,4 +82,3 @@ def test_findings_of_random_edits_have_messages(path: Path) -> None:
             assert len(finding.related) <= MAXIMUM_RELATED
             for place in (finding.place, *(related.place for related in finding.related)):
                 assert 0 <= place.start <= place.end <= len(place.file.document.data)
-            assert all(related_message(related) for related in finding.related)

@@ -33,7 +33,7 @@ from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.messages.data import finding_data
+from xla_lens.render.messages import finding_data
 from xla_lens.render.names import unknown_name
 from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report.data import report_data

@@ -7,26 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
-from xla_lens.model.checks.problems import (
-    AllocationOutOfOrder,
-    AllocationSizeMismatch,
-    AllocationWithoutKind,
-    DuplicateAllocation,
-    ExclusiveKinds,
-    HumanSizeMismatch,
-    MisalignedSlice,
-    NegativeSlice,
-    NoOutput,
-    OutputNotLiveOut,
-    Problem,
-    RenumberedAllocation,
-    SecondOutput,
-    SharedReadOnlyParameter,
-    SliceOutOfBounds,
-    ThreadLocalLiveRange,
-    TotalMismatch,
-    UnexpectedOffset,
-)
+from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.checks.structure import allocations_before_gaps, renumbered_allocation
 from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import Place, row_place, total_place
@@ -49,7 +30,7 @@ def allocation_numbers_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
     if renumbered != NONE and index[renumbered] != NONE:
         tainted.allocations[renumbered] = True
         place = row_place(dump.assignment, dump.allocations, renumbered)
-        yield error(place, RenumberedAllocation(int(index[renumbered]), expected=renumbered))
+        yield error(place, Problem.RENUMBERED_ALLOCATION(int(index[renumbered]), expected=renumbered))
         return
     rows = np.arange(len(index))
     first = first_rows(index, index, rows)
@@ -57,14 +38,14 @@ def allocation_numbers_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Findi
         tainted.allocations[[row, first[row]]] = True
         yield error(
             row_place(dump.assignment, dump.allocations, row),
-            DuplicateAllocation(int(index[row])),
+            Problem.DUPLICATE_ALLOCATION(int(index[row])),
             Related(row_place(dump.assignment, dump.allocations, int(first[row])), Relation.OTHER_OCCURRENCE),
         )
     if np.any(tainted.allocations) or np.any(index == NONE):
         return
     for row in np.flatnonzero(np.diff(index) < 0)[:1].tolist():
         place = row_place(dump.assignment, dump.allocations, row + 1)
-        yield error(place, AllocationOutOfOrder(int(index[row + 1]), previous=int(index[row])))
+        yield error(place, Problem.ALLOCATION_OUT_OF_ORDER(int(index[row + 1]), previous=int(index[row])))
 
 
 # ---------------------------------------------------------------- kinds
@@ -86,18 +67,21 @@ def allocation_kinds_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]
     is_read_only_parameter = has[Kind.PARAMETER] & ~has[Kind.MAYBE_LIVE_OUT]
     value_count = _value_count(dump)
     number = dump.allocations.index
-    conflicts: tuple[tuple[Marks, Callable[[int], Problem]], ...] = (
-        (kind == 0, lambda row: AllocationWithoutKind(int(number[row]))),
+    conflicts: tuple[tuple[Marks, Callable[[int], Occurrence]], ...] = (
+        (kind == 0, lambda row: Problem.ALLOCATION_WITHOUT_KIND(int(number[row]))),
         (
             (exclusive > 1) | ((exclusive == 1) & others),
-            lambda row: ExclusiveKinds(int(number[row]), Kind(int(kind[row]))),
+            lambda row: Problem.EXCLUSIVE_KINDS(int(number[row]), Kind(int(kind[row]))),
         ),
-        (has[Kind.OUTPUT] & ~has[Kind.MAYBE_LIVE_OUT], lambda row: OutputNotLiveOut(int(number[row]))),
+        (has[Kind.OUTPUT] & ~has[Kind.MAYBE_LIVE_OUT], lambda row: Problem.OUTPUT_NOT_LIVE_OUT(int(number[row]))),
         (
             is_read_only_parameter & (value_count > 1),
-            lambda row: SharedReadOnlyParameter(int(number[row]), values=int(value_count[row])),
+            lambda row: Problem.SHARED_READ_ONLY_PARAMETER(int(number[row]), values=int(value_count[row])),
         ),
-        (has[Kind.THREAD_LOCAL] & _has_live_ranges(dump), lambda row: ThreadLocalLiveRange(int(number[row]))),
+        (
+            has[Kind.THREAD_LOCAL] & _has_live_ranges(dump),
+            lambda row: Problem.THREAD_LOCAL_LIVE_RANGE(int(number[row])),
+        ),
     )
     for is_wrong, problem in conflicts:
         for row in known[is_wrong[known] & ~tainted.allocations[known]].tolist():
@@ -121,7 +105,7 @@ def _has_live_ranges(dump: DumpSet) -> Marks:
 def _one_output(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Iterator[Finding]:
     """Exactly one allocation holds the root of the entry computation."""
     if not len(rows) and len(dump.allocations) and tainted.is_whole(file) and not np.any(tainted.allocations):
-        yield error(row_place(file, dump.allocations, 0), NoOutput())
+        yield error(row_place(file, dump.allocations, 0), Problem.NO_OUTPUT())
     if len(rows) > 1 and not np.any(tainted.allocations[rows]):
         # An allocation without a value of its output shape does not hold the root.
         wrong = {row for row in rows.tolist() if not holds_shape(dump, row, output_shape(dump, row))}
@@ -130,7 +114,7 @@ def _one_output(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -
         for row in others:
             yield error(
                 row_place(file, dump.allocations, row),
-                SecondOutput(int(dump.allocations.index[row]), output=int(dump.allocations.index[first])),
+                Problem.SECOND_OUTPUT(int(dump.allocations.index[row]), output=int(dump.allocations.index[first])),
                 Related(row_place(file, dump.allocations, first), Relation.OUTPUT),
             )
 
@@ -198,15 +182,14 @@ def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]
         value = dump.value_label(int(dump.value_of_slice[row]))
         offset, size_bytes = int(slices.offset[row]), int(slices.size_bytes[row])
         number, allocation_bytes = int(allocations.index[allocation_row]), int(allocations.size_bytes[allocation_row])
-        problem: Problem
         if is_negative[place]:
-            problem = NegativeSlice(value, offset, size_bytes)
+            problem = Problem.NEGATIVE_SLICE(value, offset, size_bytes)
         elif is_moved[place]:
-            problem = UnexpectedOffset(value, offset, number)
+            problem = Problem.UNEXPECTED_OFFSET(value, offset, number)
         elif is_misaligned[place]:
-            problem = MisalignedSlice(value, offset, _ALIGNMENT)
+            problem = Problem.MISALIGNED_SLICE(value, offset, _ALIGNMENT)
         else:
-            problem = SliceOutOfBounds(value, offset, size_bytes, number, allocation_bytes)
+            problem = Problem.SLICE_OUT_OF_BOUNDS(value, offset + size_bytes, number, allocation_bytes)
         tainted.values[dump.value_of_slice[row]] = True
         yield (warning if is_moved[place] else error)(
             row_place(dump.assignment, slices, row),
@@ -231,12 +214,12 @@ def total_is_sum_of_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Fin
     row, needed_bytes = _wrong_size(dump, total - reserved)
     if row == NONE:
         tainted.are_sizes_sound = False
-        yield error(place, TotalMismatch(total, reserved, allocations=len(dump.allocations)))
+        yield error(place, Problem.TOTAL_MISMATCH(total, reserved, reserved - total, allocations=len(dump.allocations)))
         return
     tainted.allocations[row] = True
     yield error(
         row_place(dump.assignment, dump.allocations, row),
-        AllocationSizeMismatch(
+        Problem.ALLOCATION_SIZE_MISMATCH(
             int(dump.allocations.index[row]), int(dump.allocations.size_bytes[row]), needed_bytes, total
         ),
         Related(place, Relation.TOTAL),
@@ -248,7 +231,9 @@ def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) 
     start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
     printed, expected = file.document.data[start:end], human_size(size_bytes)
     if start != NONE and printed != expected:
-        yield warning(Place(file, start, end), HumanSizeMismatch(size_bytes, decoded(printed), decoded(expected)))
+        yield warning(
+            Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, decoded(printed), decoded(expected))
+        )
 
 
 def _wrong_size(dump: DumpSet, missing_bytes: int) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from xla_lens.model.checks.live_ranges import (
 )
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_matches_live_ranges
-from xla_lens.model.checks.problems import TruncatedFile, UnknownLinePart, UnknownLines
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.reports import report_matches_allocations
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
@@ -121,10 +121,10 @@ def check(
 def _alarms(findings: list[Finding]) -> list[Finding]:
     """The errors and warnings that are not about unknown lines."""
     severe = (Severity.ERROR, Severity.WARNING)
-    return [one for one in findings if one.severity in severe and not isinstance(one.problem, _UNKNOWN)]
+    return [one for one in findings if one.severity in severe and one.problem.kind not in _UNKNOWN]
 
 
-_UNKNOWN: Final = (UnknownLines, UnknownLinePart)
+_UNKNOWN: Final = (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART)
 
 
 def _checked(
@@ -149,7 +149,7 @@ def _checked(
         against = ModuleChecks(dump, module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     lists = (dump.assignment, dump.used)
-    is_cut = any(one.place.file in lists for one in findings if isinstance(one.problem, TruncatedFile))
+    is_cut = any(one.place.file in lists for one in findings if one.problem.kind is Problem.TRUNCATED_FILE)
     foreign = list(files_are_of_one_dump(dump, is_cut=is_cut))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
@@ -191,7 +191,7 @@ def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bo
 
 def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> None:
     """Mark the last allocation or used value of each file that is cut off there, because it may lack lines."""
-    cut = [finding.place.file for finding in findings if isinstance(finding.problem, TruncatedFile)]
+    cut = [finding.place.file for finding in findings if finding.problem.kind is Problem.TRUNCATED_FILE]
     if dump.assignment in cut and ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
         tainted.allocations[-1:] = True
     if dump.used in cut and ends_in(dump.used, Section.USED_VALUES):
@@ -201,7 +201,7 @@ def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> Non
 
 def _breaks_file(finding: Finding) -> bool:
     """Whether rows may be missing from the file of a finding about its structure."""
-    return finding.severity is Severity.ERROR or finding.problem == UnknownLinePart(Row.STACK_TRACE)
+    return finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(Row.STACK_TRACE)
 
 
 def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:

@@ -5,30 +5,7 @@ from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import (
-    EmptyFile,
-    ForeignLiveRanges,
-    ForeignReport,
-    ForeignSlices,
-    ForeignUsedValues,
-    MissingAllocations,
-    MissingHeader,
-    NoDumpLines,
-    PeakValueNotLive,
-    PeakValuesMissing,
-    ReportSpaceTotal,
-    ReportTotal,
-    SecondModule,
-    SizesTooLarge,
-    SliceIdMismatch,
-    SliceNameMismatch,
-    TotalMismatch,
-    TruncatedFile,
-    UndefinedValue,
-    UnknownLinePart,
-    UnknownLines,
-    UnreadableFile,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.resemblance import Row
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -117,46 +94,40 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
 
 
 def _gaps(finding: Finding) -> Iterator[Gap]:
-    file, problem = finding.place.file, finding.problem
+    file, problem, facts = finding.place.file, finding.problem.kind, finding.problem.facts
     cause, bound, quantities = Cause.CONTRADICTION, Bound.UNKNOWN, tuple[Quantity, ...]()
     match problem:
-        case ForeignUsedValues() | ForeignLiveRanges() | ForeignSlices():
+        case Problem.FOREIGN_USED_VALUES | Problem.FOREIGN_LIVE_RANGES | Problem.FOREIGN_SLICES:
             quantities = tuple(Quantity)
-        case TruncatedFile():
+        case Problem.TRUNCATED_FILE:
             cause, bound, quantities = Cause.CUT_OFF, Bound.AT_LEAST, _at(file, file.document.content_end)
-        case EmptyFile() | NoDumpLines() | UnreadableFile():
+        case Problem.EMPTY_FILE | Problem.NO_DUMP_LINES | Problem.UNREADABLE_FILE:
             # The file counts as missing.
             return
-        case SecondModule():
+        case Problem.SECOND_MODULE:
             return
-        case UnknownLines() | UnknownLinePart():
-            rows = problem.rows if isinstance(problem, UnknownLines) else (problem.row,)
+        case Problem.UNKNOWN_LINES | Problem.UNKNOWN_LINE_PART:
+            rows = facts["rows"] if problem is Problem.UNKNOWN_LINES else (facts["row"],)
             for row in filter(None, rows):
                 for bound, quantities in _lost(file, finding.place.start, row):
                     for quantity in quantities:
                         yield Gap(quantity, bound, Cause.UNREADABLE, file.kind, finding.code)
             return
-        case MissingAllocations():
+        case Problem.MISSING_ALLOCATION | Problem.MISSING_ALLOCATIONS:
             cause, quantities = Cause.UNREADABLE, (*_MEMORY, Quantity.VALUES)
-        case TotalMismatch(total_bytes, reserved_bytes):
-            bound = Bound.AT_LEAST if reserved_bytes < total_bytes else Bound.UNKNOWN
-            quantities = _MEMORY
-        case ReportTotal(printed_bytes, reserved_bytes):
-            bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
+        case Problem.TOTAL_MISMATCH | Problem.REPORT_TOTAL | Problem.REPORT_SPACE_TOTAL:
+            bound = Bound.AT_LEAST if facts["reserved_bytes"] < facts["printed_bytes"] else Bound.UNKNOWN
+            quantities = _MEMORY if problem is Problem.TOTAL_MISMATCH else (Quantity.RESERVED,)
+        case Problem.FOREIGN_REPORT:
             quantities = (Quantity.RESERVED,)
-        case ForeignReport():
-            quantities = (Quantity.RESERVED,)
-        case ReportSpaceTotal(_, printed_bytes, reserved_bytes):
-            bound = Bound.AT_LEAST if reserved_bytes < printed_bytes else Bound.UNKNOWN
-            quantities = (Quantity.RESERVED,)
-        case MissingHeader(header) if header.startswith("Total"):
+        case Problem.MISSING_HEADER if facts["header"].startswith("Total"):
             cause, quantities = Cause.UNREADABLE, (Quantity.TOTAL,)
-        case SizesTooLarge():
+        case Problem.SIZES_TOO_LARGE:
             quantities = (Quantity.RESERVED, Quantity.LIVE, Quantity.PRINTED_PEAK)
-        case SliceIdMismatch() | SliceNameMismatch() | UndefinedValue():
+        case Problem.SLICE_ID_MISMATCH | Problem.SLICE_NAME_MISMATCH | Problem.UNDEFINED_VALUE:
             # The lists and the live ranges know the value by different names.
             quantities = (Quantity.VALUES, Quantity.LIVE, Quantity.SOURCES, Quantity.USES)
-        case PeakValueNotLive() | PeakValuesMissing():
+        case Problem.PEAK_VALUE_NOT_LIVE | Problem.PEAK_VALUES_MISSING:
             # Either the list or a live range is wrong.
             quantities = (Quantity.PRINTED_PEAK, Quantity.LIVE)
         case _ if problem.code is Code.SYNTAX:

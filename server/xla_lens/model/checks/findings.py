@@ -1,10 +1,11 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from enum import Enum, auto
+from collections.abc import Sequence
+from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.places.places import Place
 from xla_lens.records import dataclass
 
@@ -12,45 +13,33 @@ MAXIMUM_RELATED: Final = 10
 """Maximum number of related locations of one finding."""
 
 
-class Relation(Enum):
-    """What a related location has to do with a finding."""
+class Relation(StrEnum):
+    """What a related location has to do with a finding, in words."""
 
-    OTHER_OCCURRENCE = auto()
+    OTHER_OCCURRENCE = "Other occurrence"
     """The other of two lines that repeat each other."""
-    ALLOCATION = auto()
+    ALLOCATION = "Allocation"
     """The header of the value's allocation."""
-    SLICE = auto()
+    SLICE = "Value in its allocation"
     """The value's row in its allocation."""
-    OVERLAPPED_SLICE = auto()
-    """A value that occupies the same bytes at the same time."""
-    OUTPUT = auto()
+    OVERLAPPED_SLICE = "Overlapping value"
+    OUTPUT = "Allocation of the output"
     """The allocation that does hold the output."""
-    TOTAL = auto()
-    """The printed total of all allocations."""
-    OTHER_LIST = auto()
-    """The same value in the other list: its allocation or the used values."""
-    QUOTED_INSTRUCTION = auto()
-    """The instruction as the dump quotes it."""
-    QUOTING_VALUE = auto()
-    """The used value that quotes an instruction."""
-    USE = auto()
+    TOTAL = "Printed total"
+    OTHER_LIST = "Same value in the other list"
+    QUOTED_INSTRUCTION = "Quoted instruction"
+    QUOTING_VALUE = "Value that quotes it"
+    USE = "Use of the operand"
     """The use that names the instruction."""
-    STEP = auto()
-    """The step at which the instruction runs."""
-    LIVE_RANGE = auto()
+    STEP = "Scheduled here"
+    LIVE_RANGE = "Live at this step"
     """The live range of a value that is live at the peak."""
-    PEAK = auto()
-    """The step of the real peak."""
-    OUT_OF_ORDER = auto()
-    """Another row that is out of order."""
-    SWAPPED = auto()
-    """The other of two swapped instructions."""
-    MENTION = auto()
-    """Another line that names the instruction."""
-    MODULE_INSTRUCTION = auto()
-    """The instruction in the HLO module."""
-    DIFFERENCE = auto()
-    """Another difference between the dump and the module."""
+    PEAK = "Real peak"
+    OUT_OF_ORDER = "Also out of order"
+    SWAPPED = "Other swapped instruction"
+    MENTION = "Also mentioned here"
+    MODULE_INSTRUCTION = "Instruction in the HLO module"
+    DIFFERENCE = "Also differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +56,32 @@ class Finding:
 
     severity: Severity
     place: Place
-    problem: Problem
+    problem: Occurrence
     related: tuple[Related, ...] = ()
 
     @property
     def code(self) -> Code:
         """The code of the problem."""
-        return self.problem.code
+        return self.problem.kind.code
 
 
-def error(place: Place, problem: Problem, *related: Related) -> Finding:
+def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
+    """One finding instead of so many that the two files must be of different compilations. It is where the first is."""
+    first, *others = found
+    related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+    return error(first.place, kind(len(found)), *related)
+
+
+def error(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something that XLA never prints."""
     return Finding(Severity.ERROR, place, problem, related)
 
 
-def hint(place: Place, problem: Problem, *related: Related) -> Finding:
+def hint(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something unusual that is known to happen."""
     return Finding(Severity.HINT, place, problem, related)
 
 
-def warning(place: Place, problem: Problem, *related: Related) -> Finding:
+def warning(place: Place, problem: Occurrence, *related: Related) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
     return Finding(Severity.WARNING, place, problem, related)

@@ -14,13 +14,7 @@ from xla_lens.model.checks.allocations import (
     without_layout,
 )
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
-from xla_lens.model.checks.problems import (
-    DuplicateParameter,
-    MissingParameter,
-    OutputShapeMismatch,
-    ParameterMismatch,
-    ParameterShapeMismatch,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -44,7 +38,7 @@ def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterat
         unsure = rows[~_shows_parameter(dump)[rows]]
         wrong = dict.fromkeys(row for row in unsure.tolist() if not _holds_parameter(dump, tainted, row))
         for row in wrong:
-            yield error(row_place(file, allocations, row), ParameterMismatch(*_header(dump, row)))
+            yield error(row_place(file, allocations, row), Problem.PARAMETER_MISMATCH(*_header(dump, row)))
     firsts, again = repeated(key[rows] for key in (allocations.parameter_index, allocations.parameter))
     for first, row in zip(rows[firsts].tolist(), rows[again].tolist(), strict=True):
         if first not in wrong and row not in wrong:
@@ -52,7 +46,7 @@ def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterat
             number, parameter, index = _header(dump, row)
             yield error(
                 row_place(file, allocations, row),
-                DuplicateParameter(number, int(allocations.index[first]), parameter, index),
+                Problem.DUPLICATE_PARAMETER(number, int(allocations.index[first]), parameter, index),
                 Related(row_place(file, allocations, first), Relation.OTHER_OCCURRENCE),
             )
     # A broken header may be that of a missing parameter.
@@ -66,7 +60,7 @@ def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterat
         row = int(rows[first_row[gap]])
         tainted.allocations[row] = True
         number, parameter, _ = _header(dump, row)
-        yield error(row_place(file, allocations, row), MissingParameter(number, parameter, missing))
+        yield error(row_place(file, allocations, row), Problem.MISSING_PARAMETER(number, parameter, missing))
 
 
 def _header(dump: DumpSet, row: int) -> tuple[int, int, str]:
@@ -126,8 +120,8 @@ def header_shapes_match_values(dump: DumpSet, tainted: Tainted) -> Iterator[Find
         wrong = [
             (problem, shape)
             for problem, shape, may_stand_for in (
-                (ParameterShapeMismatch, parameter, _is_whole_parameter),
-                (OutputShapeMismatch, output, _may_be_bitcast),
+                (Problem.PARAMETER_SHAPE_MISMATCH, parameter, _is_whole_parameter),
+                (Problem.OUTPUT_SHAPE_MISMATCH, output, _may_be_bitcast),
             )
             if shape
             and not shape.startswith(b"<")

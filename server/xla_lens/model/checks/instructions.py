@@ -8,19 +8,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
-from xla_lens.model.checks.problems import (
-    MissingElement,
-    MissingOperand,
-    OperandGap,
-    OperandMismatch,
-    Problem,
-    QuotedOperandsMismatch,
-    QuotedShapesMismatch,
-    ShapeMismatch,
-    SharedOperand,
-    SizeBelowShape,
-    UnknownOperand,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.hlo.dataflow import quoted_operands
@@ -66,17 +54,16 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             lost.add(position)
             tainted.names[operand[row]] = True
         use, name = row_place(file, uses, row), int(uses.name[row])
-        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), _operand(dump, row)
+        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), operand_label(dump, row)
         unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None
         if unknown:
             quoted_name = decoded(file.document.data[unknown.start : unknown.end]).removeprefix("%")
-            yield error(unknown, UnknownOperand(label, user, text, quoted_name), Related(use, Relation.USE))
+            yield error(unknown, Problem.UNKNOWN_OPERAND(label, user, text, quoted_name), Related(use, Relation.USE))
             continue
-        problem: Problem
         if operand[row] == NONE:
-            problem = MissingOperand(label, user, text, operands=int(count[name]))
+            problem = Problem.MISSING_OPERAND(label, user, text, operands=int(count[name]))
         else:
-            problem = OperandMismatch(label, user, text, dump.label(int(operand[row]), int(uses.index[row])))
+            problem = Problem.OPERAND_MISMATCH(label, user, text, dump.label(int(operand[row]), int(uses.index[row])))
         yield error(use, problem, *_quoted_instruction(dump, name))
     yield from _operands_are_one_value(dump, tainted, file, value)
 
@@ -91,7 +78,7 @@ def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, val
         labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
         yield error(
             row_place(file, uses, row),
-            SharedOperand(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
+            Problem.SHARED_OPERAND(*labels, dump.label(int(uses.name[row]), NONE), operand_label(dump, row)),
             Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
         )
 
@@ -116,11 +103,11 @@ def operands_have_no_gaps(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             continue
         tainted.names[name] = tainted.values[value[use]] = True
         missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
-        labels = dump.value_label(int(value[use])), dump.label(name, NONE), _operand(dump, use)
-        yield error(row_place(file, uses, use), OperandGap(*labels, missing), *_quoted_instruction(dump, name))
+        labels = dump.value_label(int(value[use])), dump.label(name, NONE), operand_label(dump, use)
+        yield error(row_place(file, uses, use), Problem.OPERAND_GAP(*labels, missing), *_quoted_instruction(dump, name))
 
 
-def _operand(dump: DumpSet, use: int) -> str:
+def operand_label(dump: DumpSet, use: int) -> str:
     """The operand of a use as the dump prints it: `0 {1}`."""
     index = int(dump.uses.index[use])
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
@@ -253,7 +240,7 @@ def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[
         places = [Place(file, *span) for span in spans]
         instructions = [read_instruction(data, place.start, place.end) for place in places]
         shapes = [instruction.shape if instruction else b"" for instruction in instructions]
-        problem = QuotedShapesMismatch if shapes[0] != shapes[1] else QuotedOperandsMismatch
+        problem = Problem.QUOTED_SHAPES_MISMATCH if shapes[0] != shapes[1] else Problem.QUOTED_OPERANDS_MISMATCH
         yield error(places[0], problem(dump.label(number, NONE)), Related(places[1], Relation.QUOTED_INSTRUCTION))
         if is_first_odd:
             # Report the first quote once, not once for each that differs from it.
@@ -275,7 +262,9 @@ def _shape_finding(dump: DumpSet, tainted: Tainted, value: int, quoted: Place, s
     label = dump.value_label(value)
     return error(
         quote if is_quote_wrong else slice_place,
-        ShapeMismatch(label, decoded(shape), decoded(found)) if found else MissingElement(label, decoded(shape)),
+        Problem.SHAPE_MISMATCH(label, decoded(shape), decoded(found))
+        if found
+        else Problem.MISSING_ELEMENT(label, decoded(shape)),
         Related(slice_place, Relation.SLICE) if is_quote_wrong else Related(quote, Relation.QUOTED_INSTRUCTION),
     )
 
@@ -302,7 +291,7 @@ def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             tainted.taint_values(np.array([value]))
             place = row_place(dump.assignment, dump.slices, int(values.slice[value]))
             sizes = (int(values.size_bytes[value]), int(logical[value]))
-            yield error(place, SizeBelowShape(dump.value_label(value), decoded(text), *sizes))
+            yield error(place, Problem.SIZE_BELOW_SHAPE(dump.value_label(value), decoded(text), *sizes))
 
 
 def _holds_table(size_bytes: int, table_bytes: int) -> bool:

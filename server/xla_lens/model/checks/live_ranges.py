@@ -9,20 +9,7 @@ import numpy as np
 from xla_lens.model.checks.asynchronous import is_asynchronous, is_read_asynchronously
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.overlaps import is_passed_on
-from xla_lens.model.checks.problems import (
-    DuplicateLiveRange,
-    EarlyEnd,
-    InvalidLiveRange,
-    LiveRangeOutOfOrder,
-    MissingLiveRange,
-    ParameterEnd,
-    ParameterStart,
-    Problem,
-    SwappedInstructions,
-    UndefinedLiveRange,
-    View,
-    WrongStart,
-)
+from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.places.places import Place, row_place, schedule_place, used_value_place
@@ -43,9 +30,12 @@ def live_ranges_lie_in_schedule(dump: DumpSet, tainted: Tainted) -> Iterator[Fin
     for row in np.flatnonzero((start > end) | (start < 0) | (end > last)).tolist():
         tainted.taint_values(dump.value_of_live_range[row : row + 1])
         tainted.is_liveness_sound = False
+        label, steps = _label(dump, row), (int(start[row]), int(end[row]))
         yield error(
             row_place(file, ranges, row),
-            InvalidLiveRange(_label(dump, row), int(start[row]), int(end[row]), last),
+            Problem.BACKWARD_LIVE_RANGE(label, *steps)
+            if steps[0] > steps[1]
+            else Problem.INVALID_LIVE_RANGE(label, steps, scheduled=(0, last)),
             *_scheduled(dump, int(ranges.name[row])),
         )
 
@@ -92,7 +82,7 @@ def values_have_one_live_range(dump: DumpSet, tainted: Tainted) -> Iterator[Find
         for row in nameless.tolist():
             # The sum of the printed peak counts views, whose size is not known.
             tainted.is_liveness_sound = False
-            make, problem = (hint, View) if is_view[row] else (error, UndefinedLiveRange)
+            make, problem = (hint, Problem.VIEW) if is_view[row] else (error, Problem.UNDEFINED_LIVE_RANGE)
             yield make(row_place(file, ranges, row), problem(_label(dump, row)))
     wrong[nameless] = True
     if tainted.is_whole(file):
@@ -128,7 +118,7 @@ def _duplicates(dump: DumpSet, tainted: Tainted, ids: Column, wrong: Marks, eith
         tainted.taint_values(dump.value_of_live_range[[row]])
         yield error(
             row_place(file, ranges, row),
-            DuplicateLiveRange(_label(dump, row)),
+            Problem.DUPLICATE_LIVE_RANGE(_label(dump, row)),
             Related(row_place(file, ranges, first), Relation.OTHER_OCCURRENCE),
         )
 
@@ -141,7 +131,7 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column, ids: C
         tainted.names[ranges.name[[before, row]]] = True
         yield error(
             row_place(file, ranges, row),
-            LiveRangeOutOfOrder(_label(dump, row), int(ids[row]), _label(dump, before), int(ids[before])),
+            Problem.LIVE_RANGE_OUT_OF_ORDER(_label(dump, row), int(ids[row]), _label(dump, before), int(ids[before])),
         )
 
 
@@ -170,7 +160,7 @@ def _missing(dump: DumpSet, tainted: Tainted, excused: Marks) -> Iterator[Findin
         if place:
             name = int(values.name[value])
             step = int(dump.schedule.step[dump.schedule_row_of_name[name]])
-            yield error(place, MissingLiveRange(dump.value_label(value), step), *_scheduled(dump, name))
+            yield error(place, Problem.MISSING_LIVE_RANGE(dump.value_label(value), step), *_scheduled(dump, name))
 
 
 def _slice_row(dump: DumpSet, value: int) -> Place | None:
@@ -199,7 +189,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
         names, steps = dump.schedule.name, dump.schedule.step
         yield error(
             row_place(file, dump.schedule, first),
-            SwappedInstructions(
+            Problem.SWAPPED_INSTRUCTIONS(
                 dump.label(int(names[first]), NONE),
                 int(steps[first]),
                 dump.label(int(names[others[0]]), NONE),
@@ -217,7 +207,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
             continue
         seen.add(key)
         own_step = int(step[values.name[value]])
-        problem: Problem = WrongStart(dump.value_label(value), int(values.start_step[value]), own_step)
+        problem = Problem.WRONG_START(dump.value_label(value), int(values.start_step[value]), own_step)
         yield _finding(dump, file, value, problem, own_step)
     moved = _possible_starts(dump, tainted, step)
     for value, last_use in early_ends:
@@ -225,7 +215,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
         if not tainted.values[value] and not moved & {end, end + 1}:
             tainted.taint_values(np.array([value]))
             user = dump.instruction_at(last_use) or ""
-            problem = EarlyEnd(dump.value_label(value), end, last_use, user)
+            problem = Problem.EARLY_END(dump.value_label(value), end, last_use, user)
             yield _finding(dump, file, value, problem, last_use)
     yield from _read_only_parameters(dump, tainted, file)
 
@@ -237,7 +227,7 @@ def _possible_starts(dump: DumpSet, tainted: Tainted, step: Column) -> set[int]:
     return {*np.concatenate(starts).tolist()} - {NONE}
 
 
-def _finding(dump: DumpSet, file: DumpFile, value: int, problem: Problem, step: int) -> Finding:
+def _finding(dump: DumpSet, file: DumpFile, value: int, problem: Occurrence, step: int) -> Finding:
     """A finding at the live range of a value, related to a step."""
     scheduled = dump.schedule_row(step)
     related = [] if scheduled == NONE else [Related(row_place(file, dump.schedule, scheduled), Relation.STEP)]
@@ -257,7 +247,7 @@ def _read_only_parameters(dump: DumpSet, tainted: Tainted, file: DumpFile) -> It
         label, start, end = dump.value_label(value), int(values.start_step[value]), int(values.end_step[value])
         yield warning(
             row_place(file, dump.live_ranges, int(values.live_range[value])),
-            ParameterStart(label, start) if start != 0 else ParameterEnd(label, end, last),
+            Problem.PARAMETER_START(label, start) if start != 0 else Problem.PARAMETER_END(label, end, last),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.allocations import without_layout
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error, warning
-from xla_lens.model.checks.problems import OverlappingSlices
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.places.places import report_table_allocation, row_place
@@ -64,15 +64,19 @@ def live_values_do_not_overlap(dump: DumpSet, memory: Memory, tainted: Tainted) 
     for value, others in _misplaced(dump, collisions):
         tainted.values[[value, *others]] = True
         first = others[0]
-        problem = OverlappingSlices(
+        problem = Problem.OVERLAPPING_SLICES(
             dump.value_label(value),
             dump.value_label(first),
-            overlaps=len(others),
+            others=len(others) - 1,
             allocation=int(dump.allocations.index[values.allocation[value]]),
-            start_byte=int(max(values.offset[value], values.offset[first])),
-            end_byte=min(int(values.offset[one] + values.size_bytes[one]) for one in (value, first)),
-            start_step=int(max(values.start_step[value], values.start_step[first])),
-            end_step=int(min(values.end_step[value], values.end_step[first])),
+            shared_bytes=(
+                int(max(values.offset[value], values.offset[first])),
+                min(int(values.offset[one] + values.size_bytes[one]) for one in (value, first)),
+            ),
+            shared_steps=(
+                int(max(values.start_step[value], values.start_step[first])),
+                int(min(values.end_step[value], values.end_step[first])),
+            ),
         )
         rows = [int(values.slice[one]) for one in (value, *others[:MAXIMUM_RELATED])]
         place, *related = (row_place(dump.assignment, dump.slices, row) for row in rows)

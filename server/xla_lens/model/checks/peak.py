@@ -9,19 +9,7 @@ from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.live_ranges import defines_own_value
-from xla_lens.model.checks.problems import (
-    CumulativeMismatch,
-    FrameRemaining,
-    FrameTotal,
-    PeakOutOfOrder,
-    PeakStepMismatch,
-    PeakUnderstated,
-    PeakValueNotLive,
-    PeakValueSize,
-    PeakValuesMissing,
-    PeakValueTwice,
-    StackTraceTotal,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_live_ranges
 from xla_lens.model.hlo.dataflow import index_path
@@ -45,14 +33,14 @@ def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tai
         tainted.is_liveness_sound = False
         scheduled = schedule_place(dump, dump.schedule_row(expected))
         related = [Related(scheduled, Relation.STEP)] if scheduled else []
-        yield error(row_place(file, dump.peaks, 0), PeakStepMismatch(step, expected), *related)
+        yield error(row_place(file, dump.peaks, 0), Problem.PEAK_STEP_MISMATCH(step, expected), *related)
     found = list(_list(dump, tainted, file, step))
     if found and expected is not None and expected != step:
         # Either the step of the list is wrong, or a live range that makes XLA's rule choose another one.
         found = list(_list(dump, tainted, file, expected))
     found = found or list(_order(dump, tainted, file))
     yield from found
-    if all(isinstance(finding.problem, PeakValueSize) for finding in found):
+    if all(finding.problem.kind is Problem.PEAK_VALUE_SIZE for finding in found):
         yield from _cumulative(dump, tainted, file, {finding.place.start for finding in found})
     if not found:
         yield from _stack_trace_total(dump, tainted, file)
@@ -85,12 +73,12 @@ def _understated(dump: DumpSet, memory: Memory, file: DumpFile) -> Iterator[Find
     yield Finding(
         Severity.INFORMATION,
         row_place(file, dump.peaks, 0),
-        PeakUnderstated(
+        Problem.PEAK_UNDERSTATED(
             space.id,
             step,
             space.live.at(step),
             space.peak_step,
-            space.peak_live_bytes,
+            (space.peak_live_bytes, space.live.at(step)),
             dump.instruction_at(space.peak_step) or "",
         ),
         () if scheduled == NONE else (Related(row_place(file, dump.schedule, scheduled), Relation.PEAK),),
@@ -115,7 +103,7 @@ def _list(dump: DumpSet, tainted: Tainted, file: DumpFile, step: int) -> Iterato
             return
     for row in np.flatnonzero(is_wrong & ~is_marked(tainted.values, dump.value_of_peak_buffer)).tolist():
         label = dump.label(int(buffers.name[row]), int(buffers.index[row]))
-        problem = PeakValueSize(label, int(buffers.size_bytes[row]), shape_bytes=int(sizes[row]))
+        problem = Problem.PEAK_VALUE_SIZE(label, int(buffers.size_bytes[row]), shape_bytes=int(sizes[row]))
         yield error(row_place(file, buffers, row), problem)
 
 
@@ -170,7 +158,7 @@ def _differences(
         others = [other for other in rows_of[listed[row]][:2] if other != row]
         yield error(
             row_place(file, buffers, row),
-            PeakValueTwice(label) if others else PeakValueNotLive(label, step),
+            Problem.PEAK_VALUE_TWICE(label) if others else Problem.PEAK_VALUE_NOT_LIVE(label, step),
             *(Related(row_place(file, buffers, other), Relation.OTHER_OCCURRENCE) for other in others[:1]),
         )
     # An extra row in the place of a missing one has the same cause.
@@ -178,7 +166,7 @@ def _differences(
         rows = [int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED]]
         yield error(
             row_place(file, dump.peaks, 0),
-            PeakValuesMissing(dump.label(*missing[0]), missing=len(missing), step=step),
+            Problem.PEAK_VALUES_MISSING(dump.label(*missing[0]), len(missing) - 1, step),
             *(Related(row_place(file, ranges, row), Relation.LIVE_RANGE) for row in rows),
         )
     return not extra and not nameless and (not missing or not tainted.is_whole(file))
@@ -248,7 +236,7 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]
     for row in back[:1]:
         yield error(
             row_place(file, buffers, row),
-            PeakOutOfOrder(dump.label(int(buffers.name[row]), int(buffers.index[row])), is_by_size),
+            Problem.PEAK_OUT_OF_ORDER(dump.label(int(buffers.name[row]), int(buffers.index[row])), is_by_size),
             *(
                 Related(row_place(file, buffers, other), Relation.OUT_OF_ORDER)
                 for other in back[1 : 1 + MAXIMUM_RELATED]
@@ -287,7 +275,7 @@ def _cumulative(dump: DumpSet, tainted: Tainted, file: DumpFile, found: set[int]
         expected = np.where(known != NONE, known, sizes).cumsum()
     for row in np.flatnonzero(sums != expected)[:MAXIMUM_RELATED].tolist():
         if int(buffers.start[row]) not in found:
-            yield error(row_place(file, buffers, row), CumulativeMismatch(int(sums[row]), int(expected[row])))
+            yield error(row_place(file, buffers, row), Problem.CUMULATIVE_MISMATCH(int(sums[row]), int(expected[row])))
 
 
 # ---------------------------------------------------------------- the stack trace breakdown
@@ -302,7 +290,9 @@ def _stack_trace_total(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Itera
     frames = int(dump.stack_traces.total_bytes[roots].sum())
     is_sum_of_frames = bool(np.any(roots)) and frames != listed
     expected = frames if is_sum_of_frames else listed
-    yield error(row_place(file, headers, 0), StackTraceTotal(int(headers.size_bytes[0]), expected, is_sum_of_frames))
+    yield error(
+        row_place(file, headers, 0), Problem.STACK_TRACE_TOTAL(int(headers.size_bytes[0]), expected, is_sum_of_frames)
+    )
 
 
 def _stack_traces(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
@@ -326,12 +316,12 @@ def _stack_traces(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[F
         # Report the first row only: one wrong row makes the next one look wrong, too.
         for row in np.flatnonzero(is_current_wrong)[:1].tolist():
             expected = int(before[row] - current[row])
-            problem = FrameRemaining(_frame(file, tree, row), int(current[row]), int(remaining[row]), expected)
+            problem = Problem.FRAME_REMAINING(_frame(file, tree, row), int(current[row]), int(remaining[row]), expected)
             yield error(row_place(file, tree, row), problem)
         return
     for row in np.flatnonzero(total != sums[end] - sums[:-1])[:1].tolist():
         expected = int(sums[end[row]] - sums[row])
-        yield error(row_place(file, tree, row), FrameTotal(_frame(file, tree, row), int(total[row]), expected))
+        yield error(row_place(file, tree, row), Problem.FRAME_TOTAL(_frame(file, tree, row), int(total[row]), expected))
 
 
 def _frame(file: DumpFile, tree: StackTraces, row: int) -> str:

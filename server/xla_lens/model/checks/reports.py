@@ -8,27 +8,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.allocations import decoded, rounded_size_agrees, without_layout
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
-from xla_lens.model.checks.problems import (
-    Cut,
-    ForeignReport,
-    ReportAllocationOrder,
-    ReportAllocationUnknown,
-    ReportColumn,
-    ReportCumulative,
-    ReportHeader,
-    ReportOffsetTwice,
-    ReportOffsetUnused,
-    ReportRemaining,
-    ReportRowCount,
-    ReportRowMismatch,
-    ReportRowOrder,
-    ReportSpaceOrder,
-    ReportSpaceTotal,
-    ReportSpaceUnused,
-    ReportTotal,
-    TruncatedFile,
-)
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
+from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.places.places import (
@@ -56,10 +37,9 @@ def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Find
             found: list[Finding] = []
             if tainted.is_whole(dump.assignment) and tainted.are_sizes_sound and not np.any(tainted.allocations):
                 found += _against_allocations(dump, tainted, file)
-            if len(found) > _MAXIMUM_EDITED and any(isinstance(finding.problem, _TOTALS) for finding in found):
-                first, *others = sorted(found, key=lambda finding: finding.place.start)
-                related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-                yield error(first.place, ForeignReport(len(found)), *related)
+            if len(found) > _MAXIMUM_EDITED and any(finding.problem.kind in _TOTALS for finding in found):
+                found.sort(key=lambda finding: finding.place.start)
+                yield of_another_compilation(found, Problem.FOREIGN_REPORT)
                 continue
             yield from found
             # A wrong total differs from its rounded form, too.
@@ -71,7 +51,7 @@ def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Find
 _MAXIMUM_EDITED: Final = 2
 """The most differences that one edit of a report causes."""
 
-_TOTALS: Final = (ReportTotal, ReportSpaceTotal)
+_TOTALS: Final = (Problem.REPORT_TOTAL, Problem.REPORT_SPACE_TOTAL)
 
 
 def _against_allocations(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
@@ -84,7 +64,7 @@ def _against_allocations(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Ite
     yield from _totals(dump, file)
     # A value without a slice is missing from the tables of its allocation, whichever that is.
     has_all_slices = not np.any(tainted.values & (dump.values.slice == NONE))
-    if has_all_slices and all(isinstance(finding.problem, TruncatedFile) for finding in found):
+    if has_all_slices and all(finding.problem.kind is Problem.TRUNCATED_FILE for finding in found):
         yield from _tables(dump, tainted, file)
 
 
@@ -97,9 +77,9 @@ def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
             continue
         place = Place(file, int(spaces.header_start[row]), int(spaces.header_end[row]))
         if row < len(expected):
-            yield error(place, ReportSpaceOrder(dump.space_id(color), dump.space_id(int(expected[row]))))
+            yield error(place, Problem.REPORT_SPACE_ORDER(dump.space_id(color), dump.space_id(int(expected[row]))))
         else:
-            yield error(place, ReportSpaceUnused(dump.space_id(color), spaces=len(expected)))
+            yield error(place, Problem.REPORT_SPACE_UNUSED(dump.space_id(color), spaces=len(expected)))
         return
 
 
@@ -150,12 +130,12 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
         if total != reserved:
             printed = total_place(dump)
             related = [Related(printed, Relation.TOTAL)] if printed else []
-            yield error(row_place(file, file.columns.totals, row), ReportTotal(total, reserved), *related)
+            yield error(row_place(file, file.columns.totals, row), Problem.REPORT_TOTAL(total, reserved), *related)
     spaces = file.columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
         if np.any(colors == color) and total != reserved:
-            yield error(row_place(file, spaces, row), ReportSpaceTotal(dump.space_id(color), total, reserved))
+            yield error(row_place(file, spaces, row), Problem.REPORT_SPACE_TOTAL(dump.space_id(color), total, reserved))
 
 
 _SIZE: Final = re.compile(rb"size -?\d+")
@@ -173,10 +153,12 @@ def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
             number = int(table.index[row])
             if allocation == NONE:
-                yield error(row_place(file, table, row), ReportAllocationUnknown(number, allocations=len(numbers)))
+                yield error(
+                    row_place(file, table, row), Problem.REPORT_ALLOCATION_UNKNOWN(number, allocations=len(numbers))
+                )
                 break
             if number != numbers[allocation]:
-                problem = ReportAllocationOrder(number, expected=int(numbers[allocation]))
+                problem = Problem.REPORT_ALLOCATION_ORDER(number, expected=int(numbers[allocation]))
                 yield error(row_place(file, table, row), problem)
                 break
             cumulative += int(dump.allocations.size_bytes[allocation])
@@ -204,16 +186,16 @@ def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, sums: 
     expected = _SIZE.sub(b"size " + human_size(int(sizes[allocation])), header, count=1)
     is_known = not (_has_unknown(dump.assignment, start) or _has_unknown(file, int(table.start[row])))
     if is_known and data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
-        problem = ReportHeader(int(dump.allocations.index[allocation]), decoded(expected))
+        problem = Problem.REPORT_HEADER(int(dump.allocations.index[allocation]), decoded(expected))
         yield error(row_place(file, table, row), problem, related)
         return
     printed_sums = (
-        (ReportCumulative, table.cumulative_start, table.cumulative_end, sums[0]),
-        (ReportRemaining, table.remaining_start, table.remaining_end, sums[1]),
+        (Problem.REPORT_CUMULATIVE, table.cumulative_start, table.cumulative_end, sums[0]),
+        (Problem.REPORT_REMAINING, table.remaining_start, table.remaining_end, sums[1]),
     )
     for sum_problem, first, last, size in printed_sums if table.cumulative_start[row] != NONE else ():
         printed, wanted = data[first[row] : last[row]], human_size(size)
-        if sum_problem is ReportCumulative and printed == wanted:
+        if sum_problem is Problem.REPORT_CUMULATIVE and printed == wanted:
             printed, wanted = _with_share(file, table, row), wanted + _share(size, sum(sums))
         if printed != wanted:
             place = Place(file, int(first[row]), int(last[row]))
@@ -241,7 +223,9 @@ def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding
             if tables.rest[table] != NONE:
                 # The last line has the number of rows that are left out.
                 place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
-            yield error(place, ReportRowCount(int(dump.allocations.index[allocation]), count + rest, offsets=shown))
+            yield error(
+                place, Problem.REPORT_ROW_COUNT(int(dump.allocations.index[allocation]), count + rest, offsets=shown)
+            )
 
 
 def _is_right(dump: DumpSet, file: DumpFile, allocations: Column) -> Marks:
@@ -375,7 +359,7 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
             others = (
                 Related(row_place(file, rows, other), Relation.OTHER_OCCURRENCE) for other in twice if other != row
             )
-            yield error(row_place(file, rows, row), ReportOffsetTwice(number, int(rows.offset[row])), *others)
+            yield error(row_place(file, rows, row), Problem.REPORT_OFFSET_TWICE(number, int(rows.offset[row])), *others)
             return
     cumulative, previous, is_sum_known = 0, NONE, True
     for row in group.tolist():
@@ -383,7 +367,7 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
         here = slice(*offsets.searchsorted((offset, offset + 1)))
         count = here.stop - here.start
         if not count:
-            yield error(place, ReportOffsetUnused(number, offset))
+            yield error(place, Problem.REPORT_OFFSET_UNUSED(number, offset))
             return
         first_slice = int(dump.values.slice[values[here][0]])
         related = row_place(dump.assignment, dump.slices, first_slice) if dump.assignment else place
@@ -391,31 +375,31 @@ def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Ite
         cumulative += size
         shapes = data[rows.shapes_start[row] : rows.end[row]]
         columns = (
-            (ReportColumn.SIZE, data[rows.size_start[row] : rows.size_end[row]], human_size(size)),
+            (Problem.REPORT_ROW_SIZE, data[rows.size_start[row] : rows.size_end[row]], human_size(size)),
             (
-                ReportColumn.CUMULATIVE_SIZE,
+                Problem.REPORT_ROW_CUMULATIVE,
                 data[rows.cumulative_start[row] : rows.cumulative_end[row]],
                 human_size(cumulative),
             ),
-            (ReportColumn.VALUES, b"%d" % rows.values[row], b"%d" % count),
+            (Problem.REPORT_ROW_VALUES, b"%d" % rows.values[row], b"%d" % count),
             (
-                ReportColumn.SHAPES,
+                Problem.REPORT_ROW_SHAPES,
                 shapes,
                 _shapes((dump.shape(value) or b"" for value in values[here].tolist()), shapes),
             ),
         )
-        for column, printed, expected in columns:
-            if column is ReportColumn.CUMULATIVE_SIZE and not is_sum_known:
+        for wrong, printed, expected in columns:
+            if wrong is Problem.REPORT_ROW_CUMULATIVE and not is_sum_known:
                 continue
             if printed != expected:
                 # What is added up has another size than the values.
-                is_sum_known &= column is not ReportColumn.SIZE
-                problem = ReportRowMismatch(number, offset, column, decoded(printed), decoded(expected))
+                is_sum_known &= wrong is not Problem.REPORT_ROW_SIZE
+                problem = wrong(number, offset, decoded(printed), decoded(expected))
                 yield error(place, problem, Related(related, Relation.SLICE))
                 break
         else:
             if previous != NONE and size > previous:
-                yield error(place, ReportRowOrder(number), Related(related, Relation.SLICE))
+                yield error(place, Problem.REPORT_ROW_ORDER(number), Related(related, Relation.SLICE))
         previous = size
 
 
@@ -432,8 +416,8 @@ def _shares(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> It
         cumulative += largest.get(offset, 0)
         printed, expected = _with_share(file, rows, row), human_size(cumulative) + _share(cumulative, total)
         if printed != expected:
-            column, number = ReportColumn.CUMULATIVE_SIZE, int(dump.allocations.index[allocation])
-            problem = ReportRowMismatch(number, offset, column, decoded(printed), decoded(expected))
+            number = int(dump.allocations.index[allocation])
+            problem = Problem.REPORT_ROW_CUMULATIVE(number, offset, decoded(printed), decoded(expected))
             yield error(row_place(file, rows, row), problem)
 
 

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
-from xla_lens.model.checks.problems import (
-    MaxMismatch,
-    MisnamedInstruction,
-    MissingStep,
-    ScheduledTwice,
-    StepsOutOfOrder,
-    UnscheduledInstruction,
-    WrongStep,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -37,14 +29,17 @@ def steps_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     found = list(_steps(dump, tainted, file, np.flatnonzero(~is_copy)))
     for row in again.tolist():
         first_row = int(first[row])
-        problem = ScheduledTwice(_name(dump, row), int(schedule.step[row]), first_step=int(schedule.step[first_row]))
+        steps = int(schedule.step[first_row]), int(schedule.step[row])
+        problem = Problem.SCHEDULED_TWICE(_name(dump, row), steps)
         related = Related(row_place(file, schedule, first_row), Relation.OTHER_OCCURRENCE)
         found.append(error(row_place(file, schedule, row), problem, related))
     yield from found
     maximum = _maximum(dump)
     if maximum not in (NONE, len(schedule)) and not found and tainted.is_whole(file):
         tainted.is_liveness_sound = False
-        yield error(row_place(file, dump.live_range_headers, 0), MaxMismatch(maximum, instructions=len(schedule)))
+        yield error(
+            row_place(file, dump.live_range_headers, 0), Problem.MAX_MISMATCH(maximum, instructions=len(schedule))
+        )
     elif found:
         tainted.is_liveness_sound = False
 
@@ -72,7 +67,9 @@ def _steps(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Ite
         return
     if np.array_equal(np.sort(step), np.arange(len(rows))):
         first, *others = displaced.tolist()
-        problem = StepsOutOfOrder(_name(dump, first), int(schedule.step[first]), row=first, rows=len(displaced))
+        problem = Problem.STEPS_OUT_OF_ORDER(
+            _name(dump, first), int(schedule.step[first]), row=first, rows=len(displaced)
+        )
         related = (Related(row_place(file, schedule, row), Relation.OUT_OF_ORDER) for row in others[:MAXIMUM_RELATED])
         tainted.names[schedule.name[displaced]] = True
         yield error(row_place(file, schedule, first), problem, *related)
@@ -86,10 +83,10 @@ def _steps(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Ite
         if row not in ascending or is_last_wrong:
             wrong += 1
             tainted.names[schedule.name[row]] = True
-            yield error(row_place(file, schedule, row), WrongStep(_name(dump, row), number, expected))
+            yield error(row_place(file, schedule, row), Problem.WRONG_STEP(_name(dump, row), number, expected))
             continue
         if number > expected and not wrong and tainted.is_whole(file):
-            yield error(row_place(file, schedule, row), MissingStep(expected, number, _name(dump, row)))
+            yield error(row_place(file, schedule, row), Problem.MISSING_STEP(expected, number, _name(dump, row)))
         last, wrong = number, 0
 
 
@@ -178,12 +175,12 @@ def _unknown_instruction(dump: DumpSet, tainted: Tainted, name: int, row: int, p
         tainted.names[dump.schedule.name[row]] = True
         return error(
             row_place(dump.live, dump.schedule, row),
-            MisnamedInstruction(_name(dump, row), label, mentions=len(places)),
+            Problem.MISNAMED_INSTRUCTION(_name(dump, row), label, mentions=len(places)),
             *(Related(place, Relation.MENTION) for place in places[:MAXIMUM_RELATED]),
         )
     first, *others = places
     related = (Related(other, Relation.MENTION) for other in others[:MAXIMUM_RELATED])
-    return error(first, UnscheduledInstruction(label, mentions=len(places)), *related)
+    return error(first, Problem.UNSCHEDULED_INSTRUCTION(label, mentions=len(places)), *related)
 
 
 def _renamed_steps(dump: DumpSet) -> Column:

@@ -12,13 +12,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
-from xla_lens.model.checks.problems import (
-    AllocationSpaceMismatch,
-    LayoutSpaceMismatch,
-    ReusedArena,
-    SliceSpaceMismatch,
-    UsedValueSpaceMismatch,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -50,7 +44,7 @@ def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
         is_temp = dump.allocations.kind[slices.allocation[found]] & int(Kind.PREALLOCATED_TEMP)
         is_reuse = bool(agrees[found] and is_temp and _has_second_place(dump, value[found], used[found], shape[found]))
-        problem = ReusedArena if is_reuse else SliceSpaceMismatch
+        problem = Problem.REUSED_ARENA if is_reuse else Problem.SLICE_SPACE_MISMATCH
         number = int(dump.allocations.index[slices.allocation[found]])
         label = dump.value_label(int(value[found]))
         yield Finding(
@@ -66,14 +60,16 @@ def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             label = dump.value_label(int(value[found]))
             yield error(
                 row_place(dump.used, dump.used_values, int(dump.values.used_value[value[found]])),
-                UsedValueSpaceMismatch(label, dump.space_id(int(used[found])), dump.space_id(int(row[found]))),
+                Problem.USED_VALUE_SPACE_MISMATCH(
+                    label, dump.space_id(int(used[found])), dump.space_id(int(row[found]))
+                ),
                 Related(row_place(file, slices, found), Relation.SLICE),
             )
             tainted.values[value[found]] = True
     for found in np.flatnonzero(is_known & (row == used) & (row != shape)).tolist():
         label = dump.value_label(int(value[found]))
         spaces = (dump.space_id(int(color)) for color in (shape[found], row[found]))
-        yield warning(row_place(file, slices, found), LayoutSpaceMismatch(label, *spaces))
+        yield warning(row_place(file, slices, found), Problem.LAYOUT_SPACE_MISMATCH(label, *spaces))
         tainted.values[value[found]] = True
 
 
@@ -100,7 +96,7 @@ def _headers(
         number, space = int(dump.allocations.index[found]), dump.space_id(int(dump.allocations.color[found]))
         yield error(
             row_place(file, dump.allocations, found),
-            AllocationSpaceMismatch(number, space, dump.space_id(value_colors.pop())),
+            Problem.ALLOCATION_SPACE_MISMATCH(number, space, dump.space_id(value_colors.pop())),
             Related(row_place(file, dump.slices, first), Relation.SLICE),
         )
 

@@ -8,19 +8,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.problems import (
-    Cut,
-    EmptyFile,
-    MissingAllocations,
-    MissingHeader,
-    NoDumpLines,
-    SecondModule,
-    SizesTooLarge,
-    TruncatedFile,
-    UnknownLinePart,
-    UnknownLines,
-    UnreadableFile,
-)
+from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.resemblance import Damage, UnknownLine
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
@@ -43,9 +31,9 @@ def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: D
         if file.unreadable:
             yield unreadable(file)
         elif not document.data or document.data.isspace():
-            yield error(Place(file, 0, 0), EmptyFile())
+            yield error(Place(file, 0, 0), Problem.EMPTY_FILE())
         elif not file.columns.has_rows():
-            yield error(Place(file, 0, len(document.data)), NoDumpLines())
+            yield error(Place(file, 0, len(document.data)), Problem.NO_DUMP_LINES())
         else:
             yield from _lines(dump, file, of_file.get(id(file), []), damage)
     yield from _allocation_gaps(dump)
@@ -55,7 +43,7 @@ def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: D
 
 def unreadable(file: DumpFile) -> Finding:
     """The finding for a file that could not be read."""
-    return error(Place(file, 0, 0), UnreadableFile(file.unreadable))
+    return error(Place(file, 0, 0), Problem.UNREADABLE_FILE(file.unreadable))
 
 
 def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
@@ -73,7 +61,7 @@ def truncated(file: DumpFile, cut: Cut) -> Finding:
     """The finding for a file that is cut off, at its last line."""
     end = file.document.content_end
     last_line = file.document.line_span(file.document.row(end))[0]
-    return error(Place(file, last_line, end), TruncatedFile(cut))
+    return error(Place(file, last_line, end), Problem.TRUNCATED_FILE(cut))
 
 
 def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
@@ -94,7 +82,11 @@ def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> 
         # Headers of allocations are read in spite of unknown parts.
         is_part = run[0].is_part
         severity = (Severity.WARNING if is_part else Severity.ERROR) if rows else Severity.INFORMATION
-        yield Finding(severity, place, UnknownLinePart(*rows[:1]) if is_part else UnknownLines(count, rows))
+        yield Finding(
+            severity,
+            place,
+            Problem.UNKNOWN_LINE_PART(rows[0] if rows else None) if is_part else Problem.UNKNOWN_LINES(count, rows),
+        )
 
 
 def _deep_shapes(dump: DumpSet) -> Iterator[Finding]:
@@ -104,7 +96,7 @@ def _deep_shapes(dump: DumpSet) -> Iterator[Finding]:
     for row in np.flatnonzero(np.isin(shape, deep)).tolist() if deep else ():
         assert dump.assignment is not None, "it has the shapes"
         place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-        yield Finding(Severity.INFORMATION, place, UnknownLinePart())
+        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINE_PART(None))
 
 
 _LARGEST: Final = float(1 << 62)
@@ -121,14 +113,14 @@ def _large_sizes(dump: DumpSet) -> Iterator[Finding]:
     for file, table, columns in tables:
         sizes = np.sum([np.abs(column.astype(float)) for column in columns], axis=0)
         if file and sizes.sum() >= _LARGEST:
-            yield error(row_place(file, table, int(sizes.argmax())), SizesTooLarge(len(sizes)))
+            yield error(row_place(file, table, int(sizes.argmax())), Problem.SIZES_TOO_LARGE(len(sizes)))
 
 
 def _second_module(file: DumpFile) -> Iterator[Finding]:
     others = file.columns.other_modules
     if len(others):
         name = file.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
-        yield Finding(Severity.INFORMATION, row_place(file, others, 0), SecondModule(name))
+        yield Finding(Severity.INFORMATION, row_place(file, others, 0), Problem.SECOND_MODULE(name))
 
 
 # ---------------------------------------------------------------- headers
@@ -171,7 +163,7 @@ def _missing_headers(file: DumpFile) -> Iterator[Finding]:
         if len(rows):
             start = int(table.start[rows[0]])
             end = file.document.line_span(file.document.row(start))[1]
-            yield error(Place(file, start, end), MissingHeader(header, len(rows)))
+            yield error(Place(file, start, end), Problem.MISSING_HEADER(header, len(rows) - 1))
 
 
 _VALUE_HEADER: Final = "<id name @color>"
@@ -403,4 +395,6 @@ def _allocation_gaps(dump: DumpSet) -> Iterator[Finding]:
             first = int(dump.allocations.index[row - 1]) + 1 if row else 0
             last = int(dump.allocations.index[row]) - 1
             place = row_place(dump.assignment, dump.allocations, row)
-            yield error(place, MissingAllocations(first, last))
+            is_one = first == last
+            missing = Problem.MISSING_ALLOCATION(first) if is_one else Problem.MISSING_ALLOCATIONS(first, last)
+            yield error(place, missing)

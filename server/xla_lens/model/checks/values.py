@@ -7,37 +7,14 @@ import numpy as np
 
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
-from xla_lens.model.checks.problems import (
-    DefinitionMismatch,
-    DuplicateUse,
-    DuplicateValue,
-    ForeignLiveRanges,
-    ForeignQuote,
-    ForeignSlices,
-    ForeignUsedValues,
-    MissingPosition,
-    MissingQuote,
-    PhiMismatch,
-    Problem,
-    RepeatedPosition,
-    RepeatedQuote,
-    SharedPosition,
-    SliceIdMismatch,
-    SliceNameMismatch,
-    UnassignedValue,
-    UnassignedValues,
-    UndefinedValue,
-    UsedNameMismatch,
-    ValueOutOfOrder,
-    View,
-)
-from xla_lens.model.checks.tainted import Tainted, is_marked
+from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.checks.views import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
-from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
+from xla_lens.syntax.columns import NONE, Column, Section, Slices, Table, UsedValues
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 
 
@@ -61,10 +38,12 @@ def value_ids_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
                     names = table.name[[row, before]]
                     tainted.names[names] = True
                     tainted.taint_values(np.flatnonzero(np.isin(dump.values.name, names)))
-                labels = (dump.label(int(table.name[one]), int(table.index[one])) for one in (row, before))
+                label, other = (dump.label(int(table.name[one]), int(table.index[one])) for one in (row, before))
                 yield error(
                     row_place(file, table, row),
-                    DuplicateValue(int(ids[row]), *labels),
+                    Problem.DUPLICATE_VALUE(int(ids[row]), label)
+                    if label == other
+                    else Problem.DUPLICATE_VALUE_ID(int(ids[row]), label, other),
                     Related(row_place(file, table, before), Relation.OTHER_OCCURRENCE),
                 )
 
@@ -83,7 +62,8 @@ def value_ids_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             value, before = (dump.value_of_id(int(table.id[place])) for place in (row + 1, row))
             if file and not tainted.values[value] and not tainted.values[before]:
                 yield error(
-                    row_place(file, table, row + 1), ValueOutOfOrder(int(table.id[row + 1]), int(table.id[row]))
+                    row_place(file, table, row + 1),
+                    Problem.VALUE_OUT_OF_ORDER(int(table.id[row + 1]), int(table.id[row])),
                 )
 
 
@@ -106,13 +86,17 @@ def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
         is_same = slices.name[values.slice[both]] == used.name[values.used_value[both]]
         fewer, same = len(both) if is_cut else min(len(slices), len(used)), int(is_same.sum())
         if fewer - same > _MAXIMUM_EDITED and 2 * same < fewer:
-            yield error(row_place(dump.used, used, 0), ForeignUsedValues(missing=len(used) - same, total=len(used)))
+            yield error(
+                row_place(dump.used, used, 0), Problem.FOREIGN_USED_VALUES(missing=len(used) - same, total=len(used))
+            )
     is_live_apart = dump.live and dump.live is not dump.assignment
     if dump.assignment and dump.used and dump.live and is_live_apart and len(slices) > 1 and not is_cut:
         # Compare with both lists, as one of them may be cut off.
         unknown = int((~np.isin(ranges.name, np.append(slices.name, used.name))).sum())
         if unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):
-            yield error(row_place(dump.live, ranges, 0), ForeignLiveRanges(missing=unknown, total=len(ranges)))
+            yield error(
+                row_place(dump.live, ranges, 0), Problem.FOREIGN_LIVE_RANGES(missing=unknown, total=len(ranges))
+            )
 
 
 def value_names_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -130,7 +114,7 @@ def value_names_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         tainted.values[value] = True
         yield error(
             row_place(dump.assignment, slices, int(values.slice[value])),
-            PhiMismatch(dump.value_label(value), is_phi_in_allocation=more > 0),
+            Problem.PHI_MISMATCH(dump.value_label(value), is_phi_in_allocation=more > 0),
             Related(row_place(dump.used, used, int(values.used_value[value])), Relation.OTHER_LIST),
         )
     for value in both[differs].tolist():
@@ -144,10 +128,10 @@ def value_names_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         used_name = dump.label(int(used.name[row_of_used]), int(used.index[row_of_used]))
         if _is_defined_elsewhere(dump, row_of_used):
             related = Related(slice_place, Relation.OTHER_LIST)
-            yield error(used_place, UsedNameMismatch(number, used_name, name), related)
+            yield error(used_place, Problem.USED_NAME_MISMATCH(number, used_name, name), related)
         else:
             related = Related(used_place, Relation.OTHER_LIST)
-            yield error(slice_place, SliceNameMismatch(number, name, used_name), related)
+            yield error(slice_place, Problem.SLICE_NAME_MISMATCH(number, name, used_name), related)
 
 
 def _is_defined_elsewhere(dump: DumpSet, used_value: int) -> bool:
@@ -182,17 +166,21 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
         tainted.taint_values(np.array([value, other]))
         yield error(
             row_place(dump.assignment, dump.slices, int(values.slice[value])),
-            SliceIdMismatch(dump.value_label(value), int(values.id[value]), used_id=int(values.id[other])),
+            Problem.SLICE_ID_MISMATCH(dump.value_label(value), int(values.id[value]), used_id=int(values.id[other])),
             Related(row_place(used, dump.used_values, int(values.used_value[other])), Relation.OTHER_LIST),
         )
     if tainted.is_whole(used):
-        yield from _undefined(dump, tainted, dump.assignment, np.flatnonzero(undefined))
+        listed = dump.assignment, dump.slices, values.slice
+        yield from _missing(dump, tainted, undefined, listed, (Problem.UNDEFINED_VALUE, Problem.FOREIGN_SLICES))
     for value in np.flatnonzero(is_view).tolist():
         # The sum of the printed peak counts views, whose size is not known.
         tainted.is_liveness_sound = False
-        yield hint(row_place(used, dump.used_values, int(values.used_value[value])), View(dump.value_label(value)))
+        yield hint(
+            row_place(used, dump.used_values, int(values.used_value[value])), Problem.VIEW(dump.value_label(value))
+        )
     if dump.used and tainted.is_whole(dump.assignment):
-        yield from _unassigned(dump, tainted, dump.used, np.flatnonzero(unassigned))
+        kinds = Problem.UNASSIGNED_VALUE, Problem.UNASSIGNED_VALUES
+        yield from _missing(dump, tainted, unassigned, (dump.used, dump.used_values, values.used_value), kinds)
 
 
 def _has_used_values(file: DumpFile) -> bool:
@@ -200,29 +188,23 @@ def _has_used_values(file: DumpFile) -> bool:
     return Section.USED_VALUES in file.columns.sections.section
 
 
-def _undefined(dump: DumpSet, tainted: Tainted, file: DumpFile, missing: Column) -> Iterator[Finding]:
-    """Findings for values of allocations that are missing from the used values."""
+def _missing(
+    dump: DumpSet,
+    tainted: Tainted,
+    is_missing: Marks,
+    listed: tuple[DumpFile, Table, Column],
+    kinds: tuple[Problem, Problem],
+) -> Iterator[Finding]:
+    """Findings for values that are missing from the other list, at their rows in the list that has them. If more than
+    half are missing, the lists belong to different dumps: one finding, of the second kind.
+    """
+    missing, (file, table, row) = np.flatnonzero(is_missing), listed
     tainted.taint_values(missing)
-    is_foreign = _is_foreign(dump, missing)
+    is_foreign = 2 * len(missing) > len(dump.values) and len(missing) > 1
     for value in missing[: 1 if is_foreign else None].tolist():
         number, label = int(dump.values.id[value]), dump.value_label(value)
-        problem: Problem = ForeignSlices(label, len(missing)) if is_foreign else UndefinedValue(number, label)
-        yield error(row_place(file, dump.slices, int(dump.values.slice[value])), problem)
-
-
-def _unassigned(dump: DumpSet, tainted: Tainted, file: DumpFile, missing: Column) -> Iterator[Finding]:
-    """Findings for used values that are in no allocation."""
-    tainted.taint_values(missing)
-    is_foreign = _is_foreign(dump, missing)
-    for value in missing[: 1 if is_foreign else None].tolist():
-        number, label = int(dump.values.id[value]), dump.value_label(value)
-        problem: Problem = UnassignedValues(label, len(missing)) if is_foreign else UnassignedValue(number, label)
-        yield error(row_place(file, dump.used_values, int(dump.values.used_value[value])), problem)
-
-
-def _is_foreign(dump: DumpSet, missing: Column) -> bool:
-    """Whether so many values are missing from a list that it belongs to another dump: more than half of them."""
-    return 2 * len(missing) > len(dump.values) and len(missing) > 1
+        problem = kinds[1](label, len(missing) - 1) if is_foreign else kinds[0](number, label)
+        yield error(row_place(file, table, int(row[value])), problem)
 
 
 def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -246,7 +228,7 @@ def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[
             quoted_name = decoded(data[start:end].removeprefix(b"%"))
             yield error(
                 Place(file, start, end),
-                ForeignQuote(dump.label(name, NONE), quoted_name),
+                Problem.FOREIGN_QUOTE(dump.label(name, NONE), quoted_name),
                 Related(row_place(file, used, row), Relation.QUOTING_VALUE),
             )
     yield from _each_quotes_once(dump, tainted, file)
@@ -264,7 +246,9 @@ def _each_quotes_once(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterat
         return
     for row in np.flatnonzero(~is_quoted & ~tainted.used_values & (used.id != NONE)).tolist():
         if not is_marked(tainted.values, dump.value_of_used_value[row : row + 1])[0]:
-            yield error(row_place(file, used, row), MissingQuote(dump.label(int(used.name[row]), int(used.index[row]))))
+            yield error(
+                row_place(file, used, row), Problem.MISSING_QUOTE(dump.label(int(used.name[row]), int(used.index[row])))
+            )
     last_position = used.first_position + used.position_count - 1
     end = np.maximum(
         _ends(dump.positions.end, last_position), _ends(dump.uses.end, used.first_use + used.use_count - 1)
@@ -274,7 +258,7 @@ def _each_quotes_once(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterat
         second = data.find(_QUOTE, first + 1, int(used.instruction_start[row])) if first >= 0 else NONE
         if second >= 0:
             place = Place(file, second + len(b"\n "), int(used.instruction_end[row]))
-            yield error(place, RepeatedQuote(dump.label(int(used.name[row]), NONE)))
+            yield error(place, Problem.REPEATED_QUOTE(dump.label(int(used.name[row]), NONE)))
 
 
 def _ends(ends: Column, rows: Column) -> Column:
@@ -300,10 +284,10 @@ def first_positions_define_values(dump: DumpSet, tainted: Tainted) -> Iterator[F
         position = int(first[row])
         name = dump.label(int(used.name[row]), int(used.index[row]))
         if position == NONE:
-            yield error(row_place(dump.used, used, row), MissingPosition(name))
+            yield error(row_place(dump.used, used, row), Problem.MISSING_POSITION(name))
         else:
             found = dump.label(int(dump.positions.name[position]), int(dump.positions.index[position]))
-            yield error(row_place(dump.used, dump.positions, position), DefinitionMismatch(name, found))
+            yield error(row_place(dump.used, dump.positions, position), Problem.DEFINITION_MISMATCH(name, found))
 
 
 def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -326,7 +310,7 @@ def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         is_same = value[first] == value[row]
         yield error(
             row_place(file, positions, wrong),
-            RepeatedPosition(label, position) if is_same else SharedPosition(position, label, other),
+            Problem.REPEATED_POSITION(label, position) if is_same else Problem.SHARED_POSITION(position, label, other),
             Related(row_place(file, positions, right), Relation.OTHER_OCCURRENCE),
         )
 
@@ -345,6 +329,6 @@ def uses_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         user, operand = dump.label(int(uses.name[row]), NONE), str(uses.operand[row])
         yield error(
             row_place(file, uses, row),
-            DuplicateUse(dump.value_label(int(value[row])), user, operand),
+            Problem.DUPLICATE_USE(dump.value_label(int(value[row])), user, operand),
             Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
         )

@@ -15,7 +15,7 @@ from xla_lens.features.diff.gates import Violation
 from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import MemoryAboveLimit, PeakAboveLimit
+from xla_lens.model.checks.problems import Problem
 from xla_lens.records import dataclass
 from xla_lens.render.diff.gates import violation_rule, violation_text
 from xla_lens.render.messages import message
@@ -105,10 +105,9 @@ def finding_annotation(finding: Finding, meaning: str, checked: str, anchor: Anc
         words += f" {_line_text(anchor)} owns the most, {human(anchor.line.size_bytes)}."
     if anchor.source:
         words += f" See {anchor.dump.path}:{anchor.dump.line}."
-    problem = finding.problem
     weight = 0
-    if isinstance(problem, MemoryAboveLimit | PeakAboveLimit):
-        weight = problem.size_bytes - problem.limit_bytes
+    if finding.problem.kind in (Problem.MEMORY_ABOVE_LIMIT, Problem.PEAK_ABOVE_LIMIT):
+        weight = finding.problem.facts["size_bytes"] - finding.problem.facts["limit_bytes"]
     return Annotation(finding.code.value, meaning, finding.severity, words, checked, anchor.place, weight)
 
 

@@ -262,7 +262,7 @@ def _ids(dump: DumpSet, values: tuple[int, ...]) -> list[int]:
 def _findings(report: Report) -> list[dict[str, Any]]:
     if not report.analysis.findings:
         return []
-    from xla_lens.render.messages.data import finding_data
+    from xla_lens.render.messages import finding_data
 
     return [finding_data(finding) for finding in report.analysis.findings]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
+from xla_lens.model.checks.findings import Finding, of_another_compilation
 from xla_lens.model.checks.module.data_flow import positions_follow_data_flow, uses_match_module
 from xla_lens.model.checks.module.entry import (
     entry_layout_matches,
@@ -30,7 +30,7 @@ from xla_lens.model.checks.module.instructions import (
     shapes_match_module,
 )
 from xla_lens.model.checks.module.schedule import live_ranges_match_module, schedule_is_order_of_module
-from xla_lens.model.checks.problems import Cut, ForeignModule, UnknownLines
+from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.hlo.graph import ModuleGraph
@@ -99,9 +99,7 @@ class ModuleChecks:
         if len(findings) <= MAXIMUM_DIFFERENCES:
             return findings
         tainted.assign(before)
-        first, *others = findings
-        related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-        return [error(first.place, ForeignModule(len(findings)), *related)]
+        return [of_another_compilation(findings, Problem.FOREIGN_MODULE)]
 
 
 def _unknown_lines(module: HloModule) -> Iterator[Finding]:
@@ -109,7 +107,7 @@ def _unknown_lines(module: HloModule) -> Iterator[Finding]:
     rows, document = module.unknown_rows, module.file.document
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
         place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
-        yield Finding(Severity.INFORMATION, place, UnknownLines(len(run)))
+        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), rows=()))
 
 
 _PASSING_ENDS: Final = re.compile(

@@ -9,19 +9,13 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.findings import Finding, error
+from xla_lens.model.checks.instructions import operand_label
 from xla_lens.model.checks.module.evidence import related_in_module
-from xla_lens.model.checks.problems import (
-    MissingOperand,
-    MissingPositionOf,
-    MissingUse,
-    OperandMismatch,
-    PositionMismatch,
-    Problem,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import row_place
-from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.syntax.columns import NONE, Column
 
@@ -50,7 +44,7 @@ def positions_follow_data_flow(graph: ModuleGraph, tainted: Tainted) -> Iterator
         if other != NONE:
             tainted.values[other] = True
         position = dump.label(name, int(positions.index[row]))
-        problem = PositionMismatch(
+        problem = Problem.POSITION_MISMATCH(
             dump.value_label(int(value[row])), position, dump.value_label(other) if other != NONE else ""
         )
         yield error(row_place(file, positions, row), problem, *related_in_module(graph, int(graph.row[name])))
@@ -88,7 +82,7 @@ def _missing_positions(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding
         if graph.name[instruction] != NONE:
             tainted.names[graph.name[instruction]] = True
         graph.lacks_positions = True
-        yield error(graph.module.place(instruction), MissingPositionOf(name, missing))
+        yield error(graph.module.place(instruction), Problem.MISSING_POSITION_OF(name, missing))
 
 
 def _shows_tainted(graph: ModuleGraph, tainted: Tainted, uncertain: Marks, instruction: int) -> bool:
@@ -129,19 +123,13 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
         tainted.values[value[use]] = True
         if read[use] != NONE:
             tainted.values[read[use]] = True
-        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), _operand(dump, use)
-        problem: Problem
+        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), operand_label(dump, use)
         if operand[use] == NONE:
-            problem = MissingOperand(*labels, operands=int(graph.operand_count[row[use]]))
+            problem = Problem.MISSING_OPERAND(*labels, operands=int(graph.operand_count[row[use]]))
         else:
-            problem = OperandMismatch(*labels, dump.label(int(name[use]), int(index[use]) or NONE))
+            problem = Problem.OPERAND_MISMATCH(*labels, dump.label(int(name[use]), int(index[use]) or NONE))
         yield error(row_place(file, uses, use), problem, *related_in_module(graph, int(row[use])))
     yield from _missing_uses(graph, tainted)
-
-
-def _operand(dump: DumpSet, use: int) -> str:
-    index = int(dump.uses.index[use])
-    return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
 def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
@@ -167,7 +155,7 @@ def _missing_uses(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
             tainted.values[of[place]] = True
             path = dump.indices[int(index[place])].decode() if index[place] > EMPTY_INDEX else ""
             text = f"{number[place]} {path}".rstrip()
-            problem = MissingUse(dump.value_label(int(of[place])), dump.label(int(name[place]), NONE), text)
+            problem = Problem.MISSING_USE(dump.value_label(int(of[place])), dump.label(int(name[place]), NONE), text)
             place_of = row_place(file, dump.used_values, int(value[place]))
             yield error(place_of, problem, *related_in_module(graph, int(user[place])))
 

@@ -12,14 +12,7 @@ import numpy as np
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.module.evidence import related_in_module
-from xla_lens.model.checks.problems import (
-    AliasMismatch,
-    EntryParameterNumber,
-    EntryShapeMismatch,
-    LiveOutParameter,
-    ModuleParameterMismatch,
-    NotLiveOut,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import Place, row_place
@@ -44,7 +37,7 @@ def entry_parameters_are_numbered(graph: ModuleGraph, tainted: Tainted) -> Itera
     *others, row = rows[wrong].tolist()
     number, name = int(graph.quotes.parameter[row]), decoded(graph.module.name(row))
     related = (Related(graph.module.place(other), Relation.OTHER_OCCURRENCE) for other in others)
-    yield error(graph.module.place(row), EntryParameterNumber(name, number, len(rows)), *related)
+    yield error(graph.module.place(row), Problem.ENTRY_PARAMETER_NUMBER(name, number, len(rows)), *related)
 
 
 def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
@@ -67,9 +60,9 @@ def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iter
         if np.any(tainted.values[dump.values_of_allocation(row)]):
             continue
         tainted.allocations[row] = True
-        path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else ""
+        path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else "{}"
         label = dump.label(int(name[place]), NONE) if name[place] != NONE else ""
-        problem = ModuleParameterMismatch(int(allocations.index[row]), int(number[place]), path, label)
+        problem = Problem.MODULE_PARAMETER_MISMATCH(int(allocations.index[row]), int(number[place]), path, label)
         yield error(row_place(file, allocations, row), problem, *related_in_module(graph, int(instruction[place])))
 
 
@@ -90,7 +83,7 @@ def results_live_out(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     for row in distinct(allocation[is_wrong]).tolist():
         tainted.allocations[row] = True
         one = int(value[allocation == row][0])
-        problem = NotLiveOut(int(allocations.index[row]), dump.value_label(one))
+        problem = Problem.NOT_LIVE_OUT(int(allocations.index[row]), dump.value_label(one))
         yield error(row_place(file, allocations, row), problem, *related_in_module(graph, root))
     yield from _aliases(graph, tainted, name)
 
@@ -124,7 +117,7 @@ def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Findin
     for row in np.flatnonzero(is_wrong).tolist():
         alias = aliases[row]
         labels = ("" if value == NONE else dump.value_label(value) for value in shown[row].tolist())
-        problem = AliasMismatch(decoded(alias[1]), integer(alias[2]), decoded(alias[3]), *labels)
+        problem = Problem.ALIAS_MISMATCH(decoded(alias[1]), integer(alias[2]), decoded(alias[3]), *labels)
         yield error(Place(module.file, alias.start(), alias.end()), problem)
     if not np.any(is_wrong):
         aliased = {(integer(alias[2]), path) for alias, (_, path) in zip(aliases, paths, strict=True)}
@@ -141,7 +134,7 @@ def _live_out_parameters(dump: DumpSet, tainted: Tainted, aliased: set[tuple[int
         parameter = int(allocations.parameter[row])
         if file and lives_out != ((parameter, path) in aliased):
             tainted.allocations[row] = True
-            problem = LiveOutParameter(int(allocations.index[row]), parameter, decoded(path), lives_out)
+            problem = Problem.LIVE_OUT_PARAMETER(int(allocations.index[row]), parameter, decoded(path), lives_out)
             yield error(row_place(file, allocations, row), problem)
 
 
@@ -175,7 +168,7 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
             continue
         name = decoded(module.name(row)) if row != NONE else ""
         place = Place(module.file, start + one, start + other)
-        problem = EntryShapeMismatch(name, decoded(expected), decoded(shape))
+        problem = Problem.ENTRY_SHAPE_MISMATCH(name, decoded(expected), decoded(shape))
         wrong.append(error(place, problem, *related_in_module(graph, row)))
     # They are in one line: a parameter that is missing there shifts all others.
     for first in wrong[:1]:

@@ -12,15 +12,7 @@ import numpy as np
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.module.evidence import MAXIMUM_DIFFERENCES, related_in_module
-from xla_lens.model.checks.problems import (
-    ElementShapeMismatch,
-    Malformation,
-    MalformedModule,
-    MissingFromModule,
-    ModuleShapeMismatch,
-    QuoteMismatch,
-    QuotePart,
-)
+from xla_lens.model.checks.problems import Problem, QuotePart
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import Place, row_place
@@ -57,7 +49,7 @@ def instructions_are_in_module(graph: ModuleGraph, tainted: Tainted) -> Iterator
         tainted.is_liveness_sound &= not len(names)
         for name, row in zip(names.tolist(), first.tolist(), strict=True):
             if file:
-                yield error(row_place(file, table, row), MissingFromModule(dump.label(name, NONE)))
+                yield error(row_place(file, table, row), Problem.MISSING_FROM_MODULE(dump.label(name, NONE)))
 
 
 def _may_be_element(dump: DumpSet, tainted: Tainted) -> Marks:
@@ -79,13 +71,13 @@ def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
     repeated = np.flatnonzero(np.bincount(names, minlength=len(graph.dump.names)) > 1)
     for name in repeated[:1].tolist():
         first, second, *_ = np.flatnonzero(graph.name == name).tolist()
-        problem = MalformedModule(Malformation.DUPLICATE, decoded(module.name(second)), "")
+        problem = Problem.MODULE_NAME_TWICE(decoded(module.name(second)))
         yield error(module.place(second), problem, Related(module.place(first), Relation.OTHER_OCCURRENCE))
         return
     count = len(module.columns.computations)
     roots = np.bincount(graph.computation[np.flatnonzero(table.is_root)], minlength=count)
     for computation in np.flatnonzero(roots != 1)[:1].tolist():
-        problem = MalformedModule(Malformation.ROOT, decoded(module.computation_name(computation)), "")
+        problem = Problem.MODULE_ROOT(decoded(module.computation_name(computation)))
         yield error(module.computation_place(computation), problem)
         return
     user = graph.users()
@@ -93,7 +85,7 @@ def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
     is_wrong = (operand >= user) | (graph.computation[operand] != graph.computation[user])
     for place in np.flatnonzero(is_wrong & (operand != NONE))[:1].tolist():
         row, other = int(user[place]), int(operand[place])
-        problem = MalformedModule(Malformation.ORDER, *(decoded(module.name(one)) for one in (row, other)))
+        problem = Problem.MODULE_ORDER(*(decoded(module.name(one)) for one in (row, other)))
         yield error(module.place(row), problem, *related_in_module(graph, other))
         return
     yield from _missing_computations(graph)
@@ -116,7 +108,7 @@ def _missing_computations(graph: ModuleGraph) -> Iterator[Finding]:
     if missing:
         row, start, end = missing
         label = decoded(module.name(int(rows[row])))
-        problem = MalformedModule(Malformation.COMPUTATION, label, decoded(module.data[start:end]))
+        problem = Problem.MODULE_COMPUTATION(label, decoded(module.data[start:end]))
         yield error(Place(module.file, start, end), problem)
 
 
@@ -148,7 +140,7 @@ def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
                 continue
             part, start, end, in_module = _differing_part(quoted, other, Difference(int(difference[place])))
             text = decoded(data[start:end]).removeprefix("%")
-            problem = QuoteMismatch(dump.label(name, NONE), part, text, decoded(in_module))
+            problem = Problem.QUOTE_MISMATCH(dump.label(name, NONE), part, text, decoded(in_module))
             yield error(Place(file, start, end), problem, *related_in_module(graph, int(row[place])))
 
 
@@ -242,7 +234,7 @@ def shapes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
         if shape == expected:
             continue
         tainted.taint_values(np.array([value]))
-        problem = ModuleShapeMismatch(dump.value_label(value), decoded(shape), decoded(expected))
+        problem = Problem.MODULE_SHAPE_MISMATCH(dump.value_label(value), decoded(shape), decoded(expected))
         place_of = Place(file, int(slices.shape_start[own[place]]), int(slices.end[own[place]]))
         yield error(place_of, problem, *related_in_module(graph, int(row[place])))
 
@@ -268,7 +260,7 @@ def elements_have_shapes_of_tuples(graph: ModuleGraph, tainted: Tainted) -> Iter
         tainted.names[graph.name[row]] = True
         shapes = text[own[0][place] : own[1][place]], text[start[place] : end[place]]
         names = decoded(module.name(row)), decoded(module.name(int(source[place])))
-        problem = ElementShapeMismatch(*names, *map(decoded, shapes))
+        problem = Problem.ELEMENT_SHAPE_MISMATCH(*names, *map(decoded, shapes))
         yield error(
             Place(module.file, int(own[0][place]), int(own[1][place])),
             problem,

@@ -10,13 +10,7 @@ import numpy as np
 from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, error, warning
 from xla_lens.model.checks.module.evidence import related_in_module
-from xla_lens.model.checks.problems import (
-    EarlyEnd,
-    LateEnd,
-    MissingFromSchedule,
-    ScheduleOrder,
-    WrongStart,
-)
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
@@ -50,7 +44,7 @@ def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterato
         tainted.names[[*names]] = True
         tainted.is_liveness_sound = False
         step = int(dump.schedule_row_of_name[names[1]])
-        problem = ScheduleOrder(dump.label(names[1], NONE), dump.label(names[0], NONE))
+        problem = Problem.SCHEDULE_ORDER(dump.label(names[1], NONE), dump.label(names[0], NONE))
         yield error(row_place(file, dump.schedule, step), problem, *related_in_module(graph, row))
     if back.size or not tainted.is_whole(file):
         return
@@ -66,7 +60,7 @@ def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterato
             if name != NONE:
                 tainted.names[name] = True
             tainted.is_liveness_sound = False
-            yield error(graph.module.place(row), MissingFromSchedule(decoded(graph.module.name(row))))
+            yield error(graph.module.place(row), Problem.MISSING_FROM_SCHEDULE(decoded(graph.module.name(row))))
 
 
 def _is_scheduled(module: HloModule) -> bool:
@@ -91,7 +85,7 @@ def live_ranges_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[F
     wrong = known & (values.start_step != start) & ~(is_late & (values.start_step == start + 1))
     for value in np.flatnonzero(wrong).tolist():
         tainted.taint_values(np.array([value]))
-        problem = WrongStart(dump.value_label(value), int(values.start_step[value]), int(start[value]))
+        problem = Problem.WRONG_START(dump.value_label(value), int(values.start_step[value]), int(start[value]))
         place = row_place(file, dump.live_ranges, int(values.live_range[value]))
         yield warning(place, problem, *related_in_module(graph, int(row[value])))
     if not tainted.is_liveness_sound:
@@ -178,7 +172,11 @@ def _ends(graph: ModuleGraph, tainted: Tainted, known: Marks, step: Column, last
             continue
         tainted.taint_values(np.array([one]))
         label, instruction = dump.value_label(one), dump.instruction_at(expected) or ""
-        problem = LateEnd(label, ended, expected) if ended > expected else EarlyEnd(label, ended, expected, instruction)
+        problem = (
+            Problem.LATE_END(label, ended, expected)
+            if ended > expected
+            else Problem.EARLY_END(label, ended, expected, instruction)
+        )
         yield warning(
             row_place(file, dump.live_ranges, int(values.live_range[one])),
             problem,

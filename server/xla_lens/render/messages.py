@@ -1,0 +1,125 @@
+"""Findings in words and as JSON.
+
+A message says what is wrong, with both numbers, then what it implies. The table in `xla_lens.model.checks.problems` has
+the message of each problem with its facts as replacement fields: `{name}` shows a fact as it is, `{count:# row|# rows}`
+one of the texts before and after the bar, by number, with the number in place of `#`. If there are three texts, the
+first is for none. Other words after the colon are in `_FORMS`, or format specifications of Python, as in `{offset:,}`.
+"""
+
+from collections.abc import Callable
+from string import Formatter
+from typing import Any, Final
+
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.backend import SpaceId
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
+from xla_lens.syntax.columns import Kind
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import to_position
+
+
+def message(finding: Finding) -> str:
+    """The message of a finding: plain text on one line, with names in backticks."""
+    problem, facts = finding.problem.kind, finding.problem.facts
+    template = next((other for name, other in problem.if_empty if not facts[name]), problem.message)
+    return _WORDS.vformat(template, (), facts)
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding in the schema of `xla-lens check --output-format json`; rows and columns count from 1."""
+    place = finding.place
+    return {
+        "code": finding.code.value,
+        "severity": finding.severity.value,
+        "message": message(finding),
+        "filename": place.file.label,
+        "location": _location(place, place.start),
+        "end_location": _location(place, place.end),
+        "related": [
+            {
+                "filename": related.place.file.label,
+                "location": _location(related.place, related.place.start),
+                "message": related.relation.value,
+            }
+            for related in finding.related
+        ],
+    }
+
+
+def _location(place: Place, offset: int) -> dict[str, int]:
+    row, column = to_position(place.file.document, offset, Encoding.UTF32)
+    return {"row": row + 1, "column": column + 1}
+
+
+# ---------------------------------------------------------------- facts
+
+
+class _Words(Formatter):
+    """Words facts as messages ask for."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if "|" in format_spec:
+            *none, one, many = format_spec.split("|")
+            text = none[0] if none and not value else one if value == 1 else many
+            return text.replace("#", f"{value:,}")
+        return _FORMS[format_spec](value) if format_spec in _FORMS else format(value, format_spec)
+
+
+_WORDS: Final = _Words()
+
+_WIDEST_SHAPE: Final = 80
+
+
+def _byte_count(number: int) -> str:
+    """A number of bytes, not rounded."""
+    return f"{number:,} byte{'' if number == 1 else 's'}"
+
+
+def _byte_range(span: tuple[int, int]) -> str:
+    """The bytes from the first up to, not including, the second."""
+    start, end = span
+    return f"byte {start:,}" if end == start + 1 else f"bytes {start:,}\N{EN DASH}{end - 1:,}"
+
+
+def _steps(span: tuple[int, int]) -> str:
+    """One step or a range of steps, both ends included."""
+    first, last = span
+    return f"step {first}" if first == last else f"steps {first}\N{EN DASH}{last}"
+
+
+def _at_steps(pair: tuple[int, int]) -> str:
+    """Two steps that may be the same."""
+    first, second = pair
+    return f"at step {first}" if first == second else f"at steps {first} and {second}"
+
+
+def _numbered_space(space: SpaceId) -> str:
+    """The name of a memory space with its number, as that is what dumps print: VMEM (memory space 1)."""
+    name, number = space_name(space), f"memory space {space.color}"
+    return number if name == number else f"{name} ({number})"
+
+
+def _kinds(kinds: Kind) -> str:
+    """The kinds of an allocation, as its header spells them: `constant` and `preallocated-temp`."""
+    *most, last = (f"`{(kind.name or '').lower().replace('_', '-')}`" for kind in kinds)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+_FORMS: Final[dict[str, Callable[[Any], str]]] = {
+    "apart": lambda sizes: apart(*sizes),
+    "at steps": _at_steps,
+    "byte range": _byte_range,
+    "bytes": _byte_count,
+    "human": human,
+    "kinds": _kinds,
+    "less or more": lambda size_bytes: f"{human(abs(size_bytes))} {'less' if size_bytes < 0 else 'more'}",
+    "limit": exact_as_given,
+    "shape": lambda text: f"`{shortened(text, _WIDEST_SHAPE)}`",
+    "size": exact,
+    "space": _numbered_space,
+    "space name": space_name,
+    "steps": _steps,
+}
+"""How messages show facts that are more than a number or a name."""
