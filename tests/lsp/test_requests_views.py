@@ -706,7 +706,7 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(
     loads.resume()
     for path, number in zip(paths, numbers, strict=True):
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
-    assert len(reader.editor.server.state.sets.recent) == 5
+    assert loads.count == 5
     await _evict_all(reader, monkeypatch)
 
 
