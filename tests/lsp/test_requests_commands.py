@@ -21,28 +21,27 @@ from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
 
-async def test_commands_return_what_the_command_line_prints(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_commands_return_what_the_command_line_prints(reader: Reader) -> None:
     await reader.start()
-    capsys.readouterr()
     for path in (SEED, SPLIT, TPU):
         uri = reader.open(path)
         for form in ("markdown", "text", "html"):
-            _, out, _ = run(capsys, "report", path, "--output-format", form)
+            _, out, _ = run("report", path, "--output-format", form)
             assert await reader.run("report", {"uri": uri, "format": form}) == out
-        _, out, _ = run(capsys, "report", path, "--output-format", "json")
+        _, out, _ = run("report", path, "--output-format", "json")
         assert [await reader.run("report", {"uri": uri, "format": "json"})] == json.loads(out)
-        _, out, _ = run(capsys, "check", path, "--output-format", "json")
+        _, out, _ = run("check", path, "--output-format", "json")
         assert await reader.run("check", {"uri": uri}) == json.loads(out)
-    _, out, _ = run(capsys, "explain", "peak-understated")
+    _, out, _ = run("explain", "peak-understated")
     assert (await reader.run("explain", {"code": "peak-understated"})).strip() == out.strip()
 
 
-async def test_report_command_takes_options(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_report_command_takes_options(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SPLIT)
     given = {"parts": ["totals", "live"], "top": 3, "atStep": 30, "budget": "2MiB"}
     options = ("--part", "totals,live", "--top", 3, "--at", 30, "--budget", "2MiB")
-    _, out, _ = run(capsys, "report", SPLIT, *options)
+    _, out, _ = run("report", SPLIT, *options)
     assert await reader.run("report", {"uri": uri, "format": "text", **given}) == out
     given = {"top": None, "budget": None, "parts": None, "atStep": None, "format": None}
     assert await reader.run("report", {"uri": uri, **given}) == await reader.run("report", {"uri": uri})

@@ -82,11 +82,11 @@ async def test_empty_dump_has_a_memory_map(reader: Reader, tmp_path: Path, text:
 
 
 @in_all_encodings
-async def test_overview_has_the_numbers_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_overview_has_the_numbers_of_the_report(reader: Reader) -> None:
     """The numbers equal those of the report, and each location leads to its subject."""
     await reader.start()
     for path in (SEED, SPLIT, TPU, WHILE, PALLAS):
-        _, out, _ = run(capsys, "report", path, "--output-format", "json")
+        _, out, _ = run("report", path, "--output-format", "json")
         (report,) = json.loads(out)
         uri = reader.open(path)
         found = await reader.run("overview", {"uri": uri})
@@ -153,9 +153,9 @@ async def test_overview_shows_source_lines(reader: Reader) -> None:
 
 
 @_SETS
-async def test_peak_has_the_lines_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str], path: Path) -> None:
+async def test_peak_has_the_lines_of_the_report(reader: Reader, path: Path) -> None:
     await reader.start()
-    _, out, _ = run(capsys, "report", path, "--output-format", "json")
+    _, out, _ = run("report", path, "--output-format", "json")
     (expected,) = json.loads(out)
     uri = reader.open(path)
     for space in expected["memory_spaces"]:
