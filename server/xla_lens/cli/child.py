@@ -114,7 +114,7 @@ _INTERRUPTS: Final = ("SIGINT", "SIGTERM", "SIGKILL")
 """What the program gets for the first, the second and any further interrupt that is sent to this process alone."""
 
 _ANSWER: Final = 1.0
-"""Seconds to wait for an answer of the copier, which is blocked while nobody reads what it passes on."""
+"""Seconds to wait for the copier to answer. While the reader of its output does not read, it is blocked and cannot."""
 
 _QUESTIONS: Final = itertools.cycle(range(128, 256))
 """Bytes that the copier sends back. No signal has such a number."""

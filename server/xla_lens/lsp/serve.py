@@ -66,8 +66,8 @@ def _listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
         if not allow_remote:
             raise RemoteAddress
         logger.warning(
-            "other machines can reach %s:%d, and there is no password and no encryption: whoever connects first can "
-            "read all dumps that you can read, and their source lines",
+            "other machines can reach %s:%d, and the connection has neither a password nor encryption: the first "
+            "client can read all dumps that you can read, and their source lines",
             host,
             port,
         )

@@ -202,7 +202,7 @@ async def _go_to_source(arguments: Arguments) -> Any:
         advice = "map its folder with the setting xla-lens.sources.pathMapping"
         raise SourceNotFound(path, f"{name} is not in this workspace: {advice}")
     target = lsp.Location(uri_of(found), lsp.Range(place, place))
-    await arguments.state.client.show_document(target.uri, target.range)
+    await state.client.show_document(target.uri, target.range)
     return to_json(target)
 
 

@@ -33,10 +33,8 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     target = entity_target(analysis.dump, link.entity) if analysis else None
     if analysis is None or target is None:
         return None
-    mention, uri = (
-        Mention(target, Role.USED_VALUE, link.start, link.end),
-        snapshot.convert.request_uri(link.target.file),
-    )
+    mention = Mention(target, Role.USED_VALUE, link.start, link.end)
+    uri = snapshot.convert.request_uri(link.target.file)
     markdown = mention_markdown(analysis, module, mention, uri, capabilities)
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 

@@ -14,7 +14,7 @@ MAXIMUM_RELATED: Final = 10
 
 
 class Relation(StrEnum):
-    """What a related location has to do with a finding, in words."""
+    """How a related location is related to its finding, as editors show it."""
 
     OTHER_OCCURRENCE = "Other occurrence"
     """The other of two lines that repeat each other."""
@@ -66,7 +66,7 @@ class Finding:
 
 
 def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
-    """One finding instead of so many that the two files must be of different compilations. It is where the first is."""
+    """Replace findings by one at the place of the first: there are so many that the files are of two compilations."""
     first, *others = found
     related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
     return error(first.place, kind(len(found)), *related)

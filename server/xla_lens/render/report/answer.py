@@ -93,7 +93,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
 
 
 _SMALLEST_PART: Final = 20
-"""A kind is named if it has at least one in so many of the bytes that are needed but not live."""
+"""Kinds with less than 1/20 of the bytes that are needed but not live are not named."""
 
 _NOT_LIVE: Final = {
     "parameter": "donated arguments that are not live then",
