@@ -249,17 +249,14 @@ def _is_attribute(text: bytes) -> bool:
 
 def _is_like_name(dump: DumpSet, token: bytes) -> bool:
     """Whether a token is a name of the dump, or one with one wrong or additional character."""
-    edited = (token, *(token[:at] + token[at + 1 :] for at in range(len(token))))
-    if any(dump.name_number(name) != NONE for name in edited):
-        return True
+    edited = [token, *(token[:at] + token[at + 1 :] for at in range(len(token)))]
     match _NO_NAME.split(token):
         case [before, after] if len(before) + len(after) >= _SHORTEST:
-            pattern = re.escape(before) + rb"[\w.-]" + re.escape(after)
-            return re.search(pattern, dump.names.block) is not None
-        case _:
-            return False
+            edited += (before + one + after for one in _IN_NAMES)
+    return any(dump.name_number(name) != NONE for name in edited)
 
 
+_IN_NAMES: Final = tuple(bytes([byte]) for byte in range(128) if re.fullmatch(rb"[\w.-]", bytes([byte])))
 _NO_NAME: Final = re.compile(rb"[^\w.-]")
 _SHORTEST: Final = 3
 """Shorter tokens resemble too many names."""
