@@ -8,8 +8,8 @@ import numpy as np
 from xla_lens.features.hover.facts import Elements, End, LiveRangeFacts, ValueFacts
 from xla_lens.features.hover.names import LONGEST_LIST, allocation_name, value_name
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
+from xla_lens.model.advice.facts import is_backward
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.advice.rules.facts import is_backward
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.dataflow import index_path, uses
