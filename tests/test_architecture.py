@@ -17,7 +17,6 @@ from samples import ROOT
 _PACKAGE = ROOT / "server" / "xla_lens"
 
 _LAYERS = (
-    "records",
     "text",
     "syntax",
     "model",

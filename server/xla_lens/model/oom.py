@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from typing import Final, TypeAlias
@@ -12,7 +13,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import (

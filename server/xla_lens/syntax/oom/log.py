@@ -6,9 +6,8 @@ cleaned: without colors, carriage returns, and whatever loggers, clusters and te
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
-
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ documents in `docs/errors` of XLA and messages in public issues.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.oom.log import LogLine, Passage, passages
 from xla_lens.syntax.oom.sizes import SIZE, PrintedSize, printed_size
 

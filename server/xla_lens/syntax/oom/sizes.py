@@ -1,10 +1,9 @@
 """Sizes as messages print them: ``15.75G``, ``384.0KiB``, ``6291456 bytes``, all in powers of 1024."""
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
-
-from xla_lens.records import dataclass
 
 SIZE: Final = r"\d[\d,]{0,25}(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|B)\b)?"
 """A regular expression for a size."""
