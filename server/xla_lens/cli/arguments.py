@@ -11,10 +11,18 @@ from xla_lens import __version__
 from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
-from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, TINY, TINY_IN_RUN, Part, SortKey
+from xla_lens.features.report.options import (
+    DEFAULT_TOP,
+    FORMATS,
+    LONG_PARTS,
+    TINY,
+    TINY_IN_RUN,
+    CiFormat,
+    Part,
+    SortKey,
+)
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.ci.options import CiFormat
 from xla_lens.render.names import RENAMED, allowed_names, renamed, unknown_name
 from xla_lens.render.numbers import Size, parse_size
 
