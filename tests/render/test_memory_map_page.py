@@ -12,7 +12,6 @@ import pytest
 
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, analysis_of_text, module_of
-from xla_lens.features.memory_map import memory_map
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.package_files import page_sources
@@ -75,7 +74,7 @@ def test_the_page_holds_the_whole_map(path: Path) -> None:
     page = _Page(_text(analysis, module, *page_sources()))
     found = _map(page)
     check(found, "MemoryMap")
-    assert found == memory_map_data(memory_map(analysis, module))
+    assert found == memory_map_data(analysis, module)
     element = {"id": "memory-map", "type": "application/octet-stream;base64,gzip"}
     assert [attrs for tag, attrs in page.elements if tag == "script"] == [element, {}]
     assert ("div", {"id": "app"}) in page.elements
@@ -119,7 +118,7 @@ def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
     page = _Page(_text(analysis, None, *page_sources()))
     assert not [tag for tag, _ in page.elements if tag == "img" or tag.startswith("img")]
     assert len(page.of("script")) == 2
-    found = memory_map_data(memory_map(analysis, None))
+    found = memory_map_data(analysis, None)
     assert _map(page) == found
     assert any(_EVIL in text for text in found["strings"])
     assert any(_EVIL in text for text in page.of("td"))

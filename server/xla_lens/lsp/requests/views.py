@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.memory_map import memory_map as memory_map_facts
 from xla_lens.features.overview import live_entries
 from xla_lens.features.overview import overview as overview_facts
 from xla_lens.features.report.peak_groups import peak_groups
@@ -63,7 +62,7 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     _, analysis, module = await arguments.loaded()
-    return await _map(arguments, lambda: memory_map_data(memory_map_facts(analysis, module)))
+    return await _map(arguments, lambda: memory_map_data(analysis, module))
 
 
 async def compared_maps(arguments: Arguments) -> RawJson:

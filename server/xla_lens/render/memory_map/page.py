@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from xla_lens.features.memory_map import memory_map
 from xla_lens.features.overview import Overview, SpaceOverview, overview
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -50,7 +49,7 @@ def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TO
         *_spaces(one),
         *(line for space in one.spaces for line in _live(space)),
     )
-    return MapContent(one.module, packed(memory_map_data(memory_map(analysis, module))), tables)
+    return MapContent(one.module, packed(memory_map_data(analysis, module)), tables)
 
 
 def packed(data: contract.MemoryMap | contract.ComparedMaps) -> str:
@@ -79,7 +78,7 @@ def small_page(analysis: Analysis, module: HloModule | None, script: str, style:
     packed script.
     """
     name = module_of(analysis.dump.files)
-    content = MapContent(name, packed(memory_map_data(memory_map(analysis, module))), ())
+    content = MapContent(name, packed(memory_map_data(analysis, module)), ())
     return memory_maps_page(f"{name}: memory map", (), (content,), script, style, is_script_packed=True)
 
 
