@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
@@ -22,7 +23,6 @@ from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
-from xla_lens.records import dataclass
 from xla_lens.render.diff.gates import violation_rule, violation_text
 from xla_lens.render.messages import message
 from xla_lens.render.numbers import human

@@ -3,6 +3,7 @@ and its allocations.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.records import dataclass
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import printed_peak_data, space_data
 from xla_lens.render.peak_groups import source_line_data
