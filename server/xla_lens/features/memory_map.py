@@ -1,5 +1,6 @@
 """The memory map of a dump set, as columns."""
 
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 STEP_LIMIT: Final = 1_000_000

@@ -1,6 +1,7 @@
 """The overview of a dump set: its memory spaces with the values live at their peaks, and its allocations."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

@@ -1,5 +1,6 @@
 """The facts in a hover over an HLO module: what an instruction is, what it keeps in memory, and its source line."""
 
+from dataclasses import dataclass
 from itertools import islice
 
 from xla_lens.model.analysis import Analysis
@@ -7,7 +8,6 @@ from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMenti
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Instruction, Target
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 MAX_ELEMENTS = 12

@@ -1,5 +1,6 @@
 """The facts in hovers. `xla_lens.render.hover` words each type."""
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
@@ -7,7 +8,6 @@ from xla_lens.model.advice.padding import Padding
 from xla_lens.model.attribution.frames import Derived
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
 

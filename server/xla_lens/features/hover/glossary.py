@@ -1,12 +1,12 @@
 """The terms of dumps that hovers explain."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.document import Document
 

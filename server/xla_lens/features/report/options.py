@@ -1,10 +1,9 @@
 """What a report contains, as the command line and the server understand it. Imports nothing of the model."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-
-from xla_lens.records import dataclass
 
 
 class Part(StrEnum):

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff
@@ -16,7 +17,6 @@ from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
-from xla_lens.records import dataclass
 from xla_lens.render.diff.gates import violation_rule, violation_text
 from xla_lens.render.messages import message
 from xla_lens.render.numbers import human
