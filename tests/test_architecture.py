@@ -17,7 +17,6 @@ from samples import ROOT
 _PACKAGE = ROOT / "server" / "xla_lens"
 
 _LAYERS = (
-    "records",
     "text",
     "syntax",
     "model",
@@ -73,6 +72,7 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
 def _imports(path: Path) -> set[str]:
     """The modules that a file imports anywhere: at the top, under TYPE_CHECKING and in functions."""
     found: set[str] = set()
@@ -188,20 +188,13 @@ def _is_private(name: str) -> bool:
 
 
 def _private_names(library: str) -> set[str]:
-    """The private names that the source code of a library mentions."""
+    """The private names in the source code of a library."""
     spec = find_spec(library)
     assert spec
     assert spec.submodule_search_locations
-    found = set()
-    for path in (path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute):
-                found.add(node.attr)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(node.name)
-            elif isinstance(node, ast.Name):
-                found.add(node.id)
-    return {name for name in found if _is_private(name)}
+    folders = map(Path, spec.submodule_search_locations)
+    texts = (path.read_text() for folder in folders for path in folder.rglob("*.py"))
+    return {name for text in texts for name in re.findall(r"\b_[A-Za-z]\w*", text)}
 
 
 def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -33,7 +33,6 @@ from xla_lens.reading import (
     unpacked_head,
     walk,
 )
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import (
     COMPRESSED,

@@ -24,7 +24,6 @@ from samples import (
     module_of,
     on_all_dumps,
 )
-from xla_lens.features.memory_map import STEP_LIMIT, memory_map
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
@@ -34,14 +33,14 @@ from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import user_frame
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
 from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
-    return dict(memory_map_data(memory_map(analysis, module)))
+    return dict(memory_map_data(analysis, module))
 
 
 def _table(data: Mapping[str, Any], *rows: int) -> str:

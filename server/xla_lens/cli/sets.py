@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -32,7 +32,6 @@ from xla_lens.files import (
 )
 from xla_lens.model.analysis import Analysis
 from xla_lens.reading import DamagedFile, unpacked
-from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.syntax.standard_output import has_files

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.columns import Kind

@@ -1,6 +1,7 @@
 """Words that several hovers share."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -8,7 +9,6 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import human

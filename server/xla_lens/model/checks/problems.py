@@ -5,13 +5,13 @@ the numbers in their headers. `xla_lens.render.messages` fills facts into messag
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, TypeAlias
 
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.resemblance import Row
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,6 @@ from xla_lens.model.places.places import (
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, found
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, ReportAllocations, ReportRows
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.human_sizes import human_size
