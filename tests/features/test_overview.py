@@ -9,7 +9,6 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Mention, Role, Target, Value, mention_at
 from xla_lens.model.places.places import Place, value_place
-from xla_lens.render.hover import hover_markdown
 from xla_lens.render.overview import Locate, overview_data
 
 _TOP = 5
@@ -61,11 +60,11 @@ def _check_place(analysis: Analysis, target: Target, place: Place | None) -> Non
     mention = mention_at(analysis.dump, place.file, place.start)
     assert mention
     assert mention.target == target
-    assert hover_markdown(hover(analysis, None, mention)) == _described(analysis, target)
+    assert hover(analysis, None, mention) == _described(analysis, target)
 
 
 def _described(analysis: Analysis, target: Target) -> str:
-    return hover_markdown(hover(analysis, None, Mention(target, Role.USED_VALUE, 0, 0)))
+    return hover(analysis, None, Mention(target, Role.USED_VALUE, 0, 0))
 
 
 @on_all_dumps(_check)

@@ -18,8 +18,8 @@ from xla_lens.model.memory.allocation_history import AllocationHistory, allocati
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report.allocations import history_section

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
+from xla_lens.features.hover import hover
 from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
@@ -19,7 +20,7 @@ from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.hover import mention_markdown
+from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -282,7 +283,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    markdown = mention_markdown(analysis, module, mention, convert.request_uri(shown.file), capabilities)
+    markdown = hover(analysis, module, mention, command_links(convert.request_uri(shown.file), capabilities))
     return {"markdown": markdown, "location": location}
 
 
