@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from xla_lens.features.sources_of_findings import SourceLine
-from xla_lens.render.ci.annotations import CiPlace
+from xla_lens.render.ci import CiPlace
 from xla_lens.text.paths import mapped
 
 

@@ -1,6 +1,10 @@
 """Messages about names that are not among those allowed."""
 
 from collections.abc import Collection, Iterable
+from typing import Final
+
+RENAMED: Final = {"max-reserved": "max-memory", "max-reserved-increase": "max-memory-increase"}
+"""Options and codes that have another name since. The old one still works, with a hint."""
 
 _MAX_LISTED = 20
 """Maximum number of names that a message lists."""

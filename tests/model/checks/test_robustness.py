@@ -8,11 +8,11 @@ import pytest
 
 from goldens import files_of
 from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, dump_file, facts, sweep
-from xla_lens.features.memory_map import memory_map
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.findings import MAXIMUM_RELATED
+from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.messages import message
 from xla_lens.render.report.outline import report_text
 
@@ -60,7 +60,7 @@ def test_numbers_over_64_bits_are_analyzed_without_errors(path: Path, most: int)
                 [other if other.kind is not kind else dump_file(edited, kind) for other in files.values()]
             )
             assert all(map(message, analysis.findings))
-            assert memory_map(analysis, None).values.label
+            assert memory_map_data(analysis, None)["values"]["label"]
             made = report(analysis, dict.fromkeys(files, "a"), ReportOptions(parts=frozenset(Part)))
             assert list(report_text(made, 100))
 

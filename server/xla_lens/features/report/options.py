@@ -49,6 +49,15 @@ FORMATS: Final = ("text", "markdown", "json", "html")
 """The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
 
 
+class CiFormat(StrEnum):
+    """A format of `check` and `diff` for continuous integration (CI)."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    SARIF = "sarif"
+    JUNIT = "junit"
+
+
 class SortKey(StrEnum):
     """A column by which `--sort` ranks modules."""
 
