@@ -25,7 +25,6 @@ from xla_lens.model.places.pages import LiveSetPage, SummaryPage
 from xla_lens.model.summary import summarise
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.hints import hint_label
-from xla_lens.render.hover import hover_markdown
 from xla_lens.render.lenses import lens_title
 from xla_lens.render.memory_map.data import space_data
 from xla_lens.render.numbers import apart, human, signed
@@ -120,7 +119,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert any(f"≥ {size}" in title for title in titles)
     assert all(f"≥ {size}" in title for title in titles if re.search(rf"peak\D*{size}", title))
     assert first.peak_step is not None
-    markdown = hover_markdown(hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0)), one.warrants)
+    markdown = hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0))
     assert f"≥ {size} live" in markdown
     assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
     for page in (SummaryPage(), LiveSetPage(first.peak_step)):

@@ -1,6 +1,7 @@
 """Code actions: explain a finding, go to a related place, show a page. None of them edits the dump."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -29,7 +30,6 @@ from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2

@@ -1,6 +1,7 @@
 """Inlay hints beside the lines of a dump and of its HLO module. `xla_lens.render.hints` words them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -14,7 +15,6 @@ from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 
 

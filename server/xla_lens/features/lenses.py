@@ -5,6 +5,7 @@ The dump set may be reloaded in between, so a lens refers to its subject by the 
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -22,7 +23,6 @@ from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500

@@ -18,6 +18,7 @@ No link leads to the same file or to a file that the set lacks.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from typing import Final, TypeAlias
@@ -32,7 +33,6 @@ from xla_lens.model.places.mentions import position_of
 from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Section, UsedValues
 
 

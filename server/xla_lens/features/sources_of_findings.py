@@ -1,5 +1,7 @@
 """The line of the user's program that a finding, or the growth of a memory space, is about."""
 
+from dataclasses import dataclass
+
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -10,7 +12,6 @@ from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Instruction, Step, Value, mention_at
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 

@@ -5,6 +5,7 @@ The URI of a page consists of a scheme of its own, the path of the set and the n
     xla-lens:/dumps/module_0001.jit_f.cpu_after_optimizations/live-set-at-120.txt
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
@@ -20,7 +21,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.pages import Page, page_name
-from xla_lens.records import dataclass
 from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding

@@ -1,6 +1,7 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -21,7 +22,6 @@ from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, backward

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -20,9 +20,8 @@ from xla_lens.features.report.pages import (
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.places.places import Place
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.records import dataclass
-from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report.allocations import history_section

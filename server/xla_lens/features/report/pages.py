@@ -1,5 +1,6 @@
 """The facts of pages: documents about a dump set that an editor shows beside its files."""
 
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -10,7 +11,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 PAGE_LIMIT: Final = 1000

@@ -6,6 +6,7 @@ Each byte counts for the value that owns it, as in reports, so that the groups o
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.features.report.facts import LineReport, report
@@ -20,7 +21,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Warrants
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A dump names files by their paths on the machine that compiled. Callers decide w
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.features.report.facts import SpaceReport, report
@@ -25,7 +26,6 @@ from xla_lens.model.places.places import Place, value_place
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Warrants
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,13 +5,13 @@ the numbers in their headers. `xla_lens.render.messages` fills facts into messag
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Code
-from xla_lens.records import dataclass
 
 
 class Cut(StrEnum):

@@ -4,10 +4,10 @@ It is written in C and reads only the usual form, `%name = shape opcode(operands
 all other forms, one instruction at a time. A test holds the two equal.
 """
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import tree_sitter_xla_dump
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NO_TEXTS, Column, Texts
 from xla_lens.syntax.texts import cells, column
 

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 from tree_sitter import Node
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
 from xla_lens.syntax.numbers import integer
