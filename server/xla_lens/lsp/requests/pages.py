@@ -5,6 +5,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
+from xla_lens.features.links import frame_tooltip
 from xla_lens.lsp.requests.annotations import source_data, tooltip
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
@@ -62,7 +63,7 @@ def document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> li
         where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
         if isinstance(link, PageLink):
             return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
-        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, link.frame))
+        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, frame_tooltip(link.frame)))
 
     return [link_to(link) for link in snapshot.page.links]
 
