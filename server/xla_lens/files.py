@@ -347,8 +347,7 @@ _UNFINISHED: Final = (
     Problem.TRUNCATED_FILE,
     Problem.EMPTY_FILE,
     Problem.NO_DUMP_LINES,
-    Problem.FOREIGN_USED_VALUES,
-    Problem.FOREIGN_LIVE_RANGES,
+    Problem.FOREIGN_FILE,
     Problem.FOREIGN_MODULE,
 )
 _RECENT_SECONDS: Final = 2.0

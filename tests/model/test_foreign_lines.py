@@ -50,9 +50,7 @@ def test_statistics_below_the_header_are_one_note(files: SetFiles) -> None:
     _assert_same(before, {**texts, FileKind.BUFFER_ASSIGNMENT: changed}, STATISTICS[0], FileKind.BUFFER_ASSIGNMENT)
     found = analysis_of_texts({**texts, FileKind.BUFFER_ASSIGNMENT: changed})[0].findings
     notes = [finding for finding in found if finding.problem.kind is Problem.UNKNOWN_LINES]
-    assert [(note.severity, note.problem) for note in notes] == [
-        (Severity.INFORMATION, Problem.UNKNOWN_LINES(1, rows=()))
-    ]
+    assert [(note.severity, note.problem) for note in notes] == [(Severity.INFORMATION, Problem.UNKNOWN_LINES(1, ()))]
 
 
 @pytest.mark.parametrize("files", sweep([files for files in _SETS if FileKind.HLO in files.paths], 4), ids=_name)
@@ -63,7 +61,7 @@ def test_a_foreign_line_in_a_module_is_one_note(files: SetFiles) -> None:
         found = analysis_of_texts({**texts, FileKind.HLO: changed})[0].findings
         notes = [finding for finding in found if finding.problem.kind is Problem.UNKNOWN_LINES]
         assert [(note.severity, note.problem) for note in notes] == [
-            (Severity.INFORMATION, Problem.UNKNOWN_LINES(1, rows=()))
+            (Severity.INFORMATION, Problem.UNKNOWN_LINES(1, ()))
         ]
         place = notes[0].place
         assert place.file.document.data[place.start : place.end] == line

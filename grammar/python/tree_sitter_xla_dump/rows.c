@@ -20,52 +20,23 @@ enum { LINES_BETWEEN_CHECKS = 1 << 14 };
 
 // ---------------------------------------------------------------- columns
 
-// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py): the number of columns of each, which of them hold
-// numbers that the dump prints, and which of those are numbers of bytes. All others hold offsets, rows and counts of rows.
-#define TABLES(X) \
-  X(ALLOCATIONS, 14, BIT(4) | BIT(5) | BIT(6) | BIT(8), BIT(5)) \
-  X(SLICES, 12, BIT(3) | BIT(6) | BIT(9) | BIT(10), BIT(9) | BIT(10)) X(USED_VALUE_ROWS, 12, BIT(6) | BIT(9), 0) \
-  X(POSITION_ROWS, 5, 0, 0) X(USE_ROWS, 6, BIT(4), 0) X(SCHEDULE, 5, BIT(2), 0) \
-  X(LIVE_RANGE_ROWS, 7, BIT(5) | BIT(6), 0) X(PEAKS, 5, BIT(4), 0) X(PEAK_BUFFERS, 7, BIT(5) | BIT(6), BIT(5) | BIT(6)) \
-  X(STACK_TRACE_HEADERS, 3, BIT(2), BIT(2)) \
-  X(STACK_TRACE_ROWS, 8, BIT(5) | BIT(6) | BIT(7), BIT(5) | BIT(6) | BIT(7)) X(TOTALS, 5, BIT(2), BIT(2)) \
-  X(OTHER_COLOR_VALUES, 3, BIT(2), 0) X(LIVE_RANGE_HEADERS, 3, BIT(2), 0) X(REPORT_ALLOCATIONS, 9, BIT(2), 0) \
-  X(REPORT_SPACES, 8, BIT(4) | BIT(5), BIT(5)) X(REPORT_ROWS, 12, BIT(2) | BIT(3) | BIT(4) | BIT(10), BIT(2)) \
-  X(REPORT_TABLES, 8, BIT(2) | BIT(3) | BIT(7), 0) X(SECTION_ROWS, 3, 0, 0) X(UNKNOWN_LINES, 2, 0, 0) \
-  X(OTHER_MODULES, 4, 0, 0)
-
+// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py).
 enum Table {
-#define X(name, width, printed, bytes) name,
-  TABLES(X)
-#undef X
-  TABLE_COUNT
+  ALLOCATIONS, SLICES, USED_VALUE_ROWS, POSITION_ROWS, USE_ROWS, SCHEDULE, LIVE_RANGE_ROWS, PEAKS, PEAK_BUFFERS,
+  STACK_TRACE_HEADERS, STACK_TRACE_ROWS, TOTALS, OTHER_COLOR_VALUES, LIVE_RANGE_HEADERS, REPORT_ALLOCATIONS, REPORT_SPACES,
+  REPORT_ROWS, REPORT_TABLES, SECTION_ROWS, UNKNOWN_LINES, OTHER_MODULES, TABLE_COUNT,
 };
 
-static const int WIDTHS[TABLE_COUNT] = {
-#define X(name, width, printed, bytes) width,
-  TABLES(X)
-#undef X
+// One letter for each column: `b` for bytes that the dump prints, `n` for other numbers that it prints, `.` for offsets, rows and
+// counts of rows.
+static const char *const LAYOUTS[TABLE_COUNT] = {
+  [ALLOCATIONS] = "....nbn.n.....", [SLICES] = "...n..n..bb.", [USED_VALUE_ROWS] = "......n..n..", [POSITION_ROWS] = ".....",
+  [USE_ROWS] = "....n.", [SCHEDULE] = "..n..", [LIVE_RANGE_ROWS] = ".....nn", [PEAKS] = "....n", [PEAK_BUFFERS] = ".....bb",
+  [STACK_TRACE_HEADERS] = "..b", [STACK_TRACE_ROWS] = ".....bbb", [TOTALS] = "..b..", [OTHER_COLOR_VALUES] = "..n",
+  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n......", [REPORT_SPACES] = "....nb..",
+  [REPORT_ROWS] = "..bnn.....n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
+  [OTHER_MODULES] = "....",
 };
-
-static const uint64_t PRINTED[TABLE_COUNT] = {
-#define X(name, width, printed, bytes) printed,
-  TABLES(X)
-#undef X
-};
-
-static const uint64_t BYTES[TABLE_COUNT] = {
-#define X(name, width, printed, bytes) bytes,
-  TABLES(X)
-#undef X
-};
-
-enum { MAX_WIDTH = 14 };
-
-typedef struct {
-  void *columns[MAX_WIDTH];
-  size_t count, capacity;
-  uint64_t narrowed; // the columns that `narrow_columns` has narrowed
-} Rows;
 
 // ---------------------------------------------------------------- sections
 
@@ -156,33 +127,20 @@ typedef struct {
   int64_t end; // of the last row
   int64_t allocation, used_value, report_allocation, space, space_start, space_end, report_tables, rest;
   Text stem; // of the first file in standard output
-  bool is_elsewhere, is_out_of_memory;
+  bool is_elsewhere;
 } Reader;
 
 static int64_t offset_of(const Reader *reader, const uint8_t *at) { return at - reader->lexer.start; }
 
 // Offsets, rows and counts take 32 bits, unless the file is too long for that.
-static size_t cell_size(const Reader *reader, enum Table table, int column) {
-  bool is_long = reader->lexer.end - reader->lexer.start > INT32_MAX;
-  bool is_wide = (is_long || PRINTED[table] & BIT(column)) && !(reader->rows[table].narrowed & BIT(column));
-  return is_wide ? sizeof(int64_t) : sizeof(int32_t);
-}
-
-static void add_row(Reader *reader, enum Table table, const int64_t *cells) {
-  Rows *rows = &reader->rows[table];
-  int width = WIDTHS[table];
-  if (rows->count == rows->capacity) {
-    size_t capacity = rows->capacity ? rows->capacity + rows->capacity / 2 : 16;
-    for (int i = 0; i < width; i++) {
-      if (!grow(&rows->columns[i], capacity * cell_size(reader, table, i))) {
-        reader->is_out_of_memory = true;
-        return;
-      }
+static void create_tables(Reader *reader) {
+  for (int table = 0; table < TABLE_COUNT; table++) {
+    Rows *rows = &reader->rows[table];
+    *rows = rows_of((int)strlen(LAYOUTS[table]), size_for(reader->lexer.end - reader->lexer.start));
+    for (int column = 0; column < rows->width; column++) {
+      if (LAYOUTS[table][column] != '.') rows->sizes[column] = WIDE;
     }
-    rows->capacity = capacity;
   }
-  for (int i = 0; i < width; i++) set_cell(rows->columns[i], cell_size(reader, table, i), (Py_ssize_t)rows->count, cells[i]);
-  rows->count++;
 }
 
 // Halves the columns of printed ids, steps and the like whose numbers have less than 31 bits, so that adding or subtracting two of
@@ -191,8 +149,8 @@ static void narrow_columns(Reader *reader) {
   enum { LIMIT = 1 << 30 };
   for (int table = 0; table < TABLE_COUNT; table++) {
     Rows *rows = &reader->rows[table];
-    for (int column = 0; column < WIDTHS[table]; column++) {
-      if (!(PRINTED[table] & ~BYTES[table] & BIT(column))) continue;
+    for (int column = 0; column < rows->width; column++) {
+      if (LAYOUTS[table][column] != 'n') continue;
       int64_t *wide = rows->columns[column];
       int32_t *narrow = rows->columns[column];
       bool fits = true;
@@ -202,12 +160,12 @@ static void narrow_columns(Reader *reader) {
         int64_t cell = wide[row];
         memcpy(&narrow[row], &(int32_t){(int32_t)cell}, sizeof *narrow);
       }
-      rows->narrowed |= BIT(column);
+      rows->sizes[column] = NARROW;
     }
   }
 }
 
-#define ADD(reader, table, ...) add_row(reader, table, (const int64_t[]){__VA_ARGS__})
+#define ADD(reader, table, ...) add_row(&(reader)->rows[table], (const int64_t[]){__VA_ARGS__})
 
 static int64_t name_number(Reader *reader, Text name) { return number_of(&reader->names, name); }
 static int64_t index_number(Reader *reader, Text index) {
@@ -306,15 +264,12 @@ static void open_part(Reader *reader, enum Part part, int64_t start) {
 static void close_part(Reader *reader) {
   Frame frame = array_pop(&reader->stack);
   int64_t *cells = frame.cells;
-  if (frame.section != NONE) {
-    size_t size = cell_size(reader, SECTION_ROWS, 1);
-    set_cell(reader->rows[SECTION_ROWS].columns[1], size, (Py_ssize_t)frame.section, reader->end);
-  }
+  if (frame.section < row_count(reader, SECTION_ROWS) && frame.section != NONE) set_cell(&reader->rows[SECTION_ROWS], 1, (size_t)frame.section, reader->end);
   if (reader->is_elsewhere) return;
   switch (frame.part) {
     case ALLOCATION_PART:
       cells[3] = row_count(reader, SLICES) - cells[2];
-      add_row(reader, ALLOCATIONS, cells);
+      add_row(&reader->rows[ALLOCATIONS], cells);
       reader->allocation = NONE;
       break;
     case USED_VALUE_PART:
@@ -324,12 +279,12 @@ static void close_part(Reader *reader) {
         cells[7] = name_number(reader, frame.name);
         cells[8] = index_number(reader, frame.index);
       }
-      add_row(reader, USED_VALUE_ROWS, cells);
+      add_row(&reader->rows[USED_VALUE_ROWS], cells);
       reader->used_value = NONE;
       break;
     case PEAK_PART:
       cells[3] = row_count(reader, PEAK_BUFFERS) - cells[2];
-      add_row(reader, PEAKS, cells);
+      add_row(&reader->rows[PEAKS], cells);
       break;
     case TABLE_PART:
       ADD(reader, REPORT_TABLES, cells[0], reader->end, reader->report_allocation, reader->space, reader->report_tables,
@@ -417,9 +372,7 @@ static void read_stack_trace(Reader *reader, const uint8_t *at, bool is_branch_l
 static void read_file_marker(Reader *reader, Text name, int64_t start) {
   Text stem = stem_of(name);
   if (!reader->stem.at) reader->stem = stem;
-  size_t length = (size_t)(stem.end - stem.at);
-  reader->is_elsewhere =
-    (size_t)(reader->stem.end - reader->stem.at) != length || memcmp(stem.at, reader->stem.at, length) != 0;
+  reader->is_elsewhere = !is_same_text(stem, reader->stem);
   if (reader->is_elsewhere) ADD(reader, OTHER_MODULES, start, reader->end, SPAN(name));
 }
 
@@ -639,50 +592,35 @@ static bool read_next(Reader *reader) {
 
 // The texts one after another in one bytes object, and where each starts, followed by the end of the last.
 static PyObject *texts_of(const Numbers *numbers) {
-  uint32_t count = numbers->texts.size;
   size_t size = 0;
-  for (uint32_t i = 0; i < count; i++) size += (size_t)(numbers->texts.contents[i].end - numbers->texts.contents[i].at);
-  size_t cell_size = size > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t);
-  void *offsets = malloc(((size_t)count + 1) * cell_size);
+  for (uint32_t i = 0; i < numbers->texts.size; i++) size += length_of(numbers->texts.contents[i]);
   PyObject *block = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-  if (!block || !offsets) {
-    Py_XDECREF(block);
-    free(offsets);
-    return PyErr_NoMemory();
-  }
-  char *start = PyBytes_AsString(block);
+  if (!block) return NULL;
+  uint8_t *start = (uint8_t *)PyBytes_AsString(block), *at = start;
+  Rows offsets = rows_of(1, size_for((Py_ssize_t)size));
   Py_BEGIN_ALLOW_THREADS
-  size_t offset = 0;
-  for (uint32_t i = 0; i <= count; i++) {
-    set_cell(offsets, cell_size, i, (int64_t)offset);
-    if (i == count) break;
+  add_row(&offsets, (const int64_t[]){0});
+  for (uint32_t i = 0; i < numbers->texts.size; i++) {
     Text text = numbers->texts.contents[i];
-    memcpy(start + offset, text.at, (size_t)(text.end - text.at));
-    offset += (size_t)(text.end - text.at);
+    memcpy(at, text.at, length_of(text));
+    at += length_of(text);
+    add_row(&offsets, (const int64_t[]){at - start});
   }
   Py_END_ALLOW_THREADS
-  return Py_BuildValue("(NN)", block, column_of(offsets, (size_t)count + 1, cell_size));
+  return Py_BuildValue("(NN)", block, columns_of(&offsets));
 }
 
 static PyObject *tables_of(Reader *reader) {
   PyObject *tables = PyList_New(TABLE_COUNT);
   for (int table = 0; tables && table < TABLE_COUNT; table++) {
-    Rows *rows = &reader->rows[table];
-    PyObject *columns = PyList_New(WIDTHS[table]);
-    for (int i = 0; columns && i < WIDTHS[table]; i++) {
-      PyObject *column = column_of(rows->columns[i], rows->count, cell_size(reader, table, i));
-      rows->columns[i] = NULL;
-      if (!column || PyList_SetItem(columns, i, column) < 0) Py_CLEAR(columns);
-    }
+    PyObject *columns = columns_of(&reader->rows[table]);
     if (!columns || PyList_SetItem(tables, table, columns) < 0) Py_CLEAR(tables);
   }
   return tables;
 }
 
 static void free_reader(Reader *reader) {
-  for (int table = 0; table < TABLE_COUNT; table++) {
-    for (int i = 0; i < WIDTHS[table]; i++) free(reader->rows[table].columns[i]);
-  }
+  for (int table = 0; table < TABLE_COUNT; table++) free_rows(&reader->rows[table]);
   free_numbers(&reader->names);
   free_numbers(&reader->indices);
   array_delete(&reader->stack);
@@ -697,55 +635,39 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   PyObject *is_cancelled, *result = NULL;
   if (!PyArg_ParseTuple(args, "y*O:read_rows", &data, &is_cancelled)) return NULL;
   const uint8_t *text = data.buf;
-  Reader reader = {
-    .lexer =
-      {
-        .base = {.advance = advance_in_memory, .mark_end = mark_in_memory, .eof = eof_in_memory},
-        .start = text,
-        .end = text + data.len,
-      },
-    .scanner = {.is_first = true, .last = ERROR_SENTINEL},
-    .allocation = NONE,
-    .used_value = NONE,
-    .report_allocation = NONE,
-    .space = NONE,
-    .space_start = NONE,
-    .space_end = NONE,
-    .rest = NONE,
+  Lexer lexer = {
+    .base = {.advance = advance_in_memory, .mark_end = mark_in_memory, .eof = eof_in_memory},
+    .start = text,
+    .end = text + data.len,
   };
+  Reader reader = {
+    .lexer = lexer, .scanner = {.is_first = true, .last = ERROR_SENTINEL}, .allocation = NONE, .used_value = NONE,
+    .report_allocation = NONE, .space = NONE, .space_start = NONE, .space_end = NONE, .rest = NONE,
+  };
+  create_tables(&reader);
   bool stopped = false, failed = false;
   static const uint8_t NO_INDEX[] = "{}";
   array_push(&reader.stack, ((Frame){.part = FILE_PART, .section = NONE}));
   number_of(&reader.indices, (Text){NO_INDEX, NO_INDEX + 2});
   // tree-sitter passes over a byte order mark.
   seek(&reader.lexer, data.len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text);
-  for (;;) {
-    bool more = true;
+  for (bool more = true; more && !stopped && !failed;) {
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; more && i < LINES_BETWEEN_CHECKS; i++) more = read_next(&reader);
     Py_END_ALLOW_THREADS
-    reader.is_out_of_memory |= reader.names.is_out_of_memory || reader.indices.is_out_of_memory;
-    if (!more || reader.is_out_of_memory) break;
-    PyObject *answer = PyObject_CallFunction(is_cancelled, "n", (Py_ssize_t)offset_of(&reader, reader.lexer.at));
-    failed = !answer;
-    stopped = answer && PyObject_IsTrue(answer) > 0;
-    Py_XDECREF(answer);
-    if (failed || stopped) break;
+    if (more) stopped = is_stopped(is_cancelled, offset_of(&reader, reader.lexer.at), &failed);
   }
   while (reader.stack.size > 1) close_part(&reader);
   Py_BEGIN_ALLOW_THREADS
   narrow_columns(&reader);
   Py_END_ALLOW_THREADS
-  if (reader.is_out_of_memory) {
+  if (reader.names.is_out_of_memory || reader.indices.is_out_of_memory) {
     PyErr_NoMemory();
   } else if (stopped) {
     result = Py_NewRef(Py_None);
   } else if (!failed) {
-    result = PyTuple_New(3);
-    PyObject *parts[] = {texts_of(&reader.names), texts_of(&reader.indices), tables_of(&reader)};
-    for (int i = 0; result && i < 3; i++) {
-      if (!parts[i] || PyTuple_SetItem(result, i, parts[i]) < 0) Py_CLEAR(result);
-    }
+    PyObject *names = texts_of(&reader.names), *indices = names ? texts_of(&reader.indices) : NULL;
+    result = Py_BuildValue("(NNN)", names, indices, indices ? tables_of(&reader) : NULL);
   }
   free_reader(&reader);
   PyBuffer_Release(&data);

@@ -36,7 +36,7 @@ def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Fin
         frames = ((line.frame, line.size_bytes) for line in lines)
         return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
     is_about_text = finding.code in (Code.SYNTAX, Code.TRUNCATED_DUMP)
-    if is_about_text and finding.problem.kind not in (Problem.MISSING_QUOTE, Problem.REPEATED_QUOTE):
+    if is_about_text and finding.problem.kind is not Problem.MISSING_QUOTE:
         return None
     origin = _origin_at(Origins(analysis.dump, module), finding)
     frame = origin.line if origin else None

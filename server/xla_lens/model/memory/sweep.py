@@ -117,7 +117,8 @@ def _covered(slots: Slots, event: _Events) -> Column:
     """How many more bytes are covered after each event."""
     lengths, low, high = _leaves(slots)
     events = np.where(event.is_start, event.slot, ~event.slot)
-    return column(covered_changes(*map(cells, (lengths, low, high, events))))
+    (changes,) = covered_changes(*map(cells, (lengths, low, high, events)))
+    return column(changes)
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:
