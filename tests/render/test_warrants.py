@@ -18,7 +18,6 @@ from xla_lens.features.lenses import lenses
 from xla_lens.features.lenses import shown as shown_lens
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import ReportOptions
-from xla_lens.features.report.pages import page_facts
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.places.mentions import Mention, Role, Step
@@ -117,7 +116,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert f"≥ {size} live" in markdown
     assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
     for page in (SummaryPage(), LiveSetPage(first.peak_step)):
-        text = page_text(page_facts(one, page), lambda _: None).text
+        text = page_text(one, page).text
         assert f"≥ {size}" in text
         assert "cut off" in text
     spaces = summarise(one, Encoding.UTF16).spaces

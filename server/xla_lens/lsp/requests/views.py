@@ -13,7 +13,6 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover
-from xla_lens.features.report.peak_groups import peak_groups
 from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
@@ -129,10 +128,10 @@ async def peak(arguments: Arguments) -> RawJson:
     """Return what is live at the peak of a memory space of a set."""
     color = arguments.need_number("color")
     _, analysis, module = await arguments.loaded()
-    found = await in_thread(peak_groups, analysis, module, color)
+    found = await in_thread(peak_groups_data, analysis, module, color)
     if found is None:
         raise InvalidParams(f"nothing is ever live in memory space {color}")
-    return RawJson(peak_groups_data(found))
+    return RawJson(found)
 
 
 async def values(arguments: Arguments) -> RawJson:

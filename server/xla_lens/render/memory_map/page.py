@@ -20,6 +20,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.summary import module_of
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.pages import file_labels
 from xla_lens.render.report.html import section_html
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.warrants import gap_lines
@@ -45,9 +46,9 @@ class MapContent:
 
 def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TOP) -> MapContent:
     """Return the map of a dump set. `top` limits the values listed without a script."""
-    files = {file.kind: file.label for file in analysis.dump.files}
+    files = file_labels(analysis) or {FileKind.BUFFER_ASSIGNMENT: ""}
     options = ReportOptions(top, parts=frozenset({Part.TOTALS, Part.LIVE}))
-    made = report(analysis, files or {FileKind.BUFFER_ASSIGNMENT: ""}, options, module)
+    made = report(analysis, files, options, module)
     tables = (
         *(f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(made.warrants.gaps)),
         *(line for part in report_outline(made).parts for section in part for line in section_html(section)),
