@@ -17,10 +17,10 @@ from oom_texts import TPU_LIST
 from samples import DUMPS, SPLIT
 from terminals import read_all
 from xla_lens.features.diff.options import DIFF_FORMATS
+from xla_lens.features.report.options import CiFormat
 from xla_lens.files import find_set
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
-from xla_lens.render.ci.options import CiFormat
 from xla_lens.syntax.file_names import FileKind
 
 TPU = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/module_0000*-buffer-assignment.txt"))

@@ -14,6 +14,7 @@ If B is a consumer of A, then A, or a value that A stands for, is a producer of 
 or defines no value.
 """
 
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -32,7 +33,6 @@ from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Val
 from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 ItemTarget: TypeAlias = Value | Instruction

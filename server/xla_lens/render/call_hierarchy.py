@@ -1,7 +1,7 @@
 """The details of call hierarchy items."""
 
 from xla_lens.features.call_hierarchy import Item
-from xla_lens.render.hover import kind_text
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.render.numbers import counted, human
 
 

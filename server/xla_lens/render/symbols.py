@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
-from xla_lens.render.hover import kind_text
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.render.numbers import counted, human
 
 _NOUNS: Final = {

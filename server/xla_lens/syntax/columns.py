@@ -7,6 +7,7 @@ indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indi
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from itertools import accumulate
 from struct import Struct
@@ -14,8 +15,6 @@ from typing import Final, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from xla_lens.records import dataclass
 
 Column: TypeAlias = NDArray[np.signedinteger]
 

@@ -6,6 +6,7 @@ nothing reads is a consumer.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -23,7 +24,6 @@ from xla_lens.model.hlo.mentions import (
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))

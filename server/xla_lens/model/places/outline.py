@@ -1,8 +1,8 @@
 """Entries of outlines, shared by dump files and HLO modules."""
 
+from dataclasses import dataclass
 from enum import Enum, auto
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
 

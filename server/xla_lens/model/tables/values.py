@@ -1,6 +1,7 @@
 """The values of a dump set, one row each."""
 
-from xla_lens.records import dataclass
+from dataclasses import dataclass
+
 from xla_lens.syntax.columns import Column
 
 

@@ -7,13 +7,13 @@ Tests hold the columns equal to the grammar.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import read_module as read_lines
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Rows, Table
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
