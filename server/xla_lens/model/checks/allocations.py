@@ -154,8 +154,30 @@ def total_is_sum_of_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Fin
     if not is_known or total == reserved or dump.assignment is None:
         yield from rounded_size_agrees(place.file, dump.totals, 0)
         return
-    tainted.are_sizes_sound = False
-    yield error(place, Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(dump.allocations)))
+    row, needed_bytes = _wrong_size(dump, total - reserved)
+    if row == NONE:
+        tainted.are_sizes_sound = False
+        yield error(place, Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(dump.allocations)))
+        return
+    tainted.allocations[row] = True
+    sizes = dump.allocations.size_bytes[row], needed_bytes, total
+    yield error(
+        row_place(dump.assignment, dump.allocations, row),
+        Problem.ALLOCATION_SIZE_MISMATCH(dump.allocations.index[row], *sizes),
+        Related(place, Relation.TOTAL),
+    )
+
+
+def _wrong_size(dump: DumpSet, missing_bytes: int) -> tuple[int, int]:
+    """The row and the needed bytes of the only allocation that makes the sum right if it gets the size that its values
+    need. NONE for both unless there is exactly one.
+    """
+    slices, allocations = dump.slices, dump.allocations
+    needed = np.zeros(len(allocations), np.int64)
+    placed = slices.allocation != NONE
+    np.maximum.at(needed, slices.allocation[placed], (slices.offset + slices.size_bytes)[placed])
+    rows = np.flatnonzero((needed - allocations.size_bytes == missing_bytes) & (allocations.slice_count > 0))
+    return (int(rows[0]), int(needed[rows[0]])) if len(rows) == 1 else (NONE, NONE)
 
 
 def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:

@@ -198,6 +198,12 @@ class Problem(Enum):
         "The printed total is {printed_bytes:bytes}, but the {allocations:# allocation|# allocations} add up to "
         "{reserved_bytes:bytes}, {difference_bytes:less or more}.",
     )
+    ALLOCATION_SIZE_MISMATCH = _row(
+        Code.TOTAL_MISMATCH,
+        "allocation allocation_bytes needed_bytes total_bytes",
+        "Allocation {allocation} has {allocation_bytes:bytes}, but its values need {needed_bytes:bytes}. With that "
+        "size, all allocations add up to the printed total of {total_bytes:bytes}.",
+    )
     HUMAN_SIZE_MISMATCH = _row(
         Code.HUMAN_SIZE_MISMATCH,
         "size_bytes printed expected",
