@@ -22,7 +22,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
-from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.report.text import terminal_lines
 from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
 from xla_lens.syntax.file_names import FileKind
 
