@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hlo_trees import ParsedInstruction, parse_instruction
 from xla_lens.files import find_set, find_sets, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
@@ -20,7 +21,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.instruction import ParsedInstruction, parse_instruction
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.text.document import Document
@@ -113,6 +113,17 @@ def dump_paths(folder: Path) -> list[Path]:
 def assignments() -> list[Path]:
     """One file of each dump set in `tests/dumps`."""
     return [DUMPS / fact["file"] for fact in facts(DUMPS)]
+
+
+on_each_dump = pytest.mark.parametrize(
+    "path", sweep(assignments(), 3), ids=lambda path: f"{path.parent.name}-{path.name[:30]}"
+)
+"""Runs a test on one file of each dump set in `tests/dumps`; `make test` takes every third."""
+
+on_each_file = pytest.mark.parametrize(
+    "path", sweep(dump_paths(DUMPS), 5), ids=lambda path: str(path.relative_to(DUMPS))
+)
+"""Runs a test on each dump file in `tests/dumps`; `make test` takes every fifth."""
 
 
 @cache

@@ -5,12 +5,11 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byte_by_byte import live_after, peak_after
-from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
+from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, slots_text
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.edits import EditableSpace, Piece, next_peaks, removal
 from xla_lens.model.analysis import Analysis
@@ -80,6 +79,11 @@ def _check_some(analysis: Analysis) -> None:
         _check_next_peaks(analysis, 3)
 
 
+@on_each_dump
+def test_next_peaks_of_real_dumps(path: Path) -> None:
+    _check_some(analysis_of(path))
+
+
 @on_all_dumps(_check_some)
 def test_next_peaks_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
     assert len(of_all_dumps) == 286
@@ -129,7 +133,7 @@ def _check_plans(analysis: Analysis, shares: tuple[float, ...] = (0.9,)) -> None
             _check_plan(analysis, plan, list(range(len(analysis.dump.values))))
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_plans_reach_the_budget(path: Path) -> None:
     _check_plans(analysis_of(path), (0.95, 0.7, 0.3, 0.0))
 

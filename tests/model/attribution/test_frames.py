@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from hlo_trees import parse_instruction
 from samples import (
     DUMPS,
     SHARED_DUMPS,
     SPLIT,
     analysis_of,
-    assignments,
     module_of,
     needs_shared_dumps,
+    on_each_dump,
     parsed_instruction,
 )
 from xla_lens.files import NotADump
@@ -22,7 +23,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import parse_instruction
 
 _HERE = "/home/user/programs/"
 """The folder of the programs on the compiling machine."""
@@ -115,7 +115,7 @@ def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[
     return (StackFrame(file, int(line) if line else None),) if file else ()
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_origins_match_the_grammar(path: Path) -> None:
     dump = analysis_of(path).dump
     try:

@@ -1,6 +1,7 @@
 """Limits on how much memory a program may grow, for continuous integration."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import Increase
@@ -8,7 +9,6 @@ from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What became of one value in the other dump of a comparison."""
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -9,7 +10,6 @@ from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence, Level, confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -4,12 +4,12 @@ A rule in `model/advice/rules.py` proposes an action as an `Edit` (`model/advice
 smaller, or live for fewer steps.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.records import dataclass
 
 
 class Certainty(StrEnum):

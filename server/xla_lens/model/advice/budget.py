@@ -10,6 +10,7 @@ be from the smallest one:
 - At each step, at least as many values must go as it takes of the biggest ones there to make up for the excess.
 """
 
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from xla_lens.model.advice.edits import EditableSpace, removal
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

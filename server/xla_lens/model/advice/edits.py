@@ -7,6 +7,7 @@ answered here: those of the rules of the advice, of budgets, and of the report's
 
 from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -23,7 +24,6 @@ from xla_lens.model.memory.over_time import (
 )
 from xla_lens.model.memory.sweep import Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -4,6 +4,7 @@ whether only the schedule differs.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -19,7 +20,6 @@ from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 

@@ -6,6 +6,7 @@ inside of fusions. So a layer that was added is no split fusion.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from math import nan
 
 import numpy as np
@@ -16,7 +17,6 @@ from xla_lens.model.diff.traits import without_layout
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 _MAX_KEYS = 20

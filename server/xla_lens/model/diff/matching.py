@@ -7,7 +7,7 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ from xla_lens.model.diff.traits import Numbering, Traits, read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, first_rows, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

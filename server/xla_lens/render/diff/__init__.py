@@ -1,6 +1,7 @@
 """Comparisons as text and Markdown: which parts they have, in which order."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.features.diff.baseline import Baseline
@@ -10,7 +11,6 @@ from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparison import Pair, SpaceComparison
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.render.diff.causes import cause_text
 from xla_lens.render.diff.differences import difference_text, is_serious
 from xla_lens.render.diff.rows import BIG_BYTES, change_text, derived_part, group_text, grown, signed_percent

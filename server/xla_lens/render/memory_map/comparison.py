@@ -6,7 +6,6 @@ import numpy as np
 
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.values import Category, ValuePairs, categories
-from xla_lens.features.memory_map import memory_map
 from xla_lens.model.diff.axis import common_axis
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
@@ -29,7 +28,7 @@ def compared_maps(one: Diff, pairs: ValuePairs, old_uri: str = "", new_uri: str 
     compared = one.comparison
     assert compared is not None
     assert isinstance(one.old, DiffSide)
-    old, new = (memory_map_data(memory_map(side.analysis, side.module)) for side in (one.old, one.new))
+    old, new = (memory_map_data(side.analysis, side.module) for side in (one.old, one.new))
     matching = compared.matching
     axis = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
     found = categories(compared)

@@ -1,0 +1,175 @@
+"""The data flow between values, as a call hierarchy: producers call their consumers. Where several uses prove an edge,
+they are all in the block of the producer.
+
+The uses in a dump look through tuples, bitcasts and the like. An instruction that defines no value, such as a
+`bitcast`, a `get-tuple-element` or a `copy-done`, is an alias of other bytes, and its readers are among the uses of
+those. Therefore:
+
+- producers are values, each with the bytes that are read; the producers of a tuple are its elements;
+- a consumer is an instruction: its value if it defines one, one item for all of them if it defines several, because
+  no dump says which of them depends on the value read;
+- an instruction that defines no value is skipped. It is a consumer only of values that nothing else reads, such as the
+  flag that a `copy-done` reads, or the input of the `bitcast` that is the result. Its consumers are those of its input.
+
+If B is a consumer of A, then A, or a value that A stands for, is a producer of B. The reverse holds unless B is a tuple
+or defines no value.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from xla_lens.features.call_hierarchy.items import Flow, Item
+from xla_lens.model.hlo.dataflow import (
+    by_reader,
+    defined_values,
+    first_uses,
+    is_by_defining,
+    operands,
+    shown_values,
+    uses,
+)
+from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Value, meaning
+from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import kind_text
+from xla_lens.render.numbers import counted, human
+from xla_lens.syntax.columns import NONE, Column, Kind
+
+
+def prepare(dump: DumpSet, mention: Mention) -> list[Item]:
+    """Return the mentioned item. Empty for anything but values, instructions and steps, and without used values.
+
+    The bare name of an instruction stands for all of its values, a step for the instruction that runs then.
+    """
+    item = None
+    match mention.target:
+        case Value(row):
+            is_bare = mention.role in _BARE and mention.name == dump.values.name[row]
+            item = _instruction_item(dump, mention.name) if is_bare else _value_item(dump, row)
+        case Instruction(name):
+            item = _instruction_item(dump, name)
+        case Step(step) if (entry := dump.schedule_row(step)) != NONE:
+            name = int(dump.schedule.name[entry])
+            target = meaning(dump, name)
+            return prepare(dump, Mention(target, Role.SCHEDULE, mention.start, mention.end, name)) if target else []
+    return [item] if item else []
+
+
+_BARE: Final = (Role.SCHEDULE, Role.USER, Role.INSTRUCTION_TEXT)
+"""Where an instruction's name stands without an index."""
+
+
+def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
+    """Return the item with a name and an index, also after a reload; None if it no longer exists."""
+    number = dump.name_number(name)
+    if index is None:
+        return _instruction_item(dump, number)
+    values = _values_of(dump, number)
+    values = values[dump.values.index[values] == dump.index_number(index)]
+    return _value_item(dump, int(values[0])) if len(values) else None
+
+
+def producers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` values that an item is computed from, in the order of its operands."""
+    read: dict[int, list[Place]] = {}
+    for value, place in operands(dump, dump.name_number(item.name)):
+        read.setdefault(value, []).append(place)
+    items = ((_value_item(dump, value), places) for value, places in read.items())
+    return list(islice((Flow(made, tuple(places)) for made, places in items if made), limit))
+
+
+def consumers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` instructions that read an item, in the order of the schedule."""
+    if dump.used is None:
+        return []
+    name = dump.name_number(item.name)
+    values = np.array([item.target.row]) if isinstance(item.target, Value) else _values_of(dump, name)
+    rows = uses(dump, values if len(values) else shown_values(dump, name))
+    is_defining = is_by_defining(dump, rows)
+    if is_defining.any() or not len(values):
+        rows = rows[is_defining]
+    found = by_reader(dump, rows)[:limit]
+    items = _instruction_items(dump, dump.used, [reader for reader, _ in found])
+    places = (tuple(row_places(dump.used, dump.uses, rows)) for _, rows in found)
+    return [Flow(reader, said) for reader, said in zip(items, places, strict=True) if reader]
+
+
+def _values_of(dump: DumpSet, name: int) -> Column:
+    return defined_values(dump, np.array([name]))[0] if name != NONE else np.zeros(0, np.int64)
+
+
+def _value_item(dump: DumpSet, value: int) -> Item | None:
+    if dump.used is None or dump.values.used_value[value] == NONE:
+        return None
+    return _item(dump, dump.used, np.array([value]))
+
+
+def _instruction_item(dump: DumpSet, name: int) -> Item | None:
+    if dump.used is None or name == NONE:
+        return None
+    return _instruction_items(dump, dump.used, [name])[0]
+
+
+def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[Item | None]:
+    """For each name one item for the values that the instruction defines, or for the instruction itself if it defines
+    none; None if no use names it.
+    """
+    column = np.array(names, np.int64)
+    defined, first = defined_values(dump, column), first_uses(dump, column).tolist()
+    return [
+        _item(dump, used, values) if len(values) else _silent_item(dump, used, use) if use != NONE else None
+        for values, use in zip(defined, first, strict=True)
+    ]
+
+
+def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
+    """The item of one value, or of several values of one instruction: the block of the first among the used values."""
+    values, first = dump.values, int(rows[0])
+    name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
+    row = int(values.used_value[first])
+    block = used_value_block(dump, used, row)
+    # A broken dump may have another name for the value in its allocation.
+    header_index = int(dump.used_values.index[row]) if len(rows) == 1 else NONE
+    name_start = used.document.data.index(b" ", block.start) + 1
+    name_end = name_start + len(dump.names[dump.used_values.name[row]])
+    name_end += len(dump.indices[header_index]) if header_index != NONE else 0
+    return Item(
+        target=Value(first) if len(rows) == 1 else Instruction(name),
+        label=dump.label(name, index),
+        detail=" · ".join(_details(dump, rows)),
+        name=dump.names[name],
+        index=dump.indices[index] if index != NONE else None,
+        place=block,
+        selection=Place(used, name_start, name_end),
+    )
+
+
+def _details(dump: DumpSet, rows: Column) -> Iterator[str]:
+    """The number of several values, their bytes, the allocation of all of them, and the first and the last step of any:
+    ``4.0 KiB``, ``allocation 2, preallocated-temp``, ``live 4–5``.
+    """
+    values, allocations = dump.values, dump.allocations
+    if len(rows) > 1:
+        yield counted(len(rows), "value")
+    sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
+    if sizes:
+        yield human(sum(sizes))
+    allocation, *others = set(values.allocation[rows].tolist())
+    if not others and allocation != NONE and allocations.index[allocation] != NONE:
+        kind = kind_text(Kind(max(0, int(allocations.kind[allocation]))))
+        yield f"allocation {allocations.index[allocation]}" + (f", {kind}" if kind else "")
+    steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
+    if steps:
+        yield f"live {min(steps)}–{max(steps)}"
+
+
+def _silent_item(dump: DumpSet, used: DumpFile, use: int) -> Item:
+    """An instruction that defines no value, by the first row of `DumpSet.uses` that names it."""
+    name = int(dump.uses.name[use])
+    ((place, name_end),) = use_places(dump, used, range(use, use + 1))
+    label, selection = dump.label(name, NONE), Place(used, place.start, name_end)
+    return Item(Instruction(name), label, "no value", dump.names[name], None, place, selection)
