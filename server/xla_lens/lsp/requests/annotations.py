@@ -17,7 +17,7 @@ from xla_lens.features.actions import (
     actions,
     source_actions,
 )
-from xla_lens.features.diff.lenses import COMPARED
+from xla_lens.features.diff.values import COMPARED
 from xla_lens.features.hints import hints, module_hints
 from xla_lens.features.hlo.links import links as hlo_links
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_facts, lenses
