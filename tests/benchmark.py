@@ -27,7 +27,6 @@ from big_inputs import dense, repeated
 from command_times import command_times
 from request_times import request_times
 from samples import DUMPS, SHARED_DUMPS, big_dumps, dump_file, never
-from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.model.analysis import analyse
@@ -266,7 +265,7 @@ def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
     memory = measure(dump, lambda value: may_overlap(dump, value))
     yield "all checks of the 70B set / its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
     analysis, module = analyse(files), load_module(find_set(assignment), {}, None, never)
-    drawn = _timed(lambda: json.dumps(memory_map_data(memory_map(analysis, module.module if module else None))))
+    drawn = _timed(lambda: json.dumps(memory_map_data(analysis, module.module if module else None)))
     yield "memory map of the 70B set as JSON / its bare parse", f"{drawn / bare:.2f}", ""
     text = _arena(40_000).encode()
     bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))

@@ -17,10 +17,10 @@ from samples import ROOT
 _PACKAGE = ROOT / "server" / "xla_lens"
 
 _LAYERS = (
-    "records",
     "text",
     "syntax",
     "model",
+    "words",
     "features",
     "render",
     "package_files",
@@ -31,6 +31,13 @@ _LAYERS = (
 )
 """Each layer may import those before it. The edges may import all of them, but not each other."""
 
+_WORDS = (
+    *("command_links", "contract", "markdown", "memory_spaces", "names", "numbers", "padding", "sources", "warrants"),
+)
+"""The modules of `render` that word a number, a name or a place, which are a layer of their own: features use them for
+the words beside their facts.
+"""
+
 _EDGES = ("lsp", "cli", "capturing")
 
 _ONLY_IN = {
@@ -40,11 +47,11 @@ _ONLY_IN = {
     "lsprotocol": {"lsp"},
     "asyncio": {"lsp"},
     "argparse": {"cli"},
-    "json": {"render", "cli", "lsp"},
+    "json": {"words", "render", "cli", "lsp"},
 }
 """The layers that may import a library."""
 
-_NO_INPUT_OR_OUTPUT = {"text", "syntax", "model", "features", "render"}
+_NO_INPUT_OR_OUTPUT = {"text", "syntax", "model", "words", "features", "render"}
 
 
 def _modules() -> list[Path]:
@@ -52,8 +59,12 @@ def _modules() -> list[Path]:
 
 
 def _layer(path: Path) -> str:
-    relative = path.relative_to(_PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    return _layer_of(_module_name(path).split(".")[1:] or ["__init__"])
+
+
+def _layer_of(names: list[str]) -> str:
+    """The layer of a module by the parts of its name within the package."""
+    return "words" if names[0] == "render" and names[1:2] and names[1] in _WORDS else names[0]
 
 
 @cache
@@ -61,6 +72,7 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
 def _imports(path: Path) -> set[str]:
     """The modules that a file imports anywhere: at the top, under TYPE_CHECKING and in functions."""
     found: set[str] = set()
@@ -87,11 +99,11 @@ _EXCEPTIONS = {
 
 def test_layers_import_only_layers_below_them() -> None:
     found = {
-        (str(path.relative_to(_PACKAGE)), name.split(".")[1])
+        (str(path.relative_to(_PACKAGE)), _layer_of(name.split(".")[1:]))
         for path in _modules()
         if _layer(path) not in ("__init__", "__main__", "api")
         for name in _imports(path)
-        if name.startswith("xla_lens.") and name.split(".")[1] not in _MAY_IMPORT[_layer(path)]
+        if name.startswith("xla_lens.") and _layer_of(name.split(".")[1:]) not in _MAY_IMPORT[_layer(path)]
     }
     assert found == _EXCEPTIONS.keys()
 
@@ -176,20 +188,13 @@ def _is_private(name: str) -> bool:
 
 
 def _private_names(library: str) -> set[str]:
-    """The private names that the source code of a library mentions."""
+    """The private names in the source code of a library."""
     spec = find_spec(library)
     assert spec
     assert spec.submodule_search_locations
-    found = set()
-    for path in (path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute):
-                found.add(node.attr)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(node.name)
-            elif isinstance(node, ast.Name):
-                found.add(node.id)
-    return {name for name in found if _is_private(name)}
+    folders = map(Path, spec.submodule_search_locations)
+    texts = (path.read_text() for folder in folders for path in folder.rglob("*.py"))
+    return {name for text in texts for name in re.findall(r"\b_[A-Za-z]\w*", text)}
 
 
 def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:

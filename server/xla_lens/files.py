@@ -10,8 +10,8 @@ import re
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -33,7 +33,6 @@ from xla_lens.reading import (
     unpacked_head,
     walk,
 )
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import (
     COMPRESSED,
@@ -63,9 +62,6 @@ _PACKAGES: Final = "node_modules"
 Stamp: TypeAlias = tuple[int, int]
 """The modification time in ns and the size in bytes of a file, to detect changes."""
 
-
-_BIG_SET: Final = 1 << 24
-"""The bytes of a set from which on a thread to read its files pays for its import."""
 
 _READING: Final = 0.3
 """The share of reading in the time that a set takes to load. The analysis takes the rest."""
@@ -351,8 +347,7 @@ _UNFINISHED: Final = (
     Problem.TRUNCATED_FILE,
     Problem.EMPTY_FILE,
     Problem.NO_DUMP_LINES,
-    Problem.FOREIGN_USED_VALUES,
-    Problem.FOREIGN_LIVE_RANGES,
+    Problem.FOREIGN_FILE,
     Problem.FOREIGN_MODULE,
 )
 _RECENT_SECONDS: Final = 2.0
@@ -454,66 +449,37 @@ def load_files(
     loaded: dict[Path, LoadedFile] = {}
     # The biggest comes first, to free its peak memory early.
     sizes = {path: len(opened[path].data) if path in opened else file_size(path) for path in kinds}
-    order = sorted(kinds, key=lambda path: (path not in opened, -sizes[path]))
     read_bytes, all_bytes = 0, max(1, sum(sizes.values()))
-    texts = _texts(order, opened, known, all_bytes, share)
-    for path, (document, stamp, unreadable) in zip(order, texts, strict=True):
-        before = known[path].dump_file if path in known else None
+
+    def report_read(size_bytes: int) -> None:
+        report_progress(min(1.0, (read_bytes + size_bytes) / all_bytes))
+
+    for path in sorted(kinds, key=lambda path: (path not in opened, -sizes[path])):
+        stamp, unreadable, document = None, "", Document(b"")
+        before = known.get(path)
+        try:
+            stamp = None if path in opened else _stamp(path)
+            if before and stamp and before.stamp == stamp:
+                document, unreadable = before.dump_file.document, before.dump_file.unreadable
+            else:
+                document = opened[path] if path in opened else read_text(path, share)
+        except DamagedFile as error:
+            unreadable = error.reason
+        except OSError as error:
+            unreadable = f"cannot be read: {error.strerror or error}"
         if unreadable:
             file = DumpFile(kinds[path], str(path), document, FileColumns.empty(), unreadable)
-        elif before and not before.unreadable and before.document.data == document.data:
-            file = before
+        elif before and not before.dump_file.unreadable and before.dump_file.document.data == document.data:
+            file = before.dump_file
         else:
-            report = partial(_report_read, report_progress, read_bytes, all_bytes)
-            file = _parse(kinds[path], path, document, is_cancelled, report)
+            columns = read_whole_lines(document.data, is_cancelled, report_read)
+            file = DumpFile(kinds[path], str(path), document, columns)
         loaded[path] = LoadedFile(file, stamp)
         if not unreadable:
             report_file(file)
         read_bytes += len(document.data)
     remaining = {path: one for path, one in loaded.items() if one.stamp or path in opened}
     return remaining or loaded
-
-
-_Text: TypeAlias = tuple[Document, Stamp | None, str]
-"""The text of a file, its stamp on disk, and why it cannot be read."""
-
-
-def _texts(
-    paths: Iterable[Path],
-    opened: Mapping[Path, Document],
-    known: Mapping[Path, LoadedFile],
-    all_bytes: int,
-    share: int,
-) -> Iterator[_Text]:
-    """Yield the text of each file. The next of a big set is read while one is parsed."""
-
-    def text(path: Path) -> _Text:
-        stamp = None
-        try:
-            if path in opened:
-                return opened[path], None, ""
-            stamp = _stamp(path)
-            if path in known and known[path].stamp == stamp:
-                before = known[path].dump_file
-                return before.document, stamp, before.unreadable
-            return read_text(path, share), stamp, ""
-        except DamagedFile as error:
-            return Document(b""), stamp, error.reason
-        except OSError as error:
-            return Document(b""), stamp, f"cannot be read: {error.strerror or error}"
-
-    if all_bytes < _BIG_SET:
-        yield from map(text, paths)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as reader:
-        yield from reader.map(text, paths)
-
-
-def _report_read(report_progress: Callable[[float], None], before_bytes: int, all_bytes: int, size_bytes: int) -> None:
-    """Report the bytes of a file that are read, after those of the files before it."""
-    report_progress(min(1.0, (before_bytes + size_bytes) / all_bytes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -594,17 +560,6 @@ def read_text(path: Path, share: int = 1) -> Document:
     Raises `OSError`, and `DamagedFile` if the file cannot be decompressed.
     """
     return document_of_file(unpacked_file(path, share) if is_compressed(path) else read_file(path))
-
-
-def _parse(
-    kind: FileKind,
-    path: Path,
-    document: Document,
-    is_cancelled: Callable[[], bool],
-    report_progress: Callable[[int], None],
-) -> DumpFile:
-    columns = read_whole_lines(document.data, is_cancelled, report_progress)
-    return DumpFile(kind, str(path), document, columns)
 
 
 def _stamp(path: Path) -> Stamp:

@@ -7,10 +7,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from xla_lens.records import dataclass
 from xla_lens.text.paths import PATH_SEPARATOR, mapped, shared_parts
 
 FILE_LIMIT: Final = 50_000

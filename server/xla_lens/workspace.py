@@ -6,6 +6,7 @@ Runs in a worker thread. Sets are loaded one after another, and at most one is i
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -16,7 +17,6 @@ from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_byte
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.reading import OVERVIEW_SHARE
-from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.encoding import Encoding
 

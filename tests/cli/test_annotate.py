@@ -4,20 +4,10 @@ import os
 import shutil
 from pathlib import Path
 
-import pytest
-
 from cli.test_cli import run
 from samples import DUMPS, SPLIT
 
 _PROGRAM = DUMPS / "programs" / "programs.py"
-
-
-def test_source_is_printed_with_bytes() -> None:
-    status, out, err = run("report", SPLIT, "--annotate", _PROGRAM)
-    assert (status, err) == (0, "")
-    (row,) = (line for line in out.splitlines() if " 50 │" in line)
-    assert row.split("│")[0].split() == ["1.53", "MiB", "36.4", "%", "██▉", "50"]
-    assert row.split("│ ")[1] == _PROGRAM.read_text().splitlines()[49]
 
 
 def test_module_with_the_most_bytes_is_chosen() -> None:
@@ -56,17 +46,3 @@ def test_path_mapping_decides_which_file_is_meant(tmp_path: Path) -> None:
     status, out, _ = run("report", SPLIT, "--annotate", other, "--path-mapping", mapping)
     assert status == 0
     assert out.startswith("model.py: 2.29 MiB ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--annotate", "/no/such.py"), "/no/such.py: cannot be read: No such file or directory"),
-        (
-            ("--annotate", _PROGRAM, "--output-format", "json"),
-            "--annotate prints text, not json; leave out --output-format",
-        ),
-    ],
-)
-def test_errors_are_one_line(arguments: tuple[object, ...], message: str) -> None:
-    assert run("report", SPLIT, *arguments) == (2, "", f"xla-lens: {message}\n")

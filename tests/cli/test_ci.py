@@ -14,10 +14,9 @@ import pytest
 from commands import run
 from samples import DUMPS, ROOT, SEED
 from xla_lens.cli.arguments import parse_arguments
+from xla_lens.features.report.options import CiFormat
 from xla_lens.model.checks.codes import Severity
-from xla_lens.render.ci.annotations import Annotation, CiPlace, fingerprints, worst_first
-from xla_lens.render.ci.formats import ci_text
-from xla_lens.render.ci.options import CiFormat
+from xla_lens.render.ci import Annotation, CiPlace, ci_text, fingerprints, worst_first
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 NEW = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))

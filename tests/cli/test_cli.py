@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,70 +24,6 @@ def run_json(*arguments: object) -> Any:
     return status, json.loads(out)
 
 
-def test_report_shows_totals_peak_and_live_values() -> None:
-    status, out, err = run("report", SEED)
-    assert (status, err) == (0, "")
-    assert out.startswith(
-        f"""\
-{SEED.name}
-  It needs 580.0 KiB of HBM.
-  All but 8 B of it is live at once, at step 4 of 7 (cublas-gemm.1).
-  55.2 % of the peak is in 2 parameter buffers, 44.1 % of the peak comes from test_auto_sharding_basic.py:50.
-  XLA prints its peak at step 5, where 324.0 KiB are live: 44.1 % short.
-
-  files      buffer-assignment in {SEED.parent}
-  reserved   580.0 KiB in 5 allocations
-  contains   6 values, 7 scheduled instructions
-
-HBM peak by source line: 580.0 KiB
-"""
-    )
-    assert (
-        """
-Memory space     needed   reserved  parameter       temp   output
-  HBM         580.0 KiB  580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
-
-Peak   live bytes  of reserved  at step  instruction    live at the printed peak
-  HBM   580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
-  XLA prints a peak of 328.0 KiB at step 5.
-
-"""
-        in out
-    )
-    assert (
-        """
-Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
-       size   share  value          shape                 live  op_name
-  256.0 KiB  44.1 %  param          f32[64,256,4]{2,1,0}  0–7
-  256.0 KiB  44.1 %  fusion         f32[64,1024]{1,0}     3–4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
-   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{2,1,0}  0–7
-    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{1,0}       4–5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
-"""  # noqa: E501
-        in out
-    )
-
-
-def test_a_step_that_no_dump_has_is_an_error() -> None:
-    """Among several dumps, those without the step say so."""
-    for output_format in ("text", "json", "markdown"):
-        status, out, err = run("report", SEED, "--at", 8, "--output-format", output_format)
-        assert (status, out) == (2, "")
-        assert err == "xla-lens: --at 8: The dump has no step 8: the steps are 0–7.\n"
-    without_schedule = next(DUMPS.glob("cpu-tf2.5.3/*/*-buffer-assignment.txt"))
-    status, out, err = run("report", without_schedule, "--at", 0)
-    assert (status, out, err) == (2, "", "xla-lens: --at 0: The dump has no step 0: its schedule is missing.\n")
-    status, out, err = run("report", SEED, SPLIT, "--all", "--at", 8)
-    assert (status, err) == (0, "")
-    assert "\nThe dump has no step 8: the steps are 0–7.\n" in out
-    assert "Live in host memory: 2.43 MiB in 9 values at step 8" in out
-    _, (_, without) = run_json("report", SEED, SPLIT, "--all", "--at", 8)
-    assert without["memory_spaces"][0]["at_step"] is None
-    assert run("report", SEED, SPLIT, "--at", 50)[::2] == (
-        2,
-        "xla-lens: --at 50: The dump has no step 50: the steps are 0–40.\n",
-    )
-
-
 def test_counts_are_null_if_their_file_is_missing(tmp_path: Path) -> None:
     kinds = {"assignment": ("values", "allocations", "reserved_bytes"), "live-range": ("instructions",)}
     for kind, known in kinds.items():
@@ -102,16 +36,6 @@ def test_counts_are_null_if_their_file_is_missing(tmp_path: Path) -> None:
             name for name in ("values", "allocations", "reserved_bytes", "instructions") if report[name] is not None
         }
         assert known_names == set(known)
-
-
-def test_report_of_another_step_shows_both_live_sets() -> None:
-    _, out, _ = run("report", SEED, "--at", 0, "--top", 1)
-    assert "Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
-    assert "  ... and 3 smaller values" in out
-    assert "Live in HBM: 320.0 KiB in 2 values at step 0 (param.1)" in out
-    _, (report,) = run_json("report", SEED, "--at", 0)
-    assert report["memory_spaces"][0]["at_step"]["live_bytes"] == 327680
-    assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]
 
 
 def test_report_names_missing_files(tmp_path: Path) -> None:
@@ -169,20 +93,6 @@ def test_report_as_json_has_the_numbers_of_the_dump(fact: dict[str, Any]) -> Non
         assert kind in {"buffer-assignment", "values", "live-range", "memory-usage-report", "hlo"}
 
 
-def test_report_from_any_file_of_a_set_is_the_same() -> None:
-    files = sorted(SPLIT.parent.glob("module_0000*"))
-    reports = [run_json("report", path) for path in files]
-    assert len(files) == 5
-    assert all(report == reports[0] for report in reports)
-    assert list(reports[0][1][0]["files"]) == [
-        "buffer-assignment",
-        "values",
-        "live-range",
-        "memory-usage-report",
-        "hlo",
-    ]
-
-
 def test_report_of_a_folder_covers_each_dump_once() -> None:
     _, reports = run_json("report", DUMPS)
     # One object for each `-buffer-assignment.txt` file, and one for each seed.
@@ -228,18 +138,6 @@ def test_check_as_json_prints_findings(tmp_path: Path) -> None:
             "related": [{"filename": str(broken), "location": {"row": 11, "column": 1}, "message": "Allocation"}],
         }
     ]
-
-
-def test_select_and_ignore_filter_findings_by_code(tmp_path: Path) -> None:
-    broken = tmp_path / "x-buffer-assignment.txt"
-    broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
-    codes = ["total-mismatch", "peak-understated"]
-    assert [finding["code"] for finding in run_json("check", broken)[1]] == codes
-    for code in codes:
-        assert [finding["code"] for finding in run_json("check", broken, "--select", code)[1]] == [code]
-        rest = [finding["code"] for finding in run_json("check", broken, "--ignore", code)[1]]
-        assert rest == [other for other in codes if other != code]
-    assert run_json("check", broken, "--ignore", ",".join(codes)) == (0, [])
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
@@ -307,12 +205,6 @@ def test_bad_files_give_findings_and_no_traceback(tmp_path: Path, name: str, con
         assert findings[0]["code"] in ("syntax", "truncated-dump")
     shown, _, err = run("report", path)
     assert (shown, err) == (int(any(finding["severity"] == "error" for finding in findings)), "")
-
-
-def test_other_commands_do_not_import_the_server() -> None:
-    """Importing it takes longer than they take to run."""
-    script = f"import sys, xla_lens.cli.main as m; m.main(['check', {str(SEED)!r}]); assert 'pygls' not in sys.modules"
-    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
 def test_html_is_the_memory_map_of_one_dump() -> None:

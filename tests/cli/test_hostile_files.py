@@ -1,5 +1,5 @@
-"""Files that block, never end, unpack to gigabytes or cannot be read, beside healthy dumps. Each command runs in a
-separate process, with a deadline and a memory limit.
+"""Files that block, never end, unpack to gigabytes or cannot be read, beside healthy dumps. The memory is limited, and
+the deadline is that of all tests.
 """
 
 import gzip
@@ -21,36 +21,28 @@ from typing import Any
 import pytest
 
 from cli.test_schema import validator
-from samples import SEED, SPLIT, TPU_LOG
+from commands import run
+from samples import SEED, SPLIT, TPU_LOG, never
 from xla_lens.files import find_sets, walk_sets
 from xla_lens.reading import open_file, read_file, walk
+from xla_lens.text.encoding import Encoding
+from xla_lens.workspace import index
 
-_DEADLINE = 60.0
 _MEMORY = 1 << 30
-"""Bytes of address space. The interpreter with its libraries needs a third of that."""
+"""Bytes of address space that a test may take."""
 
 _DAMAGED = "cannot be decompressed; it is cut off, damaged or not made by gzip"
 _FORMATS = ("text", "markdown", "json", "html")
 _NAME = "module_{:04}.jit_{}.cpu_after_optimizations-buffer-assignment.txt"
 
 
-def _run(*arguments: object, variables: dict[str, str] | None = None, data: bytes = b"") -> tuple[int, str, str]:
-    """Run a command."""
-    return _run_python("-m", "xla_lens", *arguments, variables=variables, data=data)
-
-
-def _run_python(*arguments: object, variables: dict[str, str] | None = None, data: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        input=data,
-        capture_output=True,
-        timeout=_DEADLINE,
-        check=False,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(variables or {})},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY)),
-    )
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+@pytest.fixture(autouse=True)
+def _limited() -> Iterator[None]:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _MEMORY, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _bomb(path: Path, size_bytes: int, *, is_one_member: bool = True) -> Path:
@@ -125,7 +117,7 @@ def _unreadable(folder: Path) -> dict[str, str]:
 def test_files_that_cannot_be_read_are_rows_of_a_ranking(tmp_path: Path, command: str, output_format: str) -> None:
     _healthy(tmp_path)
     reasons = _unreadable(tmp_path)
-    status, out, err = _run(command, _old(tmp_path), "--output-format", output_format)
+    status, out, err = run(command, _old(tmp_path), "--output-format", output_format)
     assert (status, err) == (1, "")
     if output_format == "json":
         reports: Any = json.loads(out)
@@ -145,7 +137,7 @@ def test_files_that_cannot_be_read_are_rows_of_a_ranking(tmp_path: Path, command
 def test_files_that_cannot_be_read_are_findings(tmp_path: Path, output_format: str) -> None:
     _healthy(tmp_path)
     reasons = _unreadable(tmp_path)
-    status, out, err = _run("check", _old(tmp_path), "--output-format", output_format)
+    status, out, err = run("check", _old(tmp_path), "--output-format", output_format)
     assert (status, err) == (1, "")
     assert all(f"jit_{name}" in out and reason in out for name, reason in reasons.items())
     if output_format == "text":
@@ -163,7 +155,7 @@ def test_files_that_cannot_be_read_do_not_prevent_other_comparisons(tmp_path: Pa
     damaged.write_bytes(gzip.compress(SEED.read_bytes())[:-20])
     shutil.copy(SEED, old / _NAME.format(3, "cut"))
     _old(new)
-    status, out, err = _run("diff", old, new, "--output-format", output_format)
+    status, out, err = run("diff", old, new, "--output-format", output_format)
     assert (status, err.splitlines()[-1]) == (1, f"xla-lens: {damaged}: {_DAMAGED}")
     if output_format == "json":
         (one,) = (one for one in json.loads(out) if one["module"] == "jit_cut")
@@ -179,7 +171,7 @@ def test_a_damaged_file_of_a_set_does_not_hide_its_other_files(tmp_path: Path) -
     for end in ("-values.txt.gz", "_optimizations.txt.gz"):
         (path,) = (one for one in tmp_path.iterdir() if one.name.endswith(end))
         path.write_bytes(path.read_bytes()[:-30])
-        status, out, _ = _run("report", _old(tmp_path), "--all", "--output-format", "json")
+        status, out, _ = run("report", _old(tmp_path), "--all", "--output-format", "json")
         (report,) = (one for one in json.loads(out) if one["module"] == "jit_train_step")
         assert status == 1
         assert report["memory_spaces"]
@@ -191,7 +183,7 @@ def test_a_damaged_file_of_a_set_does_not_hide_its_other_files(tmp_path: Path) -
 def test_a_folder_with_only_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / (_NAME.format(1, "f") + ".gz")
     path.write_bytes(b"no")
-    assert _run("report", _old(tmp_path)) == (2, "", f"xla-lens: {path}: {_DAMAGED}\n")
+    assert run("report", _old(tmp_path)) == (2, "", f"xla-lens: {path}: {_DAMAGED}\n")
 
 
 # ---------------------------------------------------------------- files that unpack to gigabytes
@@ -199,77 +191,68 @@ def test_a_folder_with_only_an_unreadable_file_is_an_error(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_one_member", [True, False])
-def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(tmp_path: Path, is_one_member: bool) -> None:
+def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(
+    tmp_path: Path, is_one_member: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     healthy = _healthy(tmp_path)
     bomb = _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30, is_one_member=is_one_member)
     assert bomb.stat().st_size < 16 << 20
     _old(tmp_path)
     reason = "unpacks to more than {} GiB, the limit. Decompress it first, with gzip -d, or set XLA_LENS_MAX_UNPACKED"
     two = reason.format("2.00")
-    assert _run("report", bomb) == (2, "", f"xla-lens: {bomb}: {two}\n")
-    assert _run("diff", healthy, bomb)[::2] == (2, f"xla-lens: {bomb}: {two}\n")
-    assert _run("report", "-", data=bomb.read_bytes()) == (2, "", f"xla-lens: -: {two}\n")
-    status, out, _ = _run("check", tmp_path)
+    assert run("report", bomb) == (2, "", f"xla-lens: {bomb}: {two}\n")
+    assert run("diff", healthy, bomb)[::2] == (2, f"xla-lens: {bomb}: {two}\n")
+    with bomb.open() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", stream)
+        assert run("report", "-") == (2, "", f"xla-lens: -: {two}\n")
+    status, out, _ = run("check", tmp_path)
     assert status == 1
     assert f"This file {two}." in out
-    status, out, _ = _run("report", tmp_path, "--output-format", "markdown")
+    status, out, _ = run("report", tmp_path, "--output-format", "markdown")
     assert status == 1
     assert "unpacks to more than 512.00 MiB, the limit of an overview of several dumps" in out
     assert "580.0 KiB" in out
-
-
-_INDEX = """
-import sys
-from pathlib import Path
-from xla_lens.text.encoding import Encoding
-from xla_lens.workspace import index
-
-for one in index(
-    [Path(sys.argv[1])],
-    {},
-    encoding=Encoding.UTF16,
-    convert=str,
-    is_cancelled=lambda: False,
-    report_progress=lambda _: None,
-):
-    print(one.summary.module, [found.count for found in one.findings.values()])
-"""
 
 
 def test_the_tree_of_an_editor_lists_what_cannot_be_read(tmp_path: Path) -> None:
     _healthy(tmp_path)
     names = [*_unreadable(tmp_path), "bomb"]
     _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30)
-    status, out, err = _run_python("-c", _INDEX, tmp_path)
-    assert (status, err) == (0, "")
+    found = index(
+        [tmp_path], {}, encoding=Encoding.UTF16, convert=str, is_cancelled=never, report_progress=lambda _: None
+    )
     # An editor follows no links out of the folder, and a link to nothing is a file that was deleted just now.
-    names = [f"jit_{name} [1]" for name in names if name not in ("device", "gone", "loop")]
-    assert sorted(out.splitlines()) == sorted([*names, "jit_healthy [1]"])
+    names = ["jit_healthy", *(f"jit_{name}" for name in names if name not in ("device", "gone", "loop"))]
+    assert sorted((one.summary.module, [by.count for by in one.findings.values()]) for one in found) == [
+        (name, [1]) for name in sorted(names)
+    ]
 
 
-def test_the_limit_is_one_setting(tmp_path: Path) -> None:
+def test_the_limit_is_one_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _healthy(tmp_path)
     for number in (2, 3):
         bomb = _bomb(tmp_path / (_NAME.format(number, "bomb") + ".gz"), (number - 1) * (24 << 20))
     _old(tmp_path)
-    variables = {"XLA_LENS_MAX_UNPACKED": "40MiB"}
-    assert "unpacks to more than 40.00 MiB" in _run("report", bomb, variables=variables)[2]
-    assert _run("report", tmp_path, variables=variables)[1].count("unpacks to more than 10.00 MiB") == 2
-    assert "unpacks" not in _run("report", tmp_path)[1]
-    status, out, err = _run("report", tmp_path, variables={"XLA_LENS_MAX_UNPACKED": "lots"})
+    assert "unpacks" not in run("report", tmp_path)[1]
+    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "40MiB")
+    assert "unpacks to more than 40.00 MiB" in run("report", bomb)[2]
+    assert run("report", tmp_path)[1].count("unpacks to more than 10.00 MiB") == 2
+    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "lots")
+    status, out, err = run("report", tmp_path)
     assert (status, out) == (2, "")
     assert "XLA_LENS_MAX_UNPACKED: not a size: 'lots'; expected for example 8GiB" in err
 
 
-def test_a_log_that_unpacks_to_gigabytes_is_an_error(tmp_path: Path) -> None:
+def test_a_log_that_unpacks_to_gigabytes_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = _bomb(tmp_path / "train.log.gz", 60 << 20)
-    status, out, err = _run("oom", log, variables={"XLA_LENS_MAX_UNPACKED": "40MiB"})
+    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "40MiB")
+    status, out, err = run("oom", log)
     assert (status, out) == (2, "")
     assert err.startswith(f"xla-lens: {log}: unpacks to more than 40.00 MiB")
     # Beside a dump, a log is only read for its messages.
     _healthy(tmp_path)
     log.rename(tmp_path / "train.log")
-    status, out, _ = _run("report", _old(tmp_path))
+    status, out, _ = run("report", _old(tmp_path))
     assert (status, "needs 580.0 KiB" in out) == (0, True)
 
 
@@ -303,16 +286,9 @@ def test_files_beside_a_dump_never_block(tmp_path: Path, kind: str) -> None:
     if kind != "huge":
         for end in ("-live-range.txt", "-memory-usage-report.txt", ".txt"):
             _block(tmp_path / f"{stem}{end}", kind)
-    commands: tuple[tuple[object, ...], ...] = (
-        ("report", dump),
-        ("report", tmp_path),
-        ("check", dump),
-        ("diff", dump, dump),
-        ("diff", tmp_path, tmp_path),
-        ("oom", TPU_LOG, tmp_path),
-    )
-    for arguments in commands:
-        status, out, _ = _run(*arguments)
+    for line in ("report {0}", "report {1}", "check {0}", "diff {0} {0}", "diff {1} {1}", "oom {2} {1}"):
+        arguments = line.format(dump, tmp_path, TPU_LOG).split()
+        status, out, _ = run(*arguments)
         assert status in (0, 1)
         assert "580.0 KiB" in out or arguments[0] in ("check", "diff", "oom")
 
@@ -321,38 +297,21 @@ def test_files_beside_a_dump_never_block(tmp_path: Path, kind: str) -> None:
 def test_arguments_that_are_no_files_are_errors(tmp_path: Path, kind: str) -> None:
     dump, odd = _healthy(tmp_path), tmp_path / "odd.txt"
     _block(odd, kind)
-    commands: tuple[tuple[object, ...], ...] = (
-        ("report", odd),
-        ("check", odd),
-        ("diff", dump, odd),
-        ("diff", odd, dump),
-    )
-    for arguments in commands:
-        assert _run(*arguments) == (2, "", f"xla-lens: {odd}: cannot be read: not a regular file\n")
+    (tmp_path / "odd.json").symlink_to("/dev/zero")
+    lines = ["report {1}", "check {1}", "diff {0} {1}", "diff {1} {0}"]
     if kind == "device":
-        json_file = tmp_path / "odd.json"
-        json_file.symlink_to("/dev/zero")
-        commands = (("oom", odd), ("report", "--annotate", odd, dump), ("diff", json_file, dump))
-        for arguments in commands:
-            status, _, err = _run(*arguments)
-            assert (status, err.count("cannot be read: not a regular file\n")) == (2, 1)
+        lines += ["oom {1}", "report --annotate {1} {0}", f"diff {tmp_path}/odd.json {{0}}"]
+    for line in lines:
+        status, out, err = run(*line.format(dump, odd).split())
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.endswith(": cannot be read: not a regular file\n")
 
 
-def test_a_named_pipe_is_read_where_the_user_names_it(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"gzip -c {TPU_LOG} > {tmp_path}/l.gz; {sys.executable} -m xla_lens oom <(zcat {tmp_path}/l.gz)",
-        ],
-        capture_output=True,
-        timeout=_DEADLINE,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert b"<stdin>" not in done.stdout
+def test_a_named_pipe_is_read_where_the_user_names_it() -> None:
+    line = f"{sys.executable} -m xla_lens oom <(cat {TPU_LOG})"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
     assert b"log        /dev/fd/" in done.stdout
-    assert done.stdout.splitlines()[2:] == _run("oom", TPU_LOG)[1].encode().splitlines()[2:]
+    assert done.stdout.splitlines()[2:] == run("oom", TPU_LOG)[1].encode().splitlines()[2:]
 
 
 def test_the_reader_refuses_other_files(tmp_path: Path) -> None:
@@ -398,18 +357,18 @@ def _nest(folder: Path, depth: int) -> Path:
 def test_folders_nested_deep_are_searched(folder: Path) -> None:
     _healthy(folder)
     (folder / "same").symlink_to(folder)
-    deep = _nest(folder, 1500)
+    deep = _nest(folder, 1100)
     assert [one.stem.parent for one in find_sets(folder)] == [folder, deep]
     assert [one.stem.parent for one in walk_sets([folder], lambda: False)] == [folder, deep]
     for command in ("report", "check"):
-        status, out, _ = _run(command, folder)
+        status, out, _ = run(command, folder)
         assert (status, "2 " in out) == (0, True)
-    assert _run("diff", folder, folder)[0] == 0
+    assert run("diff", folder, folder)[0] == 0
 
 
 def test_folders_deeper_than_paths_can_be_end_the_search(folder: Path) -> None:
     _healthy(folder)
-    _nest(folder, 2500)
+    _nest(folder, 2100)
     assert [one.stem.parent for one in find_sets(folder)] == [folder]
 
 

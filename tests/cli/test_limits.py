@@ -15,31 +15,6 @@ def _check(*arguments: object) -> tuple[int, list[str]]:
     return status, out.splitlines()
 
 
-def test_peak_at_the_limit_is_accepted() -> None:
-    limits = ("--max-peak", 593920, "--max-memory", 593928)
-    status, lines = _check(SEED, "--select", "max-peak,max-memory", *limits)
-    assert (status, lines) == (0, ["1 dump checked, no findings"])
-
-
-def test_peak_over_the_limit_is_an_error() -> None:
-    status, lines = _check(SEED, "--ignore", "peak-understated", "--max-peak", 593919)
-    assert status == 1
-    assert lines == [
-        f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of HBM are live at step 4, more than the "
-        "limit of 593,919 bytes.",
-        "1 dump checked: 1 error",
-    ]
-
-
-def test_needed_bytes_over_the_limit_are_an_error() -> None:
-    status, lines = _check(SEED, "--select", "max-memory", "--max-memory", "0.5MiB")
-    assert status == 1
-    assert lines[0].endswith(
-        "error[max-memory] The program needs 580.0 KiB (593,928 bytes) of HBM, more than the limit of 0.5 MiB "
-        "(524,288 bytes). This is the largest allocation."
-    )
-
-
 def test_unknown_sizes_are_an_error_if_there_is_a_limit(tmp_path: Path) -> None:
     alone = shutil.copy(SPLIT, tmp_path)
     status, lines = _check(alone, "--max-memory", "1GiB", "--max-peak", "1GiB")

@@ -9,8 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from commands import run
 from samples import DUMPS, facts
 from xla_lens.files import find_sets
@@ -74,19 +72,6 @@ def test_all_and_module_select_the_full_reports() -> None:
     assert [one["module"] for one in reports] == sorted(names)
     assert [one["number"] for one in _json(folder, "--sort", "file")] == [0, 1, 2, 3]
     assert all("live_at_peak" in one["memory_spaces"][0] for one in _json(folder, "--all"))
-
-
-@pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        ("nothing", "xla-lens: --module nothing: none of the 4 modules matches\n"),
-        ("17", "xla-lens: --module 17: none of the 4 modules matches\n"),
-        ("x(", "xla-lens: --module x(: not a regular expression: missing ), unterminated subpattern at position 1\n"),
-    ],
-)
-def test_wrong_modules_are_errors(pattern: str, message: str) -> None:
-    folder = DUMPS / "cpu-jaxlib0.4.20" / "donation"
-    assert run("report", folder, "--module", pattern) == (2, "", message)
 
 
 def test_incomplete_modules_are_never_folded_away(tmp_path: Path) -> None:

@@ -104,9 +104,3 @@ def test_lists_what_is_unknown_in_the_module(tmp_path: Path) -> None:
         ]
     )
     assert f"{count} × opcode of an HLO module\n  form   hoist-start\n  first  {module}:" in _run(folder)[1]
-
-
-def test_formats_of_findings_are_refused() -> None:
-    status, _, err = run("check", "--unknown", "--output-format", "sarif", TPU)
-    assert status == 2
-    assert "sarif is not allowed, expected text or json" in err

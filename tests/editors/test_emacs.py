@@ -1,4 +1,4 @@
-"""Emacs with eglot, set up as in docs/editors.md, on dumps of three files and of one file."""
+"""Emacs with eglot, set up as in docs/editors.md, on a dump of three files."""
 
 import re
 from typing import Any
@@ -28,19 +28,12 @@ def test_emacs_sends_the_language(emacs: Emacs, split: Dump) -> None:
     assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
 
 
-def test_hover_works_in_three_files(emacs: Emacs, split: Dump) -> None:
+def test_hover_works(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     shown = _hover(emacs, "    dot{}:35-37", "dot")
     # Its source line follows once the module beside the dump is loaded.
     assert shown[0].startswith("dot · 1.53 MiB · 36.3 % of the host memory peak")
     assert "- op_name jit(train_step)/transpose(jvp())/transpose" in shown
-
-
-def test_hover_works_in_one_file(emacs: Emacs, single: Dump) -> None:
-    emacs.open(single.file("buffer-assignment"))
-    shown = _hover(emacs, "    cublas-gemm.1{}:4-5", "gemm")
-    assert shown[0] == "cublas-gemm.1 · 4.0 KiB · 0.7 % of the HBM peak · test_auto_sharding_basic.py:52"
-    assert "- value 4, defined by custom-call" in shown
 
 
 def test_echo_area_shows_the_hover(emacs: Emacs, split: Dump) -> None:
@@ -72,13 +65,6 @@ def test_declaration_is_the_row_in_the_allocation(emacs: Emacs, split: Dump) -> 
     name, row = wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n")
     assert name.endswith("optimizations-buffer-assignment.txt")
     assert row == "84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
-
-
-def test_jumps_work_in_one_file(emacs: Emacs, single: Dump) -> None:
-    emacs.open(single.file("buffer-assignment"))
-    emacs.go_to("  cublas-gemm.1, operand 0", "operand")
-    emacs.type("\033.")
-    wait_for(emacs.here, lambda here: here == ("buffer-assignment.txt", "<5 fusion @0>", "<5 fusion @0>"))
 
 
 def _references(emacs: Emacs, line: str, word: str) -> dict[str, list[str]]:
@@ -114,12 +100,6 @@ def test_references_are_listed_across_files(emacs: Emacs, split: Dump) -> None:
     }
 
 
-def test_references_are_listed_in_one_file(emacs: Emacs, single: Dump) -> None:
-    emacs.open(single.file("buffer-assignment"))
-    (rows,) = _references(emacs, "    fusion{}:3-4", "fusion").values()
-    assert [int(row.partition(":")[0]) for row in rows] == [12, 48, 49, 51, 53, 62, 72]
-
-
 def _findings(emacs: Emacs) -> list[str]:
     """The diagnostics of the current buffer in Flymake, as `row: text`."""
     return emacs.lisp("""
@@ -140,15 +120,6 @@ def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])
-
-
-def test_edit_of_a_single_file_is_checked(emacs: Emacs, single: Dump) -> None:
-    emacs.open(single.file("buffer-assignment"))
-    emacs.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
-    emacs.type("64")
-    # 640 bytes beyond the end of the allocation.
-    found = wait_for(lambda: _findings(emacs), lambda found: any(" ends at byte 262,784," in each for each in found))
-    assert [each.partition(":")[0] for each in found] == ["12"]
 
 
 def _outline(emacs: Emacs) -> dict[str, Any]:
@@ -175,22 +146,6 @@ def test_outline_is_shown(emacs: Emacs, split: Dump) -> None:
         }
     }
     assert outline["Variable"]["HloLiveRange (max 40)::Live ranges at 37 (peak)"]["multiply_subtract_fusion.5{}"] == 86
-
-
-def test_outline_of_one_file_is_shown(emacs: Emacs, single: Dump) -> None:
-    emacs.open(single.file("buffer-assignment"))
-    outline = _outline(emacs)
-    assert outline["Array"] == {
-        "BufferAssignment": {f"allocation {index}": row for index, row in enumerate([2, 4, 6, 9, 11])}
-    }
-    assert outline["Variable"]["Used values"] == {
-        "param": 17,
-        "param.1": 23,
-        "negate.0": 31,
-        "tuple{}": 38,
-        "cublas-gemm.1": 43,
-        "fusion": 49,
-    }
 
 
 def _shown(emacs: Emacs) -> list[str]:
@@ -231,15 +186,6 @@ def test_workspace_symbols_are_found(emacs: Emacs, split: Dump) -> None:
     emacs.command("xref-find-apropos")
     emacs.type("multiply_tanh\r")
     assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
-
-
-def test_workspace_symbols_are_found_by_filters(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    emacs.command("xref-find-apropos")
-    emacs.type("module:train peak: >1MiB kind:value\r")
-    found = wait_for(lambda: emacs.text('"*xref*"')).split("\n")
-    assert [line.partition(":")[0].strip() for line in found if line.strip().startswith(("3:", "84:"))] == ["3", "84"]
 
 
 def test_implementation_is_found(emacs: Emacs, split: Dump) -> None:

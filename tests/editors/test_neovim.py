@@ -115,16 +115,6 @@ def test_references_fill_the_quickfix_list(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_references_are_listed_in_one_file(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    neovim.go_to("    fusion{}:3-4", "fusion")
-    neovim.keys("grr")
-    places = [entry.split(" ")[0] for entry in neovim.quickfix()]
-    assert places == [
-        f"buffer-assignment.txt:{place}" for place in ["12:9", "48:82", "49:1", "51:3", "53:3", "62:7", "72:5"]
-    ]
-
-
 def test_outline_is_shown(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     neovim.keys("gO")
@@ -133,19 +123,6 @@ def test_outline_is_shown(neovim: Neovim, split: Dump) -> None:
         "live-range.txt:2:3 [Namespace] InstructionSequence",
         "live-range.txt:43:3 [Namespace] BufferLiveRange",
         "live-range.txt:84:3 [Namespace] Live ranges at 37 (peak)",
-    ]
-
-
-def test_outline_of_one_file_is_shown(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    neovim.keys("gO")
-    outline = neovim.location_list()
-    assert outline[10:15] == [
-        "buffer-assignment.txt:11:1 [Array] allocation 4",
-        "buffer-assignment.txt:12:2 [Variable] fusion",
-        "buffer-assignment.txt:16:1 [Namespace] Used values",
-        "buffer-assignment.txt:17:1 [Variable] param",
-        "buffer-assignment.txt:23:1 [Variable] param.1",
     ]
 
 
@@ -175,14 +152,6 @@ def test_edit_is_checked(neovim: Neovim, split: Dump) -> None:
     wait_for(lambda: _findings(neovim), lambda found: found == before)
 
 
-def test_edit_of_a_single_file_is_checked(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    neovim.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
-    neovim.keys("s64<Esc>")
-    found = wait_for(lambda: _findings(neovim), lambda found: any("slice-out-of-bounds" in each for each in found))
-    assert [each[:62] for each in found] == ["12:2 slice-out-of-bounds: `fusion` ends at byte 262,208, but a"]
-
-
 def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     wait_for(neovim.screen, lambda rows: "      0:params_0__0_.1 2.43 MiB live" in rows)
@@ -196,12 +165,6 @@ def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:
           vim.lsp.inlay_hint.get({ bufnr = 0 }))""")
     assert len(labels) == 40 + 40 + 1
     assert [66, "256.0 KiB"] in labels
-
-
-def test_inlay_hints_are_shown_in_one_file(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} 256.0 KiB · 44.1 % of the peak · live 3–4"
-    wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
 
 
 def _folded(neovim: Neovim, line: str) -> list[str]:
@@ -218,18 +181,6 @@ def test_dump_can_be_folded(neovim: Neovim, split: Dump) -> None:
     assert _folded(neovim, "allocation 9: size 4, page 0, maybe-live-out:") == [
         "allocation 9: size 4, page 0, maybe-live-out:",
         " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]",
-    ]
-
-
-def test_dump_in_one_file_can_be_folded(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    peak = _folded(neovim, "  Live ranges at 5 (peak):")
-    assert [line.partition(":")[0].strip() for line in peak] == [
-        "Live ranges at 5 (peak)",
-        "param",
-        "param.1",
-        "negate.0",
-        "cublas-gemm.1",
     ]
 
 

@@ -44,15 +44,6 @@ def test_workspace_symbols_are_found(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_workspace_symbols_are_found_by_filters(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split)
-    neovim.lua("vim.lsp.buf.workspace_symbol('module:train peak: >1MiB kind:value') return true")
-    assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
-        "buffer-assignment.txt:3:14 [Variable] params_0__0_.1",
-        "buffer-assignment.txt:84:14 [Variable] dot",
-    ]
-
-
 def test_implementation_is_the_line_in_the_module(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.keys("gri")

@@ -14,19 +14,20 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    assignments,
     damaged,
     dump_file,
     mark,
     on_all_dumps,
+    on_each_dump,
     parsed_instruction,
 )
-from xla_lens.features.call_hierarchy import Flow, Item, consumers, find_item, prepare, producers
+from xla_lens.features.call_hierarchy.dump import consumers, find_item, prepare, producers
+from xla_lens.features.call_hierarchy.items import Flow, Item
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Instruction, Mention, Role, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
@@ -43,16 +44,13 @@ def _text(dump: DumpSet, items: list[Item]) -> str:
     lines = []
     for item in items:
         lines.append(_item(item))
-        lines += [f"  from {_flow(flow)}" for flow in producers(dump, item.target, 100)]
-        lines += [f"  to {_flow(flow)}" for flow in consumers(dump, item.target, 100)]
+        lines += [f"  from {_flow(flow)}" for flow in producers(dump, item, 100)]
+        lines += [f"  to {_flow(flow)}" for flow in consumers(dump, item, 100)]
     return "\n".join(lines)
 
 
 def _item(item: Item) -> str:
-    facts = f" {item.size_bytes}" if item.size_bytes is not None else ""
-    facts += f" in {item.allocation}" if item.allocation is not None else ""
-    facts += " {}-{}".format(*item.live_range) if item.live_range else ""
-    return item.label + (f" ({item.value_count} values)" if item.value_count != 1 else "") + facts
+    return f"{item.label} ({item.detail})"
 
 
 def _flow(flow: Flow) -> str:
@@ -64,10 +62,10 @@ def _place_text(place: Place) -> str:
 
 
 _GEMM = """
-cublas-gemm.1 4096 in 2 4-5
-  from fusion 262144 in 4 3-4: cublas-gemm.1, operand 0
-  from param.1 65536 in 1 0-7: cublas-gemm.1, operand 1
-  to negate.0 4096 in 2 5-7: negate.0, operand 0
+cublas-gemm.1 (4.0 KiB · allocation 2, maybe-live-out · live 4–5)
+  from fusion (256.0 KiB · allocation 4, preallocated-temp · live 3–4): cublas-gemm.1, operand 0
+  from param.1 (64.0 KiB · allocation 1, parameter · live 0–7): cublas-gemm.1, operand 1
+  to negate.0 (4.0 KiB · allocation 2, maybe-live-out · live 5–7): negate.0, operand 0
 """
 
 
@@ -93,16 +91,16 @@ def test_parameters_and_results_end_the_flow() -> None:
         analysis_of(SEED),
         "    1:bitcast.1\n       ^",
         """
-param.1 65536 in 1 0-7
-  to cublas-gemm.1 4096 in 2 4-5: cublas-gemm.1, operand 1
+param.1 (64.0 KiB · allocation 1, parameter · live 0–7)
+  to cublas-gemm.1 (4.0 KiB · allocation 2, maybe-live-out · live 4–5): cublas-gemm.1, operand 1
 """,
     )
     check(
         analysis_of(SEED),
         "    6:tuple\n       ^",
         """
-tuple{} 8 in 3 6-7
-  from negate.0 4096 in 2 5-7: tuple, operand 0
+tuple{} (8 B · allocation 3, output, maybe-live-out · live 6–7)
+  from negate.0 (4.0 KiB · allocation 2, maybe-live-out · live 5–7): tuple, operand 0
 """,
     )
 
@@ -122,27 +120,27 @@ def test_asynchronous_copies_link_both_memory_spaces() -> None:
         analysis,
         "    3:copy-start\n       ^",
         """
-copy-start (3 values) 4194820 3-6
-  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
-  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0
+copy-start (3 values · 4.00 MiB · live 3–6)
+  from broadcast_multiply_fusion (4.00 MiB · allocation 2, preallocated-temp · live 2–4): copy-start, operand 0
+  to copy-start.1 (3 values · 4.00 MiB · live 5–8): copy-start.1, operand 0
 """,
     )
     check(
         analysis,
         "<16 copy-start{0} @5>\n    ^",
         """
-copy-start{0} 4194304 in 5 3-6
-  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
-  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0
+copy-start{0} (4.00 MiB · allocation 5, preallocated-temp · live 3–6)
+  from broadcast_multiply_fusion (4.00 MiB · allocation 2, preallocated-temp · live 2–4): copy-start, operand 0
+  to copy-start.1 (3 values · 4.00 MiB · live 5–8): copy-start.1, operand 0
 """,
     )
     check(
         analysis,
         "<17 copy-start{2} @2>\n    ^",
         """
-copy-start{2} 4 in 4 3-4
-  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
-  to copy-done (0 values): copy-done, operand 0 {2}
+copy-start{2} (4 B · allocation 4, preallocated-temp · live 3–4)
+  from broadcast_multiply_fusion (4.00 MiB · allocation 2, preallocated-temp · live 2–4): copy-start, operand 0
+  to copy-done (no value): copy-done, operand 0 {2}
 """,
     )
     done = find_item(analysis.dump, b"copy-done", None)
@@ -150,12 +148,12 @@ copy-start{2} 4 in 4 3-4
     assert (
         _text(analysis.dump, [done])
         == """\
-copy-done (0 values)
-  from copy-start{} 512 in 2 3-4: copy-done, operand 0 {}
-  from copy-start{0} 4194304 in 5 3-6: copy-done, operand 0 {0}
-  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-done, operand 0 {1}
-  from copy-start{2} 4 in 4 3-4: copy-done, operand 0 {2}
-  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0"""
+copy-done (no value)
+  from copy-start{} (512 B · allocation 2, preallocated-temp · live 3–4): copy-done, operand 0 {}
+  from copy-start{0} (4.00 MiB · allocation 5, preallocated-temp · live 3–6): copy-done, operand 0 {0}
+  from broadcast_multiply_fusion (4.00 MiB · allocation 2, preallocated-temp · live 2–4): copy-done, operand 0 {1}
+  from copy-start{2} (4 B · allocation 4, preallocated-temp · live 3–4): copy-done, operand 0 {2}
+  to copy-start.1 (3 values · 4.00 MiB · live 5–8): copy-start.1, operand 0"""
     )
 
 
@@ -168,15 +166,15 @@ def test_loop_has_the_producers_of_its_tuple() -> None:
     assert (
         _text(dump, [loop, held])
         == """\
-while.2 (3 values) 8212 16-18
-  from tuple.24{} 16 in 6 3-4: while.2, operand 0 {}
-  from copy.10 4 in 6 1-4: while.2, operand 0 {0}
-  from x.1 8192 in 0 0-4: while.2, operand 0 {1}
-  to while.9.0 (0 values): while.9.0, operand 0 {} | while.9.0, operand 0 {1}
-tuple.24{} 16 in 6 3-4
-  from copy.10 4 in 6 1-4: tuple.24 {0}
-  from x.1 8192 in 0 0-4: tuple.24 {1}
-  to while.2 (3 values) 8212 16-18: while.2, operand 0 {}"""
+while.2 (3 values · 8.0 KiB · live 16–18)
+  from tuple.24{} (16 B · allocation 6, preallocated-temp · live 3–4): while.2, operand 0 {}
+  from copy.10 (4 B · allocation 6, preallocated-temp · live 1–4): while.2, operand 0 {0}
+  from x.1 (8.0 KiB · allocation 0, parameter, output, maybe-live-out · live 0–4): while.2, operand 0 {1}
+  to while.9.0 (no value): while.9.0, operand 0 {} | while.9.0, operand 0 {1}
+tuple.24{} (16 B · allocation 6, preallocated-temp · live 3–4)
+  from copy.10 (4 B · allocation 6, preallocated-temp · live 1–4): tuple.24 {0}
+  from x.1 (8.0 KiB · allocation 0, parameter, output, maybe-live-out · live 0–4): tuple.24 {1}
+  to while.2 (3 values · 8.0 KiB · live 16–18): while.2, operand 0 {}"""
     )
 
 
@@ -192,7 +190,7 @@ def test_item_has_the_place_and_kind_of_its_value() -> None:
     (x,) = prepare(
         analysis.dump, Mention(Value(analysis.dump.value_at(analysis.dump.name_number(b"x.1"), NONE)), Role.SLICE, 0, 0)
     )
-    assert (x.kind, x.live_range, x.size_bytes) == (Kind.PARAMETER, (0, 40), 401408)
+    assert x.detail == "392.0 KiB · allocation 2, parameter · live 0–40"
 
 
 @pytest.mark.parametrize("name", ["n", "negate.0", "n" * 1000])
@@ -209,10 +207,10 @@ def test_limit_truncates_the_flow() -> None:
     dump = analysis_of(LOOP).dump
     loop = find_item(dump, b"while.2", None)
     assert loop
-    assert producers(dump, loop.target, 2) == producers(dump, loop.target, 100)[:2]
+    assert producers(dump, loop, 2) == producers(dump, loop, 100)[:2]
     weights = find_item(analysis_of(SPLIT).dump, b"x.1", None)
     assert weights
-    assert len(consumers(analysis_of(SPLIT).dump, weights.target, 1)) == 1
+    assert len(consumers(analysis_of(SPLIT).dump, weights, 1)) == 1
 
 
 def test_no_items_without_used_values() -> None:
@@ -221,11 +219,9 @@ def test_no_items_without_used_values() -> None:
     for name in range(len(dump.names)):
         assert prepare(dump, Mention(Instruction(name), Role.SCHEDULE, 0, 0, name)) == []
         assert find_item(dump, dump.names[name], None) is None
-        assert producers(dump, Instruction(name), 10) == consumers(dump, Instruction(name), 10) == []
     dump = analyse([dump_file(SPLIT.read_bytes())]).dump
     for value in range(len(dump.values)):
         assert prepare(dump, Mention(Value(value), Role.SLICE, 0, 0)) == []
-        assert producers(dump, Value(value), 10) == consumers(dump, Value(value), 10) == []
 
 
 # ---------------------------------------------------------------- all dumps
@@ -254,23 +250,24 @@ def _check_item(dump: DumpSet, item: Item) -> None:
     assert item.place.file is item.selection.file is dump.used
     assert item.place.start <= item.selection.start < item.selection.end <= item.place.end
     assert _place_text(item.selection) == item.label
-    assert item.value_count == len(_values(dump, item))
+    count = len(_values(dump, item))
+    assert item.detail.startswith({0: "no value", 1: ""}.get(count, f"{count:,} values"))
 
 
 def _values(dump: DumpSet, item: Item) -> set[int]:
     """Return the values of an item."""
     if isinstance(item.target, Value):
         return {item.target.row}
-    is_own = (dump.values.name == item.target.name) & (dump.values.used_value != NONE)
+    is_own = (dump.values.name == dump.name_number(item.name)) & (dump.values.used_value != NONE)
     return set(np.flatnonzero(is_own).tolist())
 
 
 def _check_consumers(dump: DumpSet, item: Item) -> int:
-    found = consumers(dump, item.target, 20)
+    found = consumers(dump, item, 20)
     for flow in found:
         _check_item(dump, flow.item)
         _check_order(dump, item, flow.item)
-        made = producers(dump, flow.item.target, _MOST)
+        made = producers(dump, flow.item, _MOST)
         back = [other for other in made if _values(dump, other.item) <= _values(dump, item)]
         if len(made) < _MOST:
             assert back, (item.label, flow.item.label)
@@ -279,11 +276,11 @@ def _check_consumers(dump: DumpSet, item: Item) -> int:
 
 
 def _check_producers(dump: DumpSet, item: Item) -> int:
-    found = producers(dump, item.target, 20)
+    found = producers(dump, item, 20)
     for flow in found:
         _check_item(dump, flow.item)
         _check_order(dump, flow.item, item)
-        back = consumers(dump, flow.item.target, _MOST)
+        back = consumers(dump, flow.item, _MOST)
         is_there = any(_values(dump, item) <= _values(dump, read.item) for read in back)
         assert is_there or _is_tuple(dump, item) or len(back) == _MOST, (flow.item.label, item.label)
     return len(found)
@@ -303,7 +300,7 @@ def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
         assert producer != consumer
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_producers_and_consumers_agree_on_real_dumps(path: Path) -> None:
     assert _check(analysis_of(path), 100) > 3
 
@@ -322,5 +319,5 @@ def test_items_of_damaged_dumps_can_be_found_again() -> None:
         for target in targets:
             for item in prepare(dump, Mention(target, Role.SLICE, 0, 0)):
                 assert find_item(dump, item.name, item.index) == item
-            count += len(producers(dump, target, 10)) + len(consumers(dump, target, 10))
+                count += len(producers(dump, item, 10)) + len(consumers(dump, item, 10))
     assert count > 1000

@@ -7,17 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import (
-    DUMPS,
-    PALLAS,
-    PEAK_NAMES,
-    SEED,
-    analysis_of,
-    assignments,
-    dump_file,
-    malformed_texts,
-    on_all_dumps,
-)
+from samples import DUMPS, PALLAS, PEAK_NAMES, SEED, analysis_of, dump_file, malformed_texts, on_all_dumps, on_each_dump
 from xla_lens.features.folding import Fold, folds
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.blocks import BlockKind
@@ -233,7 +223,7 @@ def _check(analysis: Analysis) -> Counter[BlockKind]:
     return counts
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_block_folds(path: Path) -> None:
     dump = analysis_of(path).dump
     counts = _check(analysis_of(path))

@@ -8,18 +8,13 @@ from urllib.parse import unquote
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark, on_each_dump
 from xla_lens.features.hover import hover
-from xla_lens.features.hover.facts import PeakFacts, SpacePeak
-from xla_lens.features.hover.glossary import term_at
-from xla_lens.features.hover.steps import peak_facts
+from xla_lens.features.hover.terms import term_at
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
-from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.places.mentions import Mention, Peak, Role, Value, mention_at
 from xla_lens.render.command_links import CommandLinks
-from xla_lens.render.glossary import term_markdown
-from xla_lens.render.hover import hover_markdown
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.syntax.file_names import FileKind
 
@@ -28,7 +23,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     """Check the hover at a marked place."""
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert hover_markdown(hover(analysis, None, mention)) == expected.strip("\n")
+    assert hover(analysis, None, mention) == expected.strip("\n")
 
 
 def test_hover_of_a_value_shows_size_share_and_placement() -> None:
@@ -79,7 +74,7 @@ def test_hover_shows_size_and_padding_of_values() -> None:
     )
     seed = analysis_of(DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt")
     marked = "    Arg_0.1{}:0-7\n     ^"
-    text = hover_markdown(hover(seed, None, mark(seed, marked)[1]))  # type: ignore[arg-type]
+    text = hover(seed, None, mark(seed, marked)[1])  # type: ignore[arg-type]
     assert ", 992 B of it padding (32.0 times the size of the shape)" in text
 
 
@@ -110,7 +105,7 @@ def test_hovers_show_the_path_of_the_parameter_whose_buffer_it_is() -> None:
     def lines(marked: str) -> list[str]:
         mention = mark(analysis_of(SPLIT), marked)[1]
         assert mention
-        return hover_markdown(hover(analysis_of(SPLIT), None, mention)).split("\n")
+        return hover(analysis_of(SPLIT), None, mention).split("\n")
 
     header = "allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:"
     assert "- parameter 2, `params[1][0]`" in lines(f"{header}\n   ^")
@@ -179,13 +174,12 @@ spaces are added up.
 
 
 def test_printed_peak_recognizes_whole_tuples() -> None:
-    analysis = analysis_of(DUMPS / "seeds" / "003_a3085531593bac68.txt")
-    assert peak_facts(analysis, 0).is_whole_tuples
-    dump = analysis.dump
-    labels = [dump.value_label(value) for value in dump.value_of_peak_buffer]
-    printed = dict(zip(labels, dump.peak_buffers.size_bytes.tolist(), strict=True))
-    assert printed["copy-start{0}"] == 3 * 8
-    assert not peak_facts(analysis_of(SEED), 0).is_whole_tuples
+    def text(path: Path) -> str:
+        return hover(analysis_of(path), None, Mention(Peak(0), Role.PEAK, 0, 0))
+
+    words = "- This XLA release prints a tuple element with the size of the tuple's whole pointer table."
+    assert words in text(DUMPS / "seeds" / "003_a3085531593bac68.txt")
+    assert words not in text(SEED)
 
 
 def test_missing_files_are_listed() -> None:
@@ -219,7 +213,7 @@ def test_missing_files_are_listed() -> None:
 def test_alias_shows_the_value_it_refers_to() -> None:
     _, mention = mark(analysis_of(TPU), "    6:copy-done.1\n      ^")
     assert mention
-    lines = hover_markdown(hover(analysis_of(TPU), None, mention)).split("\n")
+    lines = hover(analysis_of(TPU), None, mention).split("\n")
     assert lines[0] == "**`copy-start.1{0}`** · 4.00 MiB · 33.3 % of the HBM peak"
     assert "- `copy-done.1` is an alias of it, without bytes of its own" in lines
 
@@ -233,19 +227,13 @@ def test_instruction_without_a_value() -> None:
     )
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_hover_works_at_every_mention(path: Path) -> None:
     analysis = analysis_of(path)
     for file in analysis.dump.files:
         mentions = {mention_at(analysis.dump, file, at) for at in range(0, len(file.document.data), 7)}
         for mention in mentions - {None}:
-            assert hover_markdown(hover(analysis, None, mention))  # type: ignore[arg-type]
-
-
-def test_printed_peak_without_a_difference_gives_no_reasons() -> None:
-    space = SpacePeak(SpaceId(0, None), 200, 100, 3, "a", 100)
-    facts = PeakFacts(3, 100, 0, 100, 8, 8, None, is_whole_tuples=True, spaces=(space,), missing=())
-    assert "Why" not in hover_markdown(facts)
+            assert hover(analysis, None, mention)  # type: ignore[arg-type]
 
 
 def test_calls_lead_from_the_line_outwards_and_repeat_nothing() -> None:
@@ -279,8 +267,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
     analysis = analysis_of(SEED)
     _, mention = mark(analysis, "    cublas-gemm.1{}:4-5\n     ^")
     assert mention
-    facts = hover(analysis, None, mention)
-    linked = hover_markdown(facts, analysis.warrants, CommandLinks("file:///dump.txt"))
+    linked = hover(analysis, None, mention, CommandLinks("file:///dump.txt"))
     found = re.findall(r"\[([^]]+)\]\(command:xla-lens\.(\w+)\?([^)]*)\)", linked)
     assert [(text, name, json.loads(unquote(argument))[0]) for text, name, argument in found] == [
         ("`test_auto_sharding_basic.py:52`", "goTo", {"path": "test_auto_sharding_basic.py", "line": 52}),
@@ -288,7 +275,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
         ("step 5", "showLiveSet", {"uri": "file:///dump.txt", "step": 5}),
         ("allocation 2", "showAllocationHistory", {"uri": "file:///dump.txt", "allocation": 2}),
     ]
-    assert re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", linked) == hover_markdown(facts, analysis.warrants)
+    assert re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", linked) == hover(analysis, None, mention)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +286,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
 def test_hovers_of_values_repeat_no_size(path: Path) -> None:
     analysis = analysis_of(path)
     for value in range(min(len(analysis.dump.values), 200)):
-        text = hover_markdown(hover(analysis, None, Mention(Value(value), Role.USED_VALUE, 0, 0)), analysis.warrants)
+        text = hover(analysis, None, Mention(Value(value), Role.USED_VALUE, 0, 0))
         # Several causes of padding can have one size. `1.0 KiB + 20 B` is another size than `1.0 KiB`.
         size = r"\d[\d.,]* (?:KiB|MiB|GiB)\b(?: [+−] \d[\d.]* \w+)?"
         # The place repeats the size with the exact bytes.
@@ -340,9 +327,9 @@ def test_terms_are_explained_in_one_sentence(marked: str, expected: str | None) 
         if text.encode() in file.document.data
     )
     found = term_at(analysis.dump, file.document, start + pointer.index("^"))
-    assert (found and term_markdown(found)) == expected
+    assert (found and found.markdown) == expected
     if found:
-        assert file.document.data[found.start : found.end].decode() == found.text
+        assert found.markdown.startswith(f"**`{file.document.data[found.start : found.end].decode()}`**")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +347,7 @@ def test_tiles_of_every_form_are_explained(text: str, expected: str) -> None:
     document = dump_file(f" value: <0 a @0> (size=4,offset=0): f32[1]{{0:{text}}}\n".encode()).document
     found = term_at(analysis_of(TPU).dump, document, document.data.index(b"T("))
     assert found
-    assert term_markdown(found).endswith(f"stored in {expected}")
+    assert found.markdown.endswith(f"stored in {expected}")
 
 
 def test_rematerialized_values_are_explained() -> None:
@@ -368,6 +355,6 @@ def test_rematerialized_values_are_explained() -> None:
     analysis = analysis_of_text(text)
     _, mention = mark(analysis, "    gemm.remat2{}:4-5\n     ^")
     assert mention
-    markdown = hover_markdown(hover(analysis, None, mention))
+    markdown = hover(analysis, None, mention)
     assert "- `remat`: XLA computes the value again instead of keeping it live" in markdown
-    assert "remat" not in hover_markdown(hover(analysis_of(SEED), None, mention))
+    assert "remat" not in hover(analysis_of(SEED), None, mention)

@@ -13,19 +13,18 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    assignments,
     damaged,
     module_of,
     module_of_text,
     never,
     on_all_dumps,
+    on_each_dump,
 )
-from xla_lens.features.hlo.links import links as hlo_links
-from xla_lens.features.links import SectionHeader, links
+from xla_lens.features.links import frame_tooltip, links, module_links
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
-from xla_lens.render.links import link_tooltip
+from xla_lens.model.places.places import Place
 
 
 def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
@@ -34,10 +33,8 @@ def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
     for file in analysis.dump.files:
         shown.append(f"{file.kind}:")
         for link in links(analysis.dump, None, file, limit):
-            tooltip = link_tooltip(link.target, is_markdown=False)
-            text = f"  {file.document.data[link.start : link.end].decode()} -> {tooltip}"
-            if isinstance(link.target, SectionHeader):
-                place = link.target.place
+            text = f"  {file.document.data[link.start : link.end].decode()} -> {link.tooltip}"
+            if isinstance(place := link.target, Place):
                 text += f" ({place.file.kind}: {place.file.document.data[place.start : place.end].decode()})"
             shown.append(text)
     assert "\n".join(shown) == expected.strip("\n")
@@ -106,9 +103,7 @@ def test_breakdown_of_the_printed_peak_links_to_sources() -> None:
     assert analysis.dump.live
     found = links(analysis.dump, module, analysis.dump.live, 100)
     data = analysis.dump.live.document.data
-    shown = [
-        f"{data[link.start : link.end].decode()} -> {link_tooltip(link.target, is_markdown=False)}" for link in found
-    ]
+    shown = [f"{data[link.start : link.end].decode()} -> {link.tooltip}" for link in found]
     assert shown[3:] == [
         "jit(train_step)/sub -> /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
         "jit(train_step)/transpose(jvp())/transpose -> /home/user/programs/programs.py:50 in mlp_apply",
@@ -127,18 +122,15 @@ def test_stack_frames_of_quoted_instructions_link_to_sources() -> None:
     data = used.document.data
     found = [link for link in links(analysis.dump, module, used, 10_000) if isinstance(link.target, StackFrame)]
     assert len(found) == data.count(b" stack_frame_id=")
-    assert {data[link.start : link.end].decode(): link_tooltip(link.target, is_markdown=False) for link in found}[
+    assert {data[link.start : link.end].decode(): link.tooltip for link in found}[
         "stack_frame_id=6"
     ] == "/home/user/programs/programs.py:50 in mlp_apply"
 
 
 def test_module_links_to_sources() -> None:
     module = module_of(SPLIT)
-    found = hlo_links(module, 10_000)
-    shown = [
-        f"{module.data[link.start : link.end].decode()} -> {link_tooltip(link.frame, is_markdown=False)}"
-        for link in (*found[:3], *found[11:13])
-    ]
+    found = module_links(module, 10_000)
+    shown = [f"{module.data[link.start : link.end].decode()} -> {link.tooltip}" for link in (*found[:3], *found[11:13])]
     assert shown == [
         "/home/user/programs/run_progs.py -> /home/user/programs/run_progs.py",
         "/home/user/programs/programs.py -> /home/user/programs/programs.py",
@@ -149,14 +141,14 @@ def test_module_links_to_sources() -> None:
         "stack_frame_id=6 -> /home/user/programs/programs.py:50 in mlp_apply",
     ]
     assert len(found) == 2 + 10 + module.data.count(b" stack_frame_id=")
-    assert len(hlo_links(module, 2)) == 6
+    assert len(module_links(module, 2)) == 6
 
 
 def test_module_with_source_files_and_lines_has_links() -> None:
     module = module_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt")))
-    found = hlo_links(module, 10_000)
+    found = module_links(module, 10_000)
     assert len(found) == module.data.count(b'source_file="') > 2
-    assert {link_tooltip(link.frame, is_markdown=False) for link in found} == {"/home/user/programs/programs.py:41"}
+    assert {link.tooltip for link in found} == {"/home/user/programs/programs.py:41"}
 
 
 @pytest.mark.parametrize("wrong", ["stack_frame_id=99999", 'op_name="stack_frame_id=6"', "xstack_frame_id=6"])
@@ -164,7 +156,7 @@ def test_unknown_stack_frames_have_no_link(wrong: str) -> None:
     text = module_of(SPLIT).data.decode()
     first = text.index(" stack_frame_id=6") + 1
     data = (text[:first] + wrong + text[first + len("stack_frame_id=6") :]).encode()
-    before, after = (len(hlo_links(module_of_text(text), 10_000)) for text in (text.encode(), data))
+    before, after = (len(module_links(module_of_text(text), 10_000)) for text in (text.encode(), data))
     assert after == before - 1
 
 
@@ -175,7 +167,7 @@ def test_broken_modules_have_links() -> None:
         place = chance.randrange(len(lines))
         del lines[place : place + chance.randrange(9)]
         module = module_of_text(b"".join(lines)[: chance.randrange(len(text))])
-        for link in hlo_links(module, 100):
+        for link in module_links(module, 100):
             assert 0 <= link.start < link.end <= len(module.data)
 
 
@@ -183,7 +175,7 @@ def test_single_file_has_no_links_to_others() -> None:
     assignment = analysis_of(TPU).dump.assignment
     assert assignment
     alone = analyse([assignment])
-    assert not any(isinstance(link.target, SectionHeader) for link in links(alone.dump, None, assignment, 100))
+    assert not any(isinstance(link.target, Place) for link in links(alone.dump, None, assignment, 100))
 
 
 def _source(text: str) -> list[tuple[str, StackFrame]]:
@@ -221,7 +213,7 @@ def test_paths_are_unescaped(text: str, path: str, line: int | None) -> None:
     assert target == StackFrame(path, line)
     inner = text.removeprefix('source_file="')
     assert shown == (inner.rpartition('"')[0] if line is None else inner.partition(" source_end")[0])
-    assert "\n" not in link_tooltip(target, is_markdown=False)
+    assert "\n" not in frame_tooltip(target)
 
 
 @pytest.mark.parametrize(
@@ -252,10 +244,10 @@ def _check_links(analysis: Analysis) -> tuple[int, int]:
                     sources += 1
                     assert data[: link.start].endswith(b'source_file="')
                     assert text == (path if line is None else f'{path}" source_line={line}')
-                case SectionHeader(_, place):
+                case Place():
                     headers += 1
-                    assert place.file is not file
-                    assert place.file in analysis.dump.files
+                    assert link.target.file is not file
+                    assert link.target.file in analysis.dump.files
     return sources, headers
 
 
@@ -268,7 +260,7 @@ def _every_frame_is_known(path: Path) -> int:
     ids = set(map(int, re.findall(rb"metadata=\{[^}]*stack_frame_id=([0-9]+)", module.data)))
     if not len(module.columns.stack_frames):
         # Modules that XLA extracts from another one for inspection have frame ids, but no tables.
-        assert not hlo_links(module, 10) or b"source_file=" in module.data
+        assert not module_links(module, 10) or b"source_file=" in module.data
         return -len(ids)
     for number in ids:
         frames = module.stack(number)
@@ -288,7 +280,7 @@ def test_every_stack_frame_of_all_dumps_is_a_chain_of_calls(of_all_dumps: dict[s
     assert all("extracted" in file for file, count in of_all_dumps.items() if count < 0)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
     try:
         count = _every_frame_is_known(path)
@@ -307,7 +299,7 @@ def _check_all_links(analysis: Analysis) -> tuple[int, int]:
     return sources, headers
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_source_and_every_other_file_is_linked(path: Path) -> None:
     _, headers = _check_all_links(analysis_of(path))
     assert (headers > 0) == (len(analysis_of(path).dump.files) > 1)

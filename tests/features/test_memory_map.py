@@ -24,26 +24,23 @@ from samples import (
     module_of,
     on_all_dumps,
 )
-from xla_lens.features.hover.values import value_facts
-from xla_lens.features.memory_map import STEP_LIMIT, memory_map
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import user_frame
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
 from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
-from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
-    return dict(memory_map_data(memory_map(analysis, module)))
+    return dict(memory_map_data(analysis, module))
 
 
 def _table(data: Mapping[str, Any], *rows: int) -> str:
@@ -295,9 +292,9 @@ def test_huge_step_makes_no_long_column() -> None:
 @pytest.mark.parametrize("path", [path for path in assignments() if FileKind.HLO in find_set(path).paths])
 def test_sources_match_hovers(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
-    data, known_count = _data(analysis, module), 0
+    data, origins, known_count = _data(analysis, module), Origins(analysis.dump, module), 0
     for row in range(len(analysis.dump.values)):
-        told = value_facts(analysis, module, row, NONE)
+        told = origins.of_value(row)
         own = user_frame(told.frames)
         source = data["values"]["source"][row]
         text = data["strings"][source] if source >= 0 else None

@@ -20,11 +20,9 @@ from samples import (
     needs_shared_dumps,
     on_all_dumps,
 )
-from xla_lens.features.report.peak_groups import PeakGroups, peak_groups
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.attribution.parameters import path_parts
-from xla_lens.render.contract import ValueGroup
+from xla_lens.render.contract import PeakGroups, ValueGroup
 from xla_lens.render.peak_groups import peak_groups_data
 
 
@@ -35,9 +33,8 @@ def _rows(groups: list[ValueGroup], indent: str = "") -> Iterator[str]:
 
 
 def test_lines_have_groups_of_like_values() -> None:
-    found = peak_groups(analysis_of(SPLIT), module_of(SPLIT), 0)
-    assert found
-    made = peak_groups_data(found)
+    made = peak_groups_data(analysis_of(SPLIT), module_of(SPLIT), 0)
+    assert made
     assert (
         "\n".join(_rows(made["lines"][:3]))
         == """\
@@ -76,9 +73,8 @@ def test_lines_have_groups_of_like_values() -> None:
 @needs_shared_dumps
 def test_layers_and_parameters_of_a_scanned_llama() -> None:
     path = next(SHARED_DUMPS.glob("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt"))
-    found = peak_groups(analysis_of(path), module_of(path), 0)
-    assert found
-    made = peak_groups_data(found)
+    made = peak_groups_data(analysis_of(path), module_of(path), 0)
+    assert made
     # The residuals that the forward pass of `lax.scan` saves count for the line in its body.
     first = made["lines"][0]
     assert (first["label"].rpartition("/")[2], first["count"]) == ("big_programs.py:31", 9)
@@ -95,38 +91,34 @@ def test_layers_and_parameters_of_a_scanned_llama() -> None:
     assert layers["groups"][0]["sizeBytes"] == 4 * 32 * 1792 * 512
 
 
-def _check_tree(node: BytesNode, seen: set[int]) -> None:
-    assert node.size_bytes == node.own_bytes + sum(child.size_bytes for child in node.children)
-    assert node.count == len(node.values) + sum(child.count for child in node.children)
-    assert not seen.intersection(node.values)
-    seen.update(node.values)
-    for child in node.children:
-        _check_tree(child, seen)
+def _check_group(group: ValueGroup) -> list[int]:
+    """Return the values of a group, after a check that the groups below it add up to it."""
+    values = [value for one in group["groups"] for value in _check_group(one)] + group["values"]
+    assert len(set(values)) == len(values) == group["count"]
+    below = sum(one["sizeBytes"] for one in group["groups"])
+    assert below == group["sizeBytes"] if not group["values"] else below <= group["sizeBytes"]
+    return values
 
 
 def _check_groups(found: PeakGroups, peak_bytes: int) -> None:
-    assert found.by_line
-    assert sum(line.line.size_bytes for line in found.lines) == found.by_line.size_bytes == peak_bytes
-    for line in found.lines:
-        assert sum(group.size_bytes for group in line.groups) == line.line.size_bytes
-        assert sorted(value for group in line.groups for value in group.values) == sorted(line.line.values)
-    every = [value for line in found.lines for value in line.line.values]
-    assert len(set(every)) == len(every)
-    parameters: set[int] = set()
-    _check_tree(found.parameters, parameters)
-    assert set(every) <= set(found.values)
-    assert parameters <= set(every)
+    assert sum(line["sizeBytes"] for line in found["lines"]) == peak_bytes
+    lines, parameters = (
+        [value for group in groups for value in _check_group(group)] for groups in (found["lines"], found["parameters"])
+    )
+    assert len(set(lines)) == len(lines)
+    assert len(set(parameters)) == len(parameters)
+    assert set(parameters) <= set(lines) <= set(found["values"])
 
 
 def _check(analysis: Analysis) -> list[int]:
     """Return the sum of the lines of each memory space, after a check of each level."""
     sums = []
     for space in analysis.memory.spaces:
-        found = peak_groups(analysis, None, space.color)
+        found = peak_groups_data(analysis, None, space.color)
         assert (found is None) == (space.peak_step is None)
         if found:
             _check_groups(found, space.peak_live_bytes)
-        sums.append(sum(line.line.size_bytes for line in found.lines) if found else 0)
+        sums.append(sum(line["sizeBytes"] for line in found["lines"]) if found else 0)
     return sums
 
 
@@ -151,8 +143,8 @@ def test_damaged_dumps_have_groups_with_bounds() -> None:
             continue
         analysis = analysis_of_text(text.decode("utf-8", "replace"))
         for space in analysis.memory.spaces:
-            if found := peak_groups(analysis, None, space.color):
-                bounds |= {(line["sourceLine"] is None, line["bound"]) for line in peak_groups_data(found)["lines"]}
+            if found := peak_groups_data(analysis, None, space.color):
+                bounds |= {(line["sourceLine"] is None, line["bound"]) for line in found["lines"]}
     # If the dump is cut off, bytes without a source line may have one. A foreign line changes no bound.
     assert bounds == {(False, "exact"), (True, "exact"), (False, "at_least"), (True, "unknown")}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, dump_file, malformed_texts, on_all_dumps
+from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, dump_file, malformed_texts, on_all_dumps, on_each_dump
 from xla_lens.features.selection import selection
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Role, mention_at
@@ -235,7 +235,7 @@ def _check(analysis: Analysis) -> Counter[Role]:
     return seen
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_mentions_can_be_selected(path: Path) -> None:
     assert sum(_check(analysis_of(path)).values())
 

@@ -127,7 +127,7 @@ def _check(files: SetFiles, lines: int, others: int) -> Counter[str]:
     return Counter(outcome for _, outcome, _ in found)
 
 
-@pytest.mark.parametrize("files", sweep(FORMS, 3), ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", sweep(FORMS, 6), ids=lambda files: files.stem.name[:60])
 def test_cut_is_found_or_marked(files: SetFiles) -> None:
     counts = _check(files, lines=6, others=2)
     assert counts["found"] > counts["found as"] + counts["marked"]

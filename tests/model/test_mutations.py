@@ -21,7 +21,7 @@ def _dumps(*, has_modules: bool) -> tuple[Dump, ...]:
 _MODULE_EDITS = [edit for edit in EDITS if edit.startswith("module-") or edit in SHOWN_BY_MODULE]
 
 
-_TRIES: Final = [(0, 5), *((seed, None) for seed in range(4))]
+_TRIES: Final = [(0, 2), *((seed, None) for seed in range(4))]
 """Seeds, and on how many dumps to try an edit: None for all."""
 
 
@@ -59,7 +59,7 @@ def _check(edit: str, seed: int, most: int | None, *, has_modules: bool) -> None
 
 def test_edits_are_deterministic() -> None:
     dump = _dumps(has_modules=True)[0]
-    for edit in EDITS:
+    for edit in list(EDITS)[::9]:
         assert run(dump, edit, 0) == run(dump, edit, 0)
 
 

@@ -113,9 +113,7 @@ def _is_later_position(view: View, line: Line) -> bool:
     return _is_live(view, line) and line.parent is not None and line is not view.below(line.parent, "position")[0]
 
 
-part(
-    "used-value-renamed", "value", "name", unknown, "unassigned-value", where=lambda view, line: line.key in view.slice
-)
+part("used-value-renamed", "value", "name", unknown, "undefined-value", where=lambda view, line: line.key in view.slice)
 part("use-renamed-to-unknown", "use", "name", unknown, "unknown-instruction", "operand-mismatch", _is_live)
 # Instructions that read the value through this position then read an undefined name.
 part(

@@ -2,14 +2,14 @@
 
 import re
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, module_of, on_all_dumps
-from xla_lens.features.report.pages import HistoryFacts, LiveSetFacts, page_facts
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, damaged, module_of, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.memory.allocation_history import allocation_history
+from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
@@ -19,7 +19,7 @@ from xla_lens.render.sources import frame_text
 
 
 def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
-    return page_text(page_facts(analysis, page, limit), partial(entity_place, analysis.dump))
+    return page_text(analysis, page, None, limit)
 
 
 def _target_text(place: Place) -> str:
@@ -165,8 +165,7 @@ Values by offset, then by time
 
 
 def test_live_set_page_names_and_links_source_lines() -> None:
-    facts = page_facts(analysis_of(SPLIT), LiveSetPage(36), module=module_of(SPLIT))
-    shown = page_text(facts, lambda _: None)
+    shown = page_text(analysis_of(SPLIT), LiveSetPage(36), module_of(SPLIT))
     rows = {line.split()[4]: line for line in shown.text.splitlines() if "f32[" in line}
     # As the HLO module resolves the stack frames of the instructions.
     assert re.search(
@@ -174,11 +173,10 @@ def test_live_set_page_names_and_links_source_lines() -> None:
     )
     assert re.search(r"  programs.py:59  f32\S+ +33–40  jit\(train_step\)/sub", rows["multiply_subtract_fusion.3"])
     assert re.search(r"  params_0__0_.1 +f32\S+ +0–37 +params\[0\]\[0\]", rows["params_0__0_.1"])
-    texts = [shown.text.encode()[link.start : link.end].decode() for link in shown.links]
+    links = [link for link in shown.links if isinstance(link, SourceLink)]
+    texts = [shown.text.encode()[link.start : link.end].decode() for link in links]
     assert texts == [f"programs.py:{line}" for line in (50, 59, 51, 59, 50, 59, 59, 57)]
-    assert {link.frame.file for link in shown.links if isinstance(link, SourceLink)} == {
-        "/home/user/programs/programs.py"
-    }
+    assert {link.frame.file for link in links} == {"/home/user/programs/programs.py"}
 
 
 def test_source_lines_have_folders_only_where_files_have_the_same_name() -> None:
@@ -193,7 +191,7 @@ def test_source_lines_have_folders_only_where_files_have_the_same_name() -> None
 
 
 def test_summary_page_links_source_lines() -> None:
-    shown = page_text(page_facts(analysis_of(SPLIT), SummaryPage(), module=module_of(SPLIT)), lambda _: None)
+    shown = page_text(analysis_of(SPLIT), SummaryPage(), module_of(SPLIT))
     links = [link for link in shown.links if isinstance(link, SourceLink)]
     texts = [shown.text.encode()[link.start : link.end].decode() for link in links]
     # The answer, then the table of lines.
@@ -354,29 +352,30 @@ def _check_links(analysis: Analysis, page: Page) -> int:
 
 def _check_numbers(analysis: Analysis, page: Page) -> None:
     """Check that pages show the numbers of the report."""
-    facts = page_facts(analysis, page, 200)
-    shown = _page(analysis, page, 200)
-    if isinstance(facts, LiveSetFacts):
+    shown, limit, dump = _page(analysis, page, 200), 200, analysis.dump
+    if isinstance(page, LiveSetPage):
         rows = 0
-        for one in facts.report.spaces:
-            if live := one.at_step:
-                sizes = analysis.dump.values.size_bytes[live.values].tolist()
-                assert live.live_bytes == one.space.live.at(facts.step) <= sum(sizes)
-                assert not sizes or f": {human(live.live_bytes)} in {len(sizes):,} value" in shown.text
-                assert sizes == sorted(sizes, reverse=True)
-                rows += min(len(sizes), 200)
+        for space in analysis.memory.spaces:
+            values = live_in_space(dump, page.step, space.color)
+            sizes = dump.values.size_bytes[values].tolist()
+            live_bytes = space.live.at(page.step)
+            assert live_bytes <= sum(sizes)
+            assert not sizes or f": {human(live_bytes)} in {len(sizes):,} value" in shown.text
+            assert sizes == sorted(sizes, reverse=True)
+            rows += min(len(sizes), limit)
         assert len([link for link in shown.links if isinstance(link, PageLink) and "<" in _link_target(link)]) == rows
-    if isinstance(facts, HistoryFacts):
-        history = facts.history
-        assert len(facts.rows) == min(len(history.value), 200)
-        offsets, ends = history.offset[facts.rows].tolist(), history.end_offset[facts.rows].tolist()
-        assert offsets == sorted(offsets)
-        for offset, end in zip(offsets, ends, strict=True):
-            assert f" {offset:,}  " in shown.text
-            assert f"{human(end - offset)}  " in shown.text
+    if isinstance(page, HistoryPage):
+        history = allocation_history(dump, analysis.memory, dump.allocation_row(page.allocation))
+        shown_rows = re.findall(r"^ +([\d,]+) +([\d,]+) +(\S+ \w+)  ", shown.text, re.MULTILINE)
+        assert len(shown_rows) == min(len(history.value), limit)
+        numbers = [(int(start.replace(",", "")), int(end.replace(",", ""))) for start, end, _ in shown_rows]
+        assert [start for start, _ in numbers] == sorted(start for start, _ in numbers)
+        assert [human(end - start) for start, end in numbers] == [size for _, _, size in shown_rows]
+        sizes = sorted((history.end_offset - history.offset).tolist(), reverse=True)
+        assert sorted((end - start for start, end in numbers), reverse=True) == sizes[:limit]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_links_and_numbers_of_all_pages(path: Path) -> None:
     analysis = analysis_of(path)
     assert sum(_check_links(analysis, page) for page in _pages(analysis))

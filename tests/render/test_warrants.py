@@ -14,19 +14,16 @@ from commands import run
 from samples import DUMPS, analysis_of, dump_file, sweep
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
-from xla_lens.features.lenses import lens_facts, lenses
+from xla_lens.features.lenses import lenses
+from xla_lens.features.lenses import shown as shown_lens
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import ReportOptions
-from xla_lens.features.report.pages import page_facts
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.places.mentions import Mention, Role, Step
 from xla_lens.model.places.pages import LiveSetPage, SummaryPage
 from xla_lens.model.summary import summarise
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.hints import hint_label
-from xla_lens.render.hover import hover_markdown
-from xla_lens.render.lenses import lens_title
 from xla_lens.render.memory_map.data import space_data
 from xla_lens.render.numbers import apart, human, signed
 from xla_lens.render.pages import page_text
@@ -107,24 +104,19 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert live_file
     first = one.memory.spaces[0]
     size = human(first.peak_live_bytes)
-    labels = [hint_label(hint.facts, one.warrants) for hint in hints(one, live_file, 0, 1 << 30, 1000)]
+    labels = [hint.label for hint in hints(one, live_file, 0, 1 << 30, 1000)]
     peaks = [label for label in labels if "◀ peak" in label]
     assert peaks
     assert all("≥ " in label and "dump is cut off" in label for label in peaks)
-    titles = [
-        lens_title(facts, one.warrants)
-        for file in one.dump.files
-        for lens in lenses(one, file)
-        if (facts := lens_facts(one, lens))
-    ]
+    titles = [found.title for file in one.dump.files for lens in lenses(one, file) if (found := shown_lens(one, lens))]
     assert any(f"≥ {size}" in title for title in titles)
     assert all(f"≥ {size}" in title for title in titles if re.search(rf"peak\D*{size}", title))
     assert first.peak_step is not None
-    markdown = hover_markdown(hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0)), one.warrants)
+    markdown = hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0))
     assert f"≥ {size} live" in markdown
     assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
     for page in (SummaryPage(), LiveSetPage(first.peak_step)):
-        text = page_text(page_facts(one, page), lambda _: None).text
+        text = page_text(one, page).text
         assert f"≥ {size}" in text
         assert "cut off" in text
     spaces = summarise(one, Encoding.UTF16).spaces
@@ -192,7 +184,7 @@ def test_contradictory_numbers_are_left_out(tmp_path: Path) -> None:
     assert data["reserved_bytes"] == 6107168
     one = analysis_of(path)
     assert one.dump.live
-    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 30, 1000) if "live" in hint_label(hint.facts)]
+    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 30, 1000) if "live" in hint.label]
 
 
 def test_sizes_that_look_the_same_show_their_difference() -> None:

@@ -12,7 +12,6 @@ from tree_sitter_xla_dump._binding import (
     read_rows,
     release_memory,
     same_texts,
-    tuple_elements,
     unknown_computation,
 )
 
@@ -28,6 +27,5 @@ __all__ = [
     "read_rows",
     "release_memory",
     "same_texts",
-    "tuple_elements",
     "unknown_computation",
 ]

@@ -24,7 +24,6 @@ PyObject *number_texts(PyObject *self, PyObject *args);
 PyObject *same_texts(PyObject *self, PyObject *args);
 PyObject *differences(PyObject *self, PyObject *args);
 PyObject *unknown_computation(PyObject *self, PyObject *args);
-PyObject *tuple_elements(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
 
 // sweep.c
@@ -60,7 +59,6 @@ static PyMethodDef METHODS[] = {
   {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
   {"unknown_computation", unknown_computation, METH_VARARGS, "The first computation that is called and not known."},
   {"differences", differences, METH_VARARGS, "Where the instructions at two columns of spans differ."},
-  {"tuple_elements", tuple_elements, METH_VARARGS, "The elements of the shapes of tuples."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
   {"release_memory", release_memory, METH_NOARGS, "Give freed memory back to the system."},

@@ -45,17 +45,51 @@ PyObject *column_type(void) {
   return type;
 }
 
-PyObject *column_of(void *cells, size_t count, size_t cell_size) {
-  Column *column = (Column *)PyType_GenericAlloc((PyTypeObject *)column_type(), 0);
-  if (!column) {
-    free(cells);
-    return NULL;
+Rows rows_of(int width, size_t cell_size) {
+  Rows rows = {.width = width};
+  memset(rows.sizes, (int)cell_size, sizeof rows.sizes);
+  return rows;
+}
+
+bool grow_rows(Rows *rows) {
+  size_t capacity = rows->capacity + rows->capacity / 2 + 16;
+  for (int i = 0; i < rows->width && !rows->is_out_of_memory; i++) {
+    void *grown = realloc(rows->columns[i], capacity * rows->sizes[i]);
+    if (grown) rows->columns[i] = grown;
+    else rows->is_out_of_memory = true;
   }
-  void *fitting = realloc(cells, count ? count * cell_size : 1);
-  column->cells = fitting ? fitting : cells;
-  column->count = (Py_ssize_t)count;
-  column->cell_size = (Py_ssize_t)cell_size;
-  return (PyObject *)column;
+  if (!rows->is_out_of_memory) rows->capacity = capacity;
+  return !rows->is_out_of_memory;
+}
+
+void free_rows(Rows *rows) {
+  for (int i = 0; i < rows->width; i++) free(rows->columns[i]);
+  rows->width = 0;
+}
+
+PyObject *columns_of(Rows *rows) {
+  PyObject *columns = rows->is_out_of_memory ? PyErr_NoMemory() : PyTuple_New(rows->width);
+  for (int i = 0; columns && i < rows->width; i++) {
+    Column *column = (Column *)PyType_GenericAlloc((PyTypeObject *)column_type(), 0);
+    if (column) {
+      void *fitting = rows->count ? realloc(rows->columns[i], rows->count * rows->sizes[i]) : NULL;
+      column->cells = fitting ? fitting : rows->columns[i];
+      column->count = (Py_ssize_t)rows->count;
+      column->cell_size = rows->sizes[i];
+      rows->columns[i] = NULL;
+    }
+    if (!column || PyTuple_SetItem(columns, i, (PyObject *)column) < 0) Py_CLEAR(columns);
+  }
+  free_rows(rows);
+  return columns;
+}
+
+bool is_stopped(PyObject *is_cancelled, int64_t size, bool *failed) {
+  PyObject *answer = PyObject_CallFunction(is_cancelled, "n", (Py_ssize_t)size);
+  *failed = !answer;
+  bool is_true = answer && PyObject_IsTrue(answer) > 0;
+  Py_XDECREF(answer);
+  return is_true;
 }
 
 int cells_of(PyObject *object, void *address) {

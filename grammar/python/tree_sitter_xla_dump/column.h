@@ -9,16 +9,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MAX_WIDTH = 14, NARROW = sizeof(int32_t), WIDE = sizeof(int64_t) };
+
 // The type of columns, a borrowed reference. On failure, sets an exception and returns NULL.
 PyObject *column_type(void);
 
-// A column of cells from malloc, which it owns from now on, even if this fails. `cell_size` is 4 or 8.
-PyObject *column_of(void *cells, size_t count, size_t cell_size);
+// The columns of a table while rows are added. `sizes` are the bytes of the cells of each column, NARROW or WIDE.
+typedef struct {
+  void *columns[MAX_WIDTH];
+  uint8_t sizes[MAX_WIDTH];
+  int width;
+  size_t count, capacity;
+  bool is_out_of_memory;
+} Rows;
 
-// Writes a cell of a column of `cell_size`.
-static inline void set_cell(void *cells, size_t cell_size, Py_ssize_t row, int64_t cell) {
-  if (cell_size == sizeof(int64_t)) ((int64_t *)cells)[row] = cell;
-  else ((int32_t *)cells)[row] = (int32_t)cell;
+// An empty table whose cells all have one size.
+Rows rows_of(int width, size_t cell_size);
+
+// Makes room for more rows than the capacity.
+bool grow_rows(Rows *rows);
+
+void free_rows(Rows *rows);
+
+// The columns as a tuple, which own the memory of the rows from now on, even if this fails. Raises MemoryError if adding a row failed.
+PyObject *columns_of(Rows *rows);
+
+// Tells `is_cancelled` how many bytes were read. Whether to stop; `failed` becomes true if it raises an exception.
+bool is_stopped(PyObject *is_cancelled, int64_t size, bool *failed);
+
+// The size of cells for numbers up to `largest`.
+static inline size_t size_for(Py_ssize_t largest) { return largest > INT32_MAX ? WIDE : NARROW; }
+
+static inline void set_cell(Rows *rows, int column, size_t row, int64_t cell) {
+  if (rows->sizes[column] == WIDE) ((int64_t *)rows->columns[column])[row] = cell;
+  else ((int32_t *)rows->columns[column])[row] = (int32_t)cell;
+}
+
+static inline void add_row(Rows *rows, const int64_t *cells) {
+  if (rows->count == rows->capacity && !grow_rows(rows)) return;
+  for (int column = 0; column < rows->width; column++) set_cell(rows, column, rows->count, cells[column]);
+  rows->count++;
 }
 
 // A column that is an argument.

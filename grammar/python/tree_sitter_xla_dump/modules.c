@@ -1,4 +1,4 @@
-// Reads the lines of an HLO module: computations and instructions. The lexical rules are those of `lexical.py`. A line
+// Reads the lines of an HLO module: computations and instructions. A line
 // of an unknown form belongs to nothing, and ends neither the instruction nor the computation around it.
 
 #include <Python.h>
@@ -8,20 +8,14 @@
 
 #include "column.h"
 
-enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 4, LINES_BETWEEN_CHECKS = 1 << 13, LINES_AHEAD = 8 };
+#include "hlo_text.h"
 
-// A table with room for as many rows as the module has lines. The memory of rows that are not filled is never touched.
-typedef struct {
-  void *columns[COMPUTATION_COLUMNS];
-  int width;
-  Py_ssize_t count;
-} RowTable;
+enum { COMPUTATION_COLUMNS = 7, INSTRUCTION_COLUMNS = 4, LINES_BETWEEN_CHECKS = 1 << 13, LINES_AHEAD = 8 };
 
 typedef struct {
   const uint8_t *text;
   Py_ssize_t size;
-  size_t cell_size;
-  RowTable computations, instructions, table_lines;
+  Rows computations, instructions, table_lines;
   // The computation and the instruction that are not ended yet, as their rows.
   int64_t computation[COMPUTATION_COLUMNS], instruction[INSTRUCTION_COLUMNS];
   bool is_computation_open, is_instruction_open, is_in_table;
@@ -30,33 +24,7 @@ typedef struct {
   bool is_in_string, is_finished;
 } ModuleReader;
 
-static bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\t'; }
-
-static bool is_space(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
 static bool is_line_end(uint8_t byte) { return byte == '\n' || byte == '\r'; }
-
-static bool is_in_name(uint8_t byte) { return !is_space(byte) && !(byte && strchr("{}()[]\",=%", byte)); }
-
-static const uint8_t *after_blanks(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_blank(*at)) at++;
-  return at;
-}
-
-static const uint8_t *after_spaces(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_space(*at)) at++;
-  return at;
-}
-
-static const uint8_t *after_name(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_in_name(*at)) at++;
-  return at;
-}
-
-static bool starts_with(const uint8_t *at, const uint8_t *end, const char *word) {
-  size_t size = strlen(word);
-  return (size_t)(end - at) >= size && memcmp(at, word, size) == 0;
-}
 
 // Whether only blanks are left in the line.
 static bool is_at_line_end(const uint8_t *at, const uint8_t *end) {
@@ -64,49 +32,29 @@ static bool is_at_line_end(const uint8_t *at, const uint8_t *end) {
   return at == end || is_line_end(*at);
 }
 
-// Reads a name behind an optional `%`. Returns the end of the name, NULL if there is none.
-static const uint8_t *read_name(const uint8_t *at, const uint8_t *end, const uint8_t **name) {
-  *name = at < end && *at == '%' ? at + 1 : at;
-  const uint8_t *name_end = after_name(*name, end);
-  return name_end > *name ? name_end : NULL;
-}
-
-static const uint8_t *read_instruction_name(const uint8_t *at, const uint8_t *end, const uint8_t **name) {
-  const uint8_t *name_end = read_name(at, end, name);
-  if (!name_end) return NULL;
-  at = after_spaces(name_end, end);
-  if (at == end || *at != '=') return NULL;
-  at = after_spaces(at + 1, end);
-  return at < end && ((*at >= 'a' && *at <= 'z') || *at == '(') ? name_end : NULL;
-}
-
-// Reads the name of the instruction that begins at `first`, behind an optional `ROOT`.
-static const uint8_t *read_instruction_head(const uint8_t *first, const uint8_t *end, const uint8_t **name) {
-  const uint8_t *name_end = NULL;
-  if (starts_with(first, end, "ROOT") && first + 4 < end && is_space(first[4])) {
-    name_end = read_instruction_name(after_spaces(first + 4, end), end, name);
-  }
-  return name_end ? name_end : read_instruction_name(first, end, name);
+static Text instruction_name(const uint8_t *first, const uint8_t *end) {
+  const uint8_t *shape;
+  return defined_name((Text){first, end}, &shape);
 }
 
 static bool is_entry_head(const uint8_t *line, const uint8_t *end) {
-  return starts_with(line, end, "ENTRY") && line + 5 < end && is_blank(line[5]);
+  return starts_with((Text){line, end}, "ENTRY") && line + 5 < end && is_blank(line[5]);
 }
 
-static const uint8_t *read_computation_name(const uint8_t *at, const uint8_t *end, const uint8_t **name) {
-  const uint8_t *name_end = read_name(at, end, name);
-  if (!name_end) return NULL;
-  at = after_blanks(name_end, end);
-  if (at == end) return NULL;
-  if (*at == '{') return is_at_line_end(at + 1, end) ? name_end : NULL;
-  if (*at != '(') return NULL;
+// The name in the head of a computation, empty if the line is no head.
+static Text computation_name(const uint8_t *line, const uint8_t *end) {
+  const Text name = leading_name((Text){line, end}), none = {line, line};
+  const uint8_t *at = after_blanks(name.end, end);
+  if (is_empty(name) || at == end) return none;
+  if (*at == '{') return is_at_line_end(at + 1, end) ? name : none;
+  if (*at != '(') return none;
   const uint8_t *line_end = memchr(at, '\n', end - at);
   for (const uint8_t *open = line_end ? line_end : end; --open > at;) {
-    if (*open == '{' && is_at_line_end(open + 1, end)) return name_end;
+    if (*open == '{' && is_at_line_end(open + 1, end)) return name;
     // Behind the bracket there are only blanks, unless there is another line end.
     if (!is_blank(*open) && !is_line_end(*open) && !memchr(at, '\r', open - at)) break;
   }
-  return NULL;
+  return none;
 }
 
 static Py_ssize_t trimmed(const ModuleReader *reader, Py_ssize_t end) {
@@ -114,15 +62,8 @@ static Py_ssize_t trimmed(const ModuleReader *reader, Py_ssize_t end) {
   return end;
 }
 
-static void add_row(const ModuleReader *reader, RowTable *table, const int64_t *cells) {
-  for (int column = 0; column < table->width; column++) {
-    set_cell(table->columns[column], reader->cell_size, table->count, cells[column]);
-  }
-  table->count++;
-}
-
 static void end_instruction(ModuleReader *reader) {
-  if (reader->is_instruction_open) add_row(reader, &reader->instructions, reader->instruction);
+  if (reader->is_instruction_open) add_row(&reader->instructions, reader->instruction);
   reader->is_instruction_open = false;
 }
 
@@ -136,21 +77,22 @@ static void end_computation(ModuleReader *reader, Py_ssize_t end) {
   if (reader->is_computation_open) {
     int64_t *row = reader->computation;
     row[1] = trimmed(reader, end);
-    row[5] = reader->instructions.count - row[4];
+    row[5] = (int64_t)reader->instructions.count - row[4];
     // A line that only looks like a head has neither parameters nor instructions.
-    if (row[5] || has_parameters(reader)) add_row(reader, &reader->computations, row);
+    if (row[5] || has_parameters(reader)) add_row(&reader->computations, row);
   }
   reader->is_computation_open = false;
 }
 
 static bool read_instruction(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
   if (!reader->is_computation_open) return false;
-  const uint8_t *first = after_blanks(line, end), *name, *name_end = read_instruction_head(first, end, &name);
-  if (!name_end) return false;
+  const uint8_t *first = after_blanks(line, end);
+  const Text name = instruction_name(first, end);
+  if (is_empty(name)) return false;
   end_instruction(reader);
   const uint8_t *text = reader->text;
   int64_t row[INSTRUCTION_COLUMNS] = {
-    first - text, trimmed(reader, end - text), name - text, name_end - text,
+    first - text, trimmed(reader, end - text), name.at - text, name.end - text,
   };
   memcpy(reader->instruction, row, sizeof row);
   reader->is_instruction_open = true;
@@ -183,30 +125,27 @@ static const uint8_t *next_line(const uint8_t *at, const uint8_t *end) {
 static bool computation_goes_on(const ModuleReader *reader, const uint8_t *at) {
   const uint8_t *end = reader->text + reader->size;
   for (int i = 0; i < LINES_AHEAD && at < end; i++) {
-    const uint8_t *line_end = next_line(at, end), *name;
-    if (is_blank(*at) && read_instruction_head(after_blanks(at, line_end), line_end, &name)) return true;
-    if (is_entry_head(at, line_end) || read_computation_name(at, line_end, &name)) return false;
+    const uint8_t *line_end = next_line(at, end);
+    if (is_blank(*at) && !is_empty(instruction_name(after_blanks(at, line_end), line_end))) return true;
+    if (is_entry_head(at, line_end) || !is_empty(computation_name(at, line_end))) return false;
     at = line_end;
   }
   return false;
 }
 
 static bool read_computation(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
-  const uint8_t *name, *name_end = NULL;
-  bool is_entry = false;
-  if (is_entry_head(line, end)) {
-    name_end = read_computation_name(after_blanks(line + 5, end), end, &name);
-    is_entry = name_end;
-  }
-  if (!name_end) name_end = read_computation_name(line, end, &name);
-  if (!name_end) return false;
+  Text name = {line, line};
+  if (is_entry_head(line, end)) name = computation_name(after_blanks(line + 5, end), end);
+  const bool is_entry = !is_empty(name);
+  if (!is_entry) name = computation_name(line, end);
+  if (is_empty(name)) return false;
   // Heads without parameters follow the end of the computation before, and instructions follow them.
-  const bool names_parameters = memchr(name_end, '(', end - name_end);
+  const bool names_parameters = memchr(name.end, '(', end - name.end);
   if (!names_parameters && (reader->is_computation_open || !computation_goes_on(reader, end))) return false;
   const uint8_t *text = reader->text;
   end_computation(reader, line - text);
   int64_t row[COMPUTATION_COLUMNS] = {
-    line - text, 0, name - text, name_end - text, reader->instructions.count, 0, is_entry,
+    line - text, 0, name.at - text, name.end - text, (int64_t)reader->instructions.count, 0, is_entry,
   };
   memcpy(reader->computation, row, sizeof row);
   reader->is_computation_open = true;
@@ -216,14 +155,14 @@ static bool read_computation(ModuleReader *reader, const uint8_t *line, const ui
 
 static bool is_close(const uint8_t *line, const uint8_t *end) {
   const uint8_t *at = after_blanks(line + 1, end);
-  if (at == end || is_line_end(*at) || starts_with(at, end, "//")) return true;
-  return *at == ',' && starts_with(after_blanks(at + 1, end), end, "execution_thread=");
+  if (at == end || is_line_end(*at) || starts_with((Text){at, end}, "//")) return true;
+  return *at == ',' && starts_with((Text){after_blanks(at + 1, end), end}, "execution_thread=");
 }
 
 static bool is_table_header(const uint8_t *line, const uint8_t *end) {
   static const char *const NAMES[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
   for (int i = 0; i < 4; i++) {
-    if (starts_with(line, end, NAMES[i]) && is_at_line_end(line + strlen(NAMES[i]), end)) return true;
+    if (starts_with((Text){line, end}, NAMES[i]) && is_at_line_end(line + strlen(NAMES[i]), end)) return true;
   }
   return false;
 }
@@ -232,39 +171,17 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
   const int64_t start = line - reader->text;
   if (line < end && is_blank(*line) && read_instruction(reader, line, end)) return;
   if (line < end && *line >= '0' && *line <= '9' && reader->is_in_table) {
-    add_row(reader, &reader->table_lines, &start);
+    add_row(&reader->table_lines, &start);
   } else if (line < end && *line == '}' && is_close(line, end)) {
     if (!reader->is_computation_open || !computation_goes_on(reader, end)) end_computation(reader, start + 1);
   } else if (is_table_header(line, end)) {
     reader->is_in_table = !reader->is_computation_open;
-    if (reader->is_in_table) add_row(reader, &reader->table_lines, &start);
+    if (reader->is_in_table) add_row(&reader->table_lines, &start);
   } else if (!read_computation(reader, line, end) && reader->is_instruction_open) {
     // The instruction continues: one of its attributes contains line ends.
     bool is_text = line == end || after_spaces(line, end) < end;
     if (is_text && is_instruction_unfinished(reader, start)) reader->instruction[1] = trimmed(reader, end - reader->text);
   }
-}
-
-static bool allocate(RowTable *table, int width, Py_ssize_t count, size_t cell_size) {
-  table->width = width;
-  for (int column = 0; column < width; column++) {
-    table->columns[column] = malloc((count + 1) * cell_size);
-    if (!table->columns[column]) return false;
-  }
-  return true;
-}
-
-// The columns of a table, which own its memory from now on.
-static PyObject *columns_of(RowTable *table, size_t cell_size) {
-  PyObject *columns = PyTuple_New(table->width);
-  for (int column = 0; column < table->width; column++) {
-    void *cells = table->columns[column];
-    table->columns[column] = NULL;
-    PyObject *made = columns ? column_of(cells, table->count, cell_size) : NULL;
-    if (!columns) free(cells);
-    if (columns && (!made || PyTuple_SetItem(columns, column, made) < 0)) Py_CLEAR(columns);
-  }
-  return columns;
 }
 
 // read_module(data, starts, is_cancelled): the columns of computations and instructions, and the starts of the lines that may be rows
@@ -275,16 +192,14 @@ PyObject *read_module(PyObject *Py_UNUSED(self), PyObject *args) {
   Cells starts;
   PyObject *is_cancelled, *result = NULL;
   if (!PyArg_ParseTuple(args, "y*O&O:read_module", &data, cells_of, &starts, &is_cancelled)) return NULL;
-  ModuleReader reader = {.text = data.buf, .size = data.len, .cell_size = data.len <= INT32_MAX ? 4 : 8};
-  RowTable *tables[] = {&reader.computations, &reader.instructions, &reader.table_lines};
+  ModuleReader reader = {.text = data.buf, .size = data.len};
+  Rows *tables[] = {&reader.computations, &reader.instructions, &reader.table_lines};
   const int widths[] = {COMPUTATION_COLUMNS, INSTRUCTION_COLUMNS, 1};
-  bool has_memory = true, goes_on = true;
-  for (int i = 0; i < 3; i++) has_memory = has_memory && allocate(tables[i], widths[i], starts.count, reader.cell_size);
-  for (Py_ssize_t row = 0; has_memory && goes_on && row < starts.count;) {
-    PyObject *answer = PyObject_CallFunction(is_cancelled, "n", (Py_ssize_t)cell_at(&starts, row));
-    goes_on = answer && PyObject_IsTrue(answer) == 0;
-    Py_XDECREF(answer);
-    if (!goes_on) break;
+  for (int i = 0; i < 3; i++) *tables[i] = rows_of(widths[i], size_for(data.len));
+  bool stopped = false, failed = false;
+  for (Py_ssize_t row = 0; row < starts.count;) {
+    stopped = is_stopped(is_cancelled, cell_at(&starts, row), &failed);
+    if (stopped || failed) break;
     Py_BEGIN_ALLOW_THREADS
     const Py_ssize_t last = row + LINES_BETWEEN_CHECKS < starts.count ? row + LINES_BETWEEN_CHECKS : starts.count;
     for (; row < last; row++) {
@@ -293,21 +208,15 @@ PyObject *read_module(PyObject *Py_UNUSED(self), PyObject *args) {
     }
     Py_END_ALLOW_THREADS
   }
-  if (!has_memory) {
-    PyErr_NoMemory();
-  } else if (goes_on) {
-    end_computation(&reader, reader.size);
-    result = PyTuple_New(3);
-    for (int i = 0; result && i < 3; i++) {
-      PyObject *columns = columns_of(tables[i], reader.cell_size);
-      if (!columns || PyTuple_SetItem(result, i, columns) < 0) Py_CLEAR(result);
-    }
-  } else if (!PyErr_Occurred()) {
+  if (stopped) {
     result = Py_NewRef(Py_None);
+  } else if (!failed) {
+    end_computation(&reader, reader.size);
+    PyObject *columns[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < 3 && (!i || columns[i - 1]); i++) columns[i] = columns_of(tables[i]);
+    result = Py_BuildValue("(NNN)", columns[0], columns[1], columns[2]);
   }
-  for (int i = 0; i < 3; i++) {
-    for (int column = 0; column < tables[i]->width; column++) free(tables[i]->columns[column]);
-  }
+  for (int i = 0; i < 3; i++) free_rows(tables[i]);
   release_cells(&starts);
   PyBuffer_Release(&data);
   return result;

@@ -9,6 +9,12 @@
 
 enum { NONE = -1 };
 
+static inline size_t length_of(Text text) { return (size_t)(text.end - text.at); }
+
+static inline bool is_same_text(Text one, Text other) {
+  return length_of(one) == length_of(other) && memcmp(one.at, other.at, length_of(one)) == 0;
+}
+
 typedef struct {
   uint32_t *slots; // 1 + number, 0: empty
   size_t slot_count;
@@ -17,33 +23,28 @@ typedef struct {
   bool is_out_of_memory;
 } Numbers;
 
-static bool grow(void *pointer, size_t size) {
-  void **block = pointer, *grown = realloc(*block, size);
-  if (grown) *block = grown;
-  return grown;
-}
-
-static bool rehash(Numbers *numbers, size_t slot_count) {
+// Makes room for `count` distinct texts.
+static bool reserve_numbers(Numbers *numbers, size_t count) {
+  size_t slot_count = 64;
+  while (slot_count / 2 < count) slot_count *= 2;
+  if (slot_count <= numbers->slot_count) return true;
   uint32_t *slots = calloc(slot_count, sizeof *slots);
-  if (!slots) return false;
+  uint64_t *hashes = slots ? realloc(numbers->hashes, slot_count / 2 * sizeof *hashes) : NULL;
+  if (!hashes) {
+    free(slots);
+    numbers->is_out_of_memory = true;
+    return false;
+  }
   for (uint32_t number = 0; number < numbers->texts.size; number++) {
-    size_t slot = numbers->hashes[number] & (slot_count - 1);
+    size_t slot = hashes[number] & (slot_count - 1);
     while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
     slots[slot] = number + 1;
   }
   free(numbers->slots);
   numbers->slots = slots;
   numbers->slot_count = slot_count;
-  return true;
-}
-
-// Makes room for `count` distinct texts.
-static inline bool reserve_numbers(Numbers *numbers, size_t count) {
-  size_t slot_count = 64;
-  while (slot_count / 2 < count) slot_count *= 2;
-  if (slot_count <= numbers->slot_count) return true;
-  if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count / 2 * sizeof *numbers->hashes)) return false;
-  array_reserve(&numbers->texts, (uint32_t)count);
+  numbers->hashes = hashes;
+  array_reserve(&numbers->texts, (uint32_t)(slot_count / 2));
   return true;
 }
 
@@ -62,14 +63,10 @@ static uint64_t hash_of(Text text) {
 
 // The slot of a text, which is empty if the text has no number. There must be slots.
 static size_t slot_of(const Numbers *numbers, Text text, uint64_t hash) {
-  size_t length = (size_t)(text.end - text.at), slot = hash & (numbers->slot_count - 1);
+  size_t slot = hash & (numbers->slot_count - 1);
   for (; numbers->slots[slot]; slot = (slot + 1) & (numbers->slot_count - 1)) {
     uint32_t number = numbers->slots[slot] - 1;
-    Text known = numbers->texts.contents[number];
-    if (numbers->hashes[number] == hash && (size_t)(known.end - known.at) == length &&
-        memcmp(known.at, text.at, length) == 0) {
-      break;
-    }
+    if (numbers->hashes[number] == hash && is_same_text(numbers->texts.contents[number], text)) break;
   }
   return slot;
 }
@@ -77,13 +74,7 @@ static size_t slot_of(const Numbers *numbers, Text text, uint64_t hash) {
 // The number of a text, which gets the next one if it has none.
 static int64_t number_of(Numbers *numbers, Text text) {
   uint64_t hash = hash_of(text);
-  if (numbers->texts.size * 2 >= numbers->slot_count) {
-    size_t slot_count = numbers->slot_count ? numbers->slot_count * 2 : 64;
-    if (!rehash(numbers, slot_count) || !grow(&numbers->hashes, slot_count / 2 * sizeof *numbers->hashes)) {
-      numbers->is_out_of_memory = true;
-      return NONE;
-    }
-  }
+  if (numbers->texts.size * 2 >= numbers->slot_count && !reserve_numbers(numbers, numbers->slot_count)) return NONE;
   size_t slot = slot_of(numbers, text, hash);
   if (numbers->slots[slot]) return numbers->slots[slot] - 1;
   uint32_t number = numbers->texts.size;

@@ -7,7 +7,8 @@
 
 #include "column.h"
 
-// A binary tree over byte ranges: node 1 is the root, the children of a node are `2 * node` and `2 * node + 1`. `covers` counts the slots that fill a node but not its parent, `covered` has its covered bytes.
+// A binary tree over byte ranges: node 1 is the root, the children of a node are `2 * node` and `2 * node + 1`. `covers` counts the
+// slots that fill a node but not its parent, `covered` has its covered bytes.
 typedef struct {
   size_t leaf_count;
   int64_t *lengths, *covered;
@@ -66,9 +67,8 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
     tree.lengths = calloc(2 * tree.leaf_count, sizeof *tree.lengths);
     tree.covered = calloc(2 * tree.leaf_count, sizeof *tree.covered);
     tree.covers = calloc(2 * tree.leaf_count, sizeof *tree.covers);
-    int64_t *changes = malloc(((size_t)event_count + 1) * sizeof *changes);
-    bool is_complete = tree.lengths && tree.covered && tree.covers && changes;
-    if (is_complete) {
+    Rows changes = rows_of(1, WIDE);
+    if (tree.lengths && tree.covered && tree.covers) {
       Py_BEGIN_ALLOW_THREADS
       for (Py_ssize_t leaf = 0; leaf < leaf_count; leaf++) tree.lengths[(Py_ssize_t)tree.leaf_count + leaf] = cell_at(&lengths, leaf);
       for (size_t node = tree.leaf_count - 1; node; node--) {
@@ -80,12 +80,11 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
         int64_t first = cell_at(&low, slot), last = cell_at(&high, slot);
         // The end of a slot lies before its start if the sum of offset and size has more than 64 bits.
         if (first < last) cover(&tree, (size_t)first, (size_t)last, event < 0 ? -1 : 1);
-        changes[i] = tree.covered[1] - before;
+        add_row(&changes, (const int64_t[]){tree.covered[1] - before});
       }
       Py_END_ALLOW_THREADS
-      result = column_of(changes, (size_t)event_count, sizeof *changes);
+      result = columns_of(&changes);
     } else {
-      free(changes);
       PyErr_NoMemory();
     }
     free(tree.lengths);

@@ -7,11 +7,7 @@
 #include <Python.h>
 
 #include "column.h"
-
-typedef struct {
-  const uint8_t *at, *end;
-} Text;
-
+#include "hlo_text.h"
 #include "numbers.h"
 
 enum { MAX_DEPTH = 4, MAX_DIGITS = 17 };
@@ -51,9 +47,6 @@ static Text span_of(const Spans *spans, Py_ssize_t row) {
   return (Text){spans->text + cell_at(&spans->start, row), spans->text + cell_at(&spans->end, row)};
 }
 
-// The size of the cells of a column of numbers up to `largest`.
-static size_t size_for(Py_ssize_t largest) { return largest > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t); }
-
 // ---------------------------------------------------------------- distinct texts
 
 // number_texts(data, start, end): for each text its number, by first occurrence, and for each number the row of its first text.
@@ -65,23 +58,18 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
     return NULL;
   }
   if (check_spans(&spans)) {
-    size_t cell_size = size_for(spans.count);
-    void *numbers = malloc(((size_t)spans.count + 1) * cell_size), *rows = malloc(((size_t)spans.count + 1) * cell_size);
+    Rows numbers = rows_of(1, size_for(spans.count)), rows = rows_of(1, size_for(spans.count));
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; numbers && rows && i < spans.count; i++) {
+    for (Py_ssize_t i = 0; i < spans.count; i++) {
       uint32_t count = distinct.texts.size;
-      set_cell(numbers, cell_size, i, number_of(&distinct, span_of(&spans, i)));
-      if (distinct.texts.size > count) set_cell(rows, cell_size, count, i);
+      add_row(&numbers, (const int64_t[]){number_of(&distinct, span_of(&spans, i))});
+      if (distinct.texts.size > count) add_row(&rows, (const int64_t[]){i});
     }
     Py_END_ALLOW_THREADS
-    if (numbers && rows && !distinct.is_out_of_memory) {
-      PyObject *number = column_of(numbers, (size_t)spans.count, cell_size);
-      result = Py_BuildValue("(NN)", number, column_of(rows, distinct.texts.size, cell_size));
-    } else {
-      free(numbers);
-      free(rows);
-      PyErr_NoMemory();
-    }
+    numbers.is_out_of_memory |= distinct.is_out_of_memory;
+    PyObject *columns = columns_of(&numbers);
+    if (columns) result = Py_BuildValue("(NN)", columns, columns_of(&rows));
+    free_rows(&rows);
     free_numbers(&distinct);
   }
   release_spans(&spans);
@@ -100,13 +88,13 @@ static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
     if (one.count != two.count) {
       PyErr_SetString(PyExc_ValueError, "columns of different lengths");
     } else {
-      int32_t *found = malloc(((size_t)one.count + 1) * sizeof *found);
+      Rows found = rows_of(1, NARROW);
       Py_BEGIN_ALLOW_THREADS
-      for (Py_ssize_t i = 0; found && i < one.count; i++) {
-        found[i] = comparison(span_of(&one, i), span_of(&two, i));
+      for (Py_ssize_t i = 0; i < one.count; i++) {
+        add_row(&found, (const int64_t[]){comparison(span_of(&one, i), span_of(&two, i))});
       }
       Py_END_ALLOW_THREADS
-      result = found ? column_of(found, (size_t)one.count, sizeof *found) : PyErr_NoMemory();
+      result = columns_of(&found);
     }
   }
   release_spans(&one);
@@ -114,152 +102,26 @@ static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
   return result;
 }
 
-static int is_same(Text one, Text two) {
-  size_t length = (size_t)(one.end - one.at);
-  return (size_t)(two.end - two.at) == length && memcmp(one.at, two.at, length) == 0;
-}
+static int is_same(Text one, Text two) { return is_same_text(one, two); }
 
 // same_texts(data, start, end, other, other_start, other_end): for each row 1 if both texts are equal, else 0.
 PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, is_same); }
 
-// ---------------------------------------------------------------- elements of tuples
-
-static bool has_text(Text text, const char *wanted) {
-  size_t length = strlen(wanted);
-  for (const uint8_t *at = text.at; (size_t)(text.end - at) >= length; at++) {
-    at = memchr(at, wanted[0], (size_t)(text.end - at) - length + 1);
-    if (!at) return false;
-    if (memcmp(at, wanted, length) == 0) return true;
-  }
-  return false;
-}
-
-static bool starts_with(Text text, const char *wanted) {
-  size_t length = strlen(wanted);
-  return (size_t)(text.end - text.at) >= length && memcmp(text.at, wanted, length) == 0;
-}
-
-typedef Array(Text) Texts;
-
-// The elements of a tuple of arrays, without their comments; none for any other shape.
-static void read_elements(Text shape, Texts *elements) {
-  array_clear(elements);
-  if (shape.end - shape.at < 3 || *shape.at != '(' || shape.end[-1] != ')' || starts_with(shape, "((") ||
-      starts_with(shape, "()") || starts_with(shape, "(b(") || has_text(shape, ", (") || has_text(shape, " b(") ||
-      has_text(shape, "*/(")) {
-    return;
-  }
-  const uint8_t *at = shape.at + 1, *end = shape.end - 1;
-  for (;;) {
-    const uint8_t *comma = at;
-    while (comma < end && !(*comma == ',' && comma + 1 < end && comma[1] == ' ')) comma++;
-    Text element = {at, comma};
-    if (starts_with(element, "/*")) {
-      for (at += 2; at < comma && !(at[0] == '/' && at[-1] == '*' && at - 2 >= element.at); at++) {}
-      if (at >= comma) {
-        array_clear(elements);
-        return;
-      }
-      element.at = at + 1;
-    }
-    array_push(elements, element);
-    if (comma == end) return;
-    at = comma + 2;
-  }
-}
-
-// tuple_elements(data, start, end, number): the start and the end of element `number` of each shape, NONE if the shape is not a tuple
-// of arrays or has fewer elements. Equal shapes should follow each other, because each is then read once.
-PyObject *tuple_elements(PyObject *Py_UNUSED(self), PyObject *args) {
-  Spans spans;
-  Cells number;
-  PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O&O&O&:tuple_elements", &spans.data, cells_of, &spans.start, cells_of, &spans.end, cells_of,
-                        &number)) {
-    return NULL;
-  }
-  if (check_spans(&spans)) {
-    if (number.count != spans.count) {
-      PyErr_SetString(PyExc_ValueError, "columns of different lengths");
-    } else {
-      size_t cell_size = size_for(spans.size);
-      Texts elements = array_new();
-      void *start = malloc(((size_t)spans.count + 1) * cell_size), *end = malloc(((size_t)spans.count + 1) * cell_size);
-      Py_BEGIN_ALLOW_THREADS
-      Text before = {NULL, NULL};
-      for (Py_ssize_t i = 0; start && end && i < spans.count; i++) {
-        Text shape = span_of(&spans, i);
-        if (!i || shape.at != before.at || shape.end != before.end) read_elements(shape, &elements);
-        before = shape;
-        int64_t wanted = cell_at(&number, i);
-        bool is_there = 0 <= wanted && wanted < (int64_t)elements.size;
-        set_cell(start, cell_size, i, is_there ? elements.contents[wanted].at - spans.text : NONE);
-        set_cell(end, cell_size, i, is_there ? elements.contents[wanted].end - spans.text : NONE);
-      }
-      Py_END_ALLOW_THREADS
-      array_delete(&elements);
-      if (start && end) {
-        PyObject *starts = column_of(start, (size_t)spans.count, cell_size);
-        result = Py_BuildValue("(NN)", starts, column_of(end, (size_t)spans.count, cell_size));
-      } else {
-        free(start);
-        free(end);
-        PyErr_NoMemory();
-      }
-    }
-  }
-  release_cells(&number);
-  release_spans(&spans);
-  return result;
-}
-
 // ---------------------------------------------------------------- quoted instructions
-
-static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-// NAME_CHARACTER in server/xla_lens/syntax/hlo/lexical.py.
-static bool is_name_character(uint8_t c) {
-  switch (c) {
-    case '{':
-    case '}':
-    case '(':
-    case ')':
-    case '[':
-    case ']':
-    case '"':
-    case ',':
-    case '=':
-    case '%': return false;
-    default: return !is_blank(c);
-  }
-}
-
-static const uint8_t *name_end(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_name_character(*at)) at++;
-  return at;
-}
 
 static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
-// The span of the name in `%name = `, after `ROOT ` and without `%` in modules; empty if the text starts otherwise.
-static Text definition(Text text) {
-  const uint8_t *at = text.at + (starts_with(text, "ROOT ") ? strlen("ROOT ") : 0);
-  at += at < text.end && *at == '%';
-  Text name = {at, name_end(at, text.end)};
-  return text.end - name.end >= 3 && memcmp(name.end, " = ", 3) == 0 ? name : (Text){text.at, text.at};
-}
-
 typedef struct {
   Text shape, opcode;
-  bool is_bare;
+  bool is_bare; // names have no `%`
 } Head;
 
 // Finds the shape and the opcode as `read_instruction` in server/xla_lens/syntax/hlo/instruction.py does.
-static bool read_head(Text text, Text name, Head *head) {
-  if (name.at == name.end) return false;
+static bool read_head(Text text, Head *head) {
+  const uint8_t *at;
+  Text name = defined_name(text, &at);
+  if (is_empty(name)) return false;
   head->is_bare = name.at == text.at || name.at[-1] != '%';
-  const uint8_t *at = name.end + 3;
-  if (at == text.end || !(*at == '(' || (*at >= 'a' && *at <= 'z'))) return false;
   head->shape.at = at;
   if (*at == '(') {
     while (at + 1 < text.end && !(at[0] == ')' && at[1] == ' ')) at++;
@@ -267,8 +129,7 @@ static bool read_head(Text text, Text name, Head *head) {
   }
   for (; at < text.end; at++) {
     if (*at != ')' && *at != ']' && *at != '}') continue;
-    const uint8_t *opcode = at + 1;
-    while (opcode < text.end && is_blank(*opcode)) opcode++;
+    const uint8_t *opcode = after_spaces(at + 1, text.end);
     if (opcode == at + 1 || opcode == text.end || *opcode < 'a' || *opcode > 'z') continue;
     const uint8_t *end = opcode;
     while (end < text.end && is_opcode_character(*end)) end++;
@@ -282,8 +143,7 @@ static bool read_head(Text text, Text name, Head *head) {
 }
 
 static bool is_text(Text text, const char *expected) {
-  size_t length = strlen(expected);
-  return (size_t)(text.end - text.at) == length && memcmp(text.at, expected, length) == 0;
+  return starts_with(text, expected) && length_of(text) == strlen(expected);
 }
 
 static int64_t parameter_number(const Head *head, const uint8_t *end) {
@@ -294,32 +154,12 @@ static int64_t parameter_number(const Head *head, const uint8_t *end) {
   return at > digits && at < end && *at == ')' ? number : NONE;
 }
 
-typedef struct {
-  void *numbers;
-  size_t cell_size, count, capacity;
-  bool is_out_of_memory;
-} Operands;
-
-static void add_operand(Operands *operands, int64_t number) {
-  if (operands->count == operands->capacity) {
-    size_t capacity = operands->capacity * 2 + 64;
-    void *grown = realloc(operands->numbers, capacity * operands->cell_size);
-    if (!grown) {
-      operands->is_out_of_memory = true;
-      return;
-    }
-    operands->numbers = grown;
-    operands->capacity = capacity;
-  }
-  set_cell(operands->numbers, operands->cell_size, (Py_ssize_t)operands->count++, number);
-}
-
 static int64_t known_number(const Numbers *names, Text name) {
   return names->slot_count ? (int64_t)names->slots[slot_of(names, name, hash_of(name))] - 1 : NONE;
 }
 
 // The number of operands in a list without `%`: names, each with or without its shape. NONE if anything else is in it.
-static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const Numbers *names, Operands *operands) {
+static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const Numbers *names, Rows *operands) {
   int64_t count = 0;
   for (;;) {
     // A shape ends with a bracket before the blank; the name is what follows the last blank outside of brackets.
@@ -333,12 +173,12 @@ static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const N
     for (; at < end && (depth || (*at != ',' && *at != ')')); at++) {
       if (*at == '(' || *at == '[' || *at == '{') depth++;
       else if (*at == ')' || *at == ']' || *at == '}') depth--;
-      else if (!depth && is_blank(*at)) word = at + 1;
+      else if (!depth && is_space(*at)) word = at + 1;
     }
     Text name = {word, name_end(word, at)};
     bool is_name = name.at < name.end && name.end == at && (isalpha(*name.at) || *name.at == '_');
     if (at == end || !is_name || (name.end - name.at == 4 && memcmp(name.at, "null", 4) == 0)) return NONE;
-    add_operand(operands, known_number(names, name));
+    add_row(operands, (const int64_t[]){known_number(names, name)});
     count++;
     if (*at++ == ')') return count;
     if (at == end || *at++ != ' ') return NONE;
@@ -346,7 +186,7 @@ static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const N
 }
 
 // The number of operands; they are appended to `operands`. NONE if the list is not of the usual form.
-static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Operands *operands) {
+static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Rows *operands) {
   if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
   const uint8_t *start = head->opcode.end + 1, *at = start;
   size_t first = operands->count;
@@ -367,7 +207,7 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
       has_percent = true;
       Text name = {at + 1, name_end(at + 1, end)};
       if (name.at < name.end) {
-        add_operand(operands, known_number(names, name));
+        add_row(operands, (const int64_t[]){known_number(names, name)});
         for (; at + 4 < name.end; at++) has_null |= memcmp(at + 1, "null", 4) == 0;
         at = name.end - 1;
       }
@@ -395,7 +235,7 @@ static bool number_block(const Block *texts, Numbers *known) {
   Py_ssize_t count = texts->offsets.count - 1;
   bool fits = count >= 0 && cell_at(&texts->offsets, 0) >= 0 && cell_at(&texts->offsets, count) <= texts->block.len;
   for (Py_ssize_t i = 0; fits && i < count; i++) fits = cell_at(&texts->offsets, i) <= cell_at(&texts->offsets, i + 1);
-  if (fits && !reserve_numbers(known, (size_t)count)) known->is_out_of_memory = true;
+  if (fits) reserve_numbers(known, (size_t)count);
   for (Py_ssize_t i = 0; fits && !known->is_out_of_memory && i < count; i++) number_of(known, text_of(texts, i));
   return fits;
 }
@@ -422,49 +262,37 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
     return NULL;
   }
   if (check_spans(&spans)) {
-    size_t wide = size_for(spans.size), sizes[QUOTE_COLUMNS];
+    Rows quotes = rows_of(QUOTE_COLUMNS, size_for(spans.size)), operands = rows_of(1, size_for(spans.size));
+    quotes.sizes[PARAMETER] = WIDE;
     bool fits;
-    void *columns[QUOTE_COLUMNS];
-    Operands operands = {.cell_size = wide, .numbers = malloc(wide), .capacity = 1};
-    bool is_complete = operands.numbers != NULL;
-    for (int column = 0; column < QUOTE_COLUMNS; column++) {
-      sizes[column] = column == PARAMETER ? sizeof(int64_t) : wide;
-      columns[column] = malloc(((size_t)spans.count + 1) * sizes[column]);
-      is_complete = is_complete && columns[column];
-    }
     Py_BEGIN_ALLOW_THREADS
     fits = number_block(&names, &known);
-    is_complete = is_complete && !known.is_out_of_memory;
-    for (Py_ssize_t i = 0; is_complete && fits && i < spans.count; i++) {
-      Text text = span_of(&spans, i), name = definition(text);
+    for (Py_ssize_t i = 0; fits && i < spans.count; i++) {
+      Text text = span_of(&spans, i);
+      const uint8_t *shape;
+      Text name = defined_name(text, &shape);
       Head head;
-      bool has_head = parts >= HEADS && read_head(text, name, &head);
-      int64_t cells[QUOTE_COLUMNS] = {
-        [NAME] = name.at < name.end ? known_number(&known, name) : NONE,
+      bool has_head = parts >= HEADS && read_head(text, &head);
+      add_row(&quotes, (const int64_t[QUOTE_COLUMNS]){
+        [NAME] = is_empty(name) ? NONE : known_number(&known, name),
         [SHAPE_START] = has_head ? head.shape.at - spans.text : NONE,
         [SHAPE_END] = has_head ? head.shape.end - spans.text : NONE,
         [OPCODE_START] = has_head ? head.opcode.at - spans.text : NONE,
         [OPCODE_END] = has_head ? head.opcode.end - spans.text : NONE,
         [PARAMETER] = has_head ? parameter_number(&head, text.end) : NONE,
         [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE,
-      };
-      for (int column = 0; column < QUOTE_COLUMNS; column++) set_cell(columns[column], sizes[column], i, cells[column]);
+      });
     }
     Py_END_ALLOW_THREADS
-    if (is_complete && fits && !operands.is_out_of_memory) {
-      PyObject *found[QUOTE_COLUMNS];
-      for (int column = 0; column < QUOTE_COLUMNS; column++) {
-        found[column] = column_of(columns[column], (size_t)spans.count, sizes[column]);
-      }
-      result = Py_BuildValue("(NNNNNNNN)", found[NAME], found[SHAPE_START], found[SHAPE_END], found[OPCODE_START],
-                             found[OPCODE_END], found[PARAMETER], found[OPERAND_COUNT],
-                             column_of(operands.numbers, operands.count, operands.cell_size));
+    quotes.is_out_of_memory |= known.is_out_of_memory;
+    if (fits) {
+      PyObject *columns = columns_of(&quotes);
+      if (columns) result = Py_BuildValue("(NN)", columns, columns_of(&operands));
     } else {
-      for (int column = 0; column < QUOTE_COLUMNS; column++) free(columns[column]);
-      free(operands.numbers);
-      if (fits) PyErr_NoMemory();
-      else PyErr_SetString(PyExc_ValueError, "names outside of their block");
+      PyErr_SetString(PyExc_ValueError, "names outside of their block");
     }
+    free_rows(&quotes);
+    free_rows(&operands);
   }
   free_numbers(&known);
   PyBuffer_Release(&names.block);
@@ -482,7 +310,7 @@ static Text next_operand(Text *list, bool has_percent) {
     at = memchr(at, '%', (size_t)(end - at));
     at = at ? at + 1 : end;
   }
-  while (!has_percent && at < end && (is_blank(*at) || *at == ',' || *at == '/')) {
+  while (!has_percent && at < end && (is_space(*at) || *at == ',' || *at == '/')) {
     if (*at++ != '/') continue;
     for (at++; at < end && !(at[-1] == '*' && at[0] == '/'); at++) {}
     at += at < end;
@@ -537,7 +365,7 @@ enum { SAME = 0, OTHER_SHAPE = 1, OTHER_OPCODE = 2, OTHER_OPERANDS = 3, OTHER_AT
 // Compares two texts of an instruction. Parts that are not of the usual form, and constants, count as the same.
 static int difference(Text one, Text two) {
   Head left, right;
-  if (!read_head(one, definition(one), &left) || !read_head(two, definition(two), &right)) return SAME;
+  if (!read_head(one, &left) || !read_head(two, &right)) return SAME;
   if (!is_same(left.shape, right.shape)) return OTHER_SHAPE;
   // Quotes name what an asynchronous instruction does, `slice-start`.
   if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return SAME;

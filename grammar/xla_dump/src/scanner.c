@@ -19,62 +19,25 @@
 
 #include <string.h>
 
-// In the order of `externals` in grammar.js.
+// In the order of `externals` in grammar.js: the kinds of lines, one section of a dump after another, then parts of lines.
 enum TokenType {
-  BUFFER_ASSIGNMENT,
-  ALLOCATION,
-  SLICE,
-  OTHER_COLORS,
-  OTHER_COLOR_VALUE,
+  BUFFER_ASSIGNMENT, ALLOCATION, SLICE, OTHER_COLORS, OTHER_COLOR_VALUE,
   TOTAL,
-  USED_VALUES,
-  USED_VALUE,
-  POSITIONS,
-  POSITION,
-  USES,
-  USE,
-  NO_USES,
-  FROM_INSTRUCTION,
-  LIVE_RANGES,
-  NO_LIVE_RANGES,
-  INSTRUCTION_SEQUENCE,
-  SCHEDULED_INSTRUCTION,
-  BUFFER_LIVE_RANGES,
-  LIVE_RANGE,
-  PEAK,
-  PEAK_BUFFER,
-  NO_PEAK,
-  STACK_TRACES,
-  STACK_TRACE_ROOT,
-  STACK_TRACE,
-  BY_SIZE,
-  BY_SIZE_COLUMNS,
-  BY_SIZE_ROW,
-  WITH_VALUES,
-  REPORT_ALLOCATION,
-  TABLE_COLUMNS,
-  RULE,
-  TABLE_ROW,
-  REST,
-  MEMORY_SPACE,
+  USED_VALUES, USED_VALUE, POSITIONS, POSITION, USES, USE, NO_USES, FROM_INSTRUCTION,
+  LIVE_RANGES, NO_LIVE_RANGES,
+  INSTRUCTION_SEQUENCE, SCHEDULED_INSTRUCTION,
+  BUFFER_LIVE_RANGES, LIVE_RANGE,
+  PEAK, PEAK_BUFFER, NO_PEAK,
+  STACK_TRACES, STACK_TRACE_ROOT, STACK_TRACE,
+  BY_SIZE, BY_SIZE_COLUMNS, BY_SIZE_ROW, WITH_VALUES, REPORT_ALLOCATION, TABLE_COLUMNS, RULE, TABLE_ROW, REST, MEMORY_SPACE,
   MEMORY_SPACE_TOTAL,
-  MESSAGE,
-  FIELD,
-  MESSAGE_END,
-  BEGIN_FILE,
-  BEGIN_OTHER_FILE,
-  END_FILE,
-  BROKEN_ALLOCATION,
-  BROKEN_USED_VALUE,
-  UNKNOWN_LINE,
-  UNKNOWN_ATTRIBUTE,
-  INSTRUCTION,
-  BRANCH,
-  FRAME_NAME,
-  OTHER_TEXT,
-  FOREIGN_LINE,
-  ERROR_SENTINEL,
+  MESSAGE, FIELD, MESSAGE_END,
+  BEGIN_FILE, BEGIN_OTHER_FILE, END_FILE,
+  BROKEN_ALLOCATION, BROKEN_USED_VALUE, UNKNOWN_LINE,
+  UNKNOWN_ATTRIBUTE, INSTRUCTION, BRANCH, FRAME_NAME, OTHER_TEXT, FOREIGN_LINE, ERROR_SENTINEL,
 };
+
+#define BIT(kind) (UINT64_C(1) << (kind))
 
 // A character as one byte of a `Line`: itself if it is ASCII, else one of these. The format uses four beyond ASCII.
 enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
@@ -82,6 +45,7 @@ enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
 enum {
   MAX_DIGITS = 18,         // more would not fit into 64 bits
   MAX_LINE = 1 << 26,      // a longer line is an unknown line
+  MAX_PARTS = 8,           // of a pattern
   MAX_AHEAD = 32,          // lines read ahead to find where a section continues
   MAX_BETWEEN = 3,         // known lines after a header to find its rows in
   KEPT_CAPACITY = 1 << 16, // buffer bytes that a scanner keeps between two lines
@@ -131,14 +95,21 @@ static uint32_t read_line(TSLexer *lexer, Line *line) {
 
 // ---------------------------------------------------------------- matching within one line
 
-// The rest of a line. Each `match_` function moves `at` past what it matches, or leaves it unchanged.
+// A part of a line. Each `match_` function moves `at` past what it matches; where nothing matches, `at` is undefined, except
+// that `match` leaves it unchanged.
 typedef struct {
   const uint8_t *at, *end;
 } Text;
 
 static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 
-static bool is_name(uint8_t c) { return c > ' ' && c != 0x7f && !strchr("{}(),:<>@\"|;=%", c); }
+static bool is_name(uint8_t c) {
+  switch (c) {
+    case '{': case '}': case '(': case ')': case ',': case ':': case '<': case '>': case '@': case '"': case '|': case ';':
+    case '=': case '%': case 0x7f: return false;
+    default: return c > ' ';
+  }
+}
 
 static bool match(Text *text, const char *literal) {
   size_t length = strlen(literal);
@@ -147,66 +118,79 @@ static bool match(Text *text, const char *literal) {
   return true;
 }
 
-static bool match_end(Text *text) { return text->at == text->end; }
+static bool match_end(const Text *text) { return text->at == text->end; }
+
+static bool is_literal(Text text, const char *literal) { return match(&text, literal) && match_end(&text); }
+
+static bool ends_with(Text text, const char *literal) {
+  size_t length = strlen(literal);
+  return (size_t)(text.end - text.at) >= length && memcmp(text.end - length, literal, length) == 0;
+}
+
+static bool contains(Text text, const char *literal) {
+  for (; text.at < text.end; text.at++) {
+    if (match(&text, literal)) return true;
+  }
+  return false;
+}
+
+// Moves over all characters that are in `characters`.
+static void match_all(Text *text, const char *characters) {
+  while (text->at < text->end && *text->at && strchr(characters, *text->at)) text->at++;
+}
+
+// Moves to the first of two characters, or to the end.
+static void match_until(Text *text, char one, char other) {
+  while (text->at < text->end && *text->at != one && *text->at != other) text->at++;
+}
 
 static bool match_digits(Text *text) {
   const uint8_t *start = text->at;
   while (text->at < text->end && is_digit(*text->at)) text->at++;
-  if (text->at > start && text->at - start <= MAX_DIGITS) return true;
-  text->at = start;
-  return false;
+  return text->at > start && text->at - start <= MAX_DIGITS;
 }
 
 static bool match_integer(Text *text) {
-  Text start = *text;
   match(text, "-");
-  if (match_digits(text)) return true;
-  *text = start;
-  return false;
+  return match_digits(text);
 }
 
+// `4 608`
 static bool match_grouped_integer(Text *text) {
-  Text start = *text;
   match(text, "-");
-  if (!match_digits(text)) {
-    *text = start;
-    return false;
-  }
-  size_t digits = (size_t)(text->at - start.at);
-  while (text->end - text->at >= 4 && text->at[0] == ' ' && is_digit(text->at[1]) && is_digit(text->at[2]) &&
-         is_digit(text->at[3]) && digits + 3 <= MAX_DIGITS) {
-    text->at += 4;
-    digits += 3;
+  const uint8_t *start = text->at;
+  if (!match_digits(text)) return false;
+  size_t digits = (size_t)(text->at - start);
+  for (; text->end - text->at >= 4 && text->at[0] == ' ' && digits + 3 <= MAX_DIGITS; text->at += 4, digits += 3) {
+    if (!is_digit(text->at[1]) || !is_digit(text->at[2]) || !is_digit(text->at[3])) break;
   }
   return true;
 }
 
 // A percentage. A percentage of zero bytes is printed as `-nan`.
 static bool match_number(Text *text) {
-  Text start = *text;
   match(text, "-");
   if (match(text, "nan") || match(text, "inf")) return true;
-  if (match_digits(text)) {
-    if (match(text, ".") && !match_digits(text)) text->at--;
-    return true;
-  }
-  *text = start;
-  return false;
+  if (!match_digits(text)) return false;
+  Text fraction = *text;
+  if (match(&fraction, ".") && match_digits(&fraction)) *text = fraction;
+  return true;
 }
 
 // `205.03MiB`
 static bool match_human_size(Text *text) {
-  Text start = *text;
   match(text, "-");
-  if (text->at < text->end && is_digit(*text->at) && match_number(text)) {
-    if (match(text, "B")) return true;
-    if (text->at < text->end && *text->at && strchr("KMGTPE", *text->at)) {
-      text->at++;
-      if (match(text, "iB")) return true;
-    }
-  }
-  *text = start;
-  return false;
+  if (text->at == text->end || !is_digit(*text->at) || !match_number(text)) return false;
+  if (match(text, "B")) return true;
+  const uint8_t *unit = text->at;
+  match_all(text, "KMGTPE");
+  return text->at == unit + 1 && match(text, "iB");
+}
+
+static bool match_hexadecimal(Text *text) {
+  const uint8_t *start = text->at;
+  match_all(text, "0123456789abcdefABCDEF");
+  return text->at > start;
 }
 
 static bool match_name(Text *text) {
@@ -215,34 +199,25 @@ static bool match_name(Text *text) {
   return text->at > start;
 }
 
+// `{}`, `{0,1}`
 static bool match_index(Text *text) {
-  Text start = *text;
-  if (match(text, "{")) {
-    if (match(text, "}")) return true;
-    do {
-      if (!match_digits(text)) break;
-      if (match(text, "}")) return true;
-    } while (match(text, ","));
-  }
-  *text = start;
-  return false;
+  if (!match(text, "{")) return false;
+  if (match(text, "}")) return true;
+  do {
+    if (!match_digits(text)) return false;
+  } while (match(text, ","));
+  return match(text, "}");
 }
 
-static void match_spaces(Text *text) {
+static bool match_blanks(Text *text) {
   while (match(text, " ")) {
   }
+  return true;
 }
 
-// `<id name{index} (phi) @color>`
-static bool match_value(Text *text) {
-  Text start = *text;
-  if (match(text, "<") && match_digits(text) && match(text, " ") && match_name(text)) {
-    match_index(text);
-    match(text, " (phi)");
-    if ((!match(text, " @") || match_digits(text)) && match(text, ">")) return true;
-  }
-  *text = start;
-  return false;
+static bool match_rest(Text *text) {
+  text->at = text->end;
+  return true;
 }
 
 // The rest of the line, with balanced brackets.
@@ -258,90 +233,175 @@ static bool match_shape(Text *text) {
 }
 
 static bool match_quoted_shape(Text *text) {
-  if (!match(text, "|")) return false;
   const uint8_t *start = text->at;
-  while (text->at < text->end && *text->at != '|') text->at++;
-  return text->at > start && match(text, "|");
+  match_until(text, '|', '|');
+  return text->at > start;
 }
 
-static bool match_attribute_end(Text *text) { return text->at < text->end && (*text->at == ',' || *text->at == ':'); }
+static bool match_space_name(Text *text) {
+  const uint8_t *start = text->at;
+  match_until(text, '(', ')');
+  return text->at - start >= 2 && *start != ' ' && text->at[-1] == ' ';
+}
 
-// One attribute of an allocation that the grammar knows.
-static bool match_known_attribute(Text *text) {
-  static const char *const KINDS[] = {"constant", "thread-local", "maybe-live-out", "preallocated-temp"};
-  Text start = *text;
-  if (match(text, "color ") || match(text, "page ")) {
-    if (match_digits(text) && match_attribute_end(text)) return true;
-  } else if (match(text, "parameter ")) {
-    if (match_digits(text) && (!match(text, ", shape ") || match_quoted_shape(text)) &&
-        match(text, " at ShapeIndex ") && match_index(text) && match_attribute_end(text)) {
-      return true;
-    }
-  } else if (match(text, "output shape is ")) {
-    if (match_quoted_shape(text) && match_attribute_end(text)) return true;
-  } else {
-    for (unsigned i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
-      if (match(text, KINDS[i]) && match_attribute_end(text)) return true;
-      *text = start;
-    }
+static bool match_file_name(Text *text) {
+  const uint8_t *start = text->at;
+  while (text->at < text->end && *text->at > ' ' && *text->at != '*') text->at++;
+  return text->at > start;
+}
+
+// A file name without the suffix that files of a dump set have; the whole name if it has none.
+static Text stem_of(Text name) {
+  static const char *const SUFFIXES[] = {
+    "-buffer-assignment.txt", "-buffer-assignment-values.txt", "-live-range.txt", "-memory-usage-report.txt",
+  };
+  for (size_t i = 0; i < sizeof SUFFIXES / sizeof *SUFFIXES; i++) {
+    if (ends_with(name, SUFFIXES[i])) return (Text){name.at, name.end - strlen(SUFFIXES[i])};
   }
-  *text = start;
+  return name;
+}
+
+static bool match_dump_name(Text *text) {
+  const uint8_t *start = text->at;
+  return match_file_name(text) && stem_of((Text){start, text->at}).end < text->at;
+}
+
+// The field names of MemoryUsageReportProto.
+static bool match_key(Text *text) {
+  static const char *const KEYS[] = {
+    "memory_space_allocation_entries", "allocation_entries", "memory_space", "color", "total_bytes", "index", "size",
+    "cumulative_size", "offset", "defining_positions", "name", "shape",
+  };
+  Text key = *text;
+  while (text->at < text->end && (*text->at == '_' || (*text->at >= 'a' && *text->at <= 'z'))) text->at++;
+  key.end = text->at;
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    if (is_literal(key, KEYS[i])) return true;
+  }
   return false;
 }
 
-// An attribute that the grammar does not know, up to the next comma or colon.
-static bool match_unknown_attribute(Text *text) {
-  const uint8_t *start = text->at;
-  while (text->at < text->end && !match_attribute_end(text)) text->at++;
-  return text->at > start && text->at < text->end && *start > ' ';
-}
+// ---------------------------------------------------------------- patterns
 
-static bool match_allocation(Text *text, bool (*match_size)(Text *)) {
-  if (!match(text, "allocation ") || !match_digits(text) || !match(text, ": ")) return false;
-  if (match(text, "0x")) {
+static bool match_attributes(Text *text);
+
+// A pattern is the text of a line with one of these bytes for each part that varies. Parts are numbered from 0.
+#define DIGITS "\x01"
+#define INTEGER "\x02"
+#define GROUPED "\x03"
+#define NUMBER "\x04"
+#define SIZE "\x05"
+#define HEXADECIMAL "\x06"
+#define NAME "\x07"
+#define INDEX "\x08"
+#define SHAPE "\x09"
+#define QUOTED "\x0a"
+#define SPACE_NAME "\x0b"
+#define FILE_NAME "\x0c"
+#define DUMP_NAME "\x0d"
+#define KEY "\x0e"
+#define ATTRIBUTES "\x0f"
+#define TAIL "\x10"
+static bool (*const PARTS[])(Text *) = {
+  NULL, match_digits, match_integer, match_grouped_integer, match_number, match_human_size, match_hexadecimal, match_name,
+  match_index, match_shape, match_quoted_shape, match_space_name, match_file_name, match_dump_name, match_key,
+  match_attributes, match_rest,
+};
+
+// What may be missing, any number of blanks, and any number of dashes. The last two are not numbered.
+#define OPTION "\x1c"
+#define OPTION_END "\x1d"
+#define OPTIONAL(pattern) OPTION pattern OPTION_END
+#define BLANKS "\x1e"
+#define DASHES "\x1f"
+
+// The parts are the id, the name, the index and the color.
+#define VALUE "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) ">"
+
+// Matches a pattern and stores its parts. A part that is missing is NULL.
+static bool match_pattern(Text *text, const char *pattern, Text *parts) {
+  const char *option = NULL;
+  Text before = *text, *first = parts;
+  for (; *pattern; pattern++) {
     const uint8_t *start = text->at;
-    while (text->at < text->end && *text->at != 0 && strchr("0123456789abcdefABCDEF", *text->at)) text->at++;
-    if (text->at == start || !match(text, ", ")) return false;
+    bool is_match = true;
+    if (*pattern == *OPTION) {
+      option = pattern;
+      before = *text;
+      first = parts;
+    } else if (*pattern == *OPTION_END) {
+      option = NULL;
+    } else if (*pattern == *BLANKS) {
+      match_blanks(text);
+    } else if (*pattern == *DASHES) {
+      match_all(text, "-");
+    } else if (*pattern >= ' ') {
+      is_match = start < text->end && *start == (uint8_t)*pattern;
+      text->at += is_match;
+    } else {
+      is_match = PARTS[(uint8_t)*pattern](text);
+      *parts++ = (Text){start, text->at};
+    }
+    if (is_match) continue;
+    if (!option) return false;
+    *text = before;
+    parts = first;
+    for (pattern = option + 1; *pattern != *OPTION_END; pattern++) {
+      if (*pattern < *OPTION) *parts++ = (Text){NULL, NULL};
+    }
+    option = NULL;
   }
-  if (!match(text, "size ") || !match_size(text)) return false;
+  return true;
+}
+
+static bool match_attribute_end(const Text *text) { return text->at < text->end && (*text->at == ',' || *text->at == ':'); }
+
+// The first six are the flags of `Kind` in server/xla_lens/syntax/columns.py.
+enum { PARAMETER = 4, OUTPUT = 5, COLOR = 6 };
+static const char *const ATTRIBUTE_PATTERNS[] = {
+  "constant", "thread-local", "maybe-live-out", "preallocated-temp",
+  "parameter " DIGITS OPTIONAL(", shape |" QUOTED "|") " at ShapeIndex " INDEX,
+  "output shape is |" QUOTED "|", "color " DIGITS, "page " DIGITS,
+};
+
+// Matches one attribute of an allocation. Returns the number of its pattern, -1 if the grammar does not know it, and then moves to
+// the next comma or colon.
+static int match_attribute(Text *text, Text *parts) {
+  for (int i = 0; i < (int)(sizeof ATTRIBUTE_PATTERNS / sizeof *ATTRIBUTE_PATTERNS); i++) {
+    Text rest = *text;
+    if (match_pattern(&rest, ATTRIBUTE_PATTERNS[i], parts) && match_attribute_end(&rest)) {
+      *text = rest;
+      return i;
+    }
+  }
+  match_until(text, ',', ':');
+  return -1;
+}
+
+static bool match_attributes(Text *text) {
+  Text parts[MAX_PARTS];
   while (match(text, ", ")) {
-    if (!match_known_attribute(text) && !match_unknown_attribute(text)) return false;
+    const uint8_t *start = text->at;
+    bool is_known = match_attribute(text, parts) >= 0;
+    if (!is_known && (text->at == start || text->at == text->end || *start <= ' ')) return false;
   }
-  return match(text, ":") && match_end(text);
+  return true;
 }
 
-// `205.03MiB( 95%)`
-static bool match_cumulative(Text *text) {
-  if (!match_human_size(text) || !match(text, "(")) return false;
-  match_spaces(text);
-  return match_number(text) && match(text, "%)");
-}
-
-static bool match_table_row(Text *text) {
-  if (!match(text, ";")) return false;
-  match_spaces(text);
-  if (!match_human_size(text)) return false;
-  for (int column = 0; column < 2; column++) {
-    if (!match(text, ";")) return false;
-    match_spaces(text);
-    if (!match_integer(text)) return false;
-  }
-  return match(text, "; ") && match_shape(text);
-}
-
-static bool match_by_size_row(Text *text) {
-  if (!match(text, ";")) return false;
-  match_spaces(text);
-  return match_human_size(text) && match(text, "; ") && match_allocation(text, match_human_size);
-}
-
-// The end of a stack trace line: ` (16.6%, total: 4 608 bytes, current: 4 608 bytes, remaining: 23 128 bytes)`. Two
-// snapshots of 2025 printed only some of the numbers, and no word before the first.
-static bool match_measures(Text *text) {
-  if (!match(text, " (") || !match_number(text) || !match(text, "%")) return false;
+// ` (16.6%, total: 4 608 bytes, current: 4 608 bytes, remaining: 23 128 bytes)` ends a line of the stack trace. Two snapshots
+// of 2025 printed only some of the numbers, and no word before the first. `sizes` receives the three numbers.
+static bool match_measures(Text *text, Text *sizes) {
+  Text percent;
+  sizes[0] = sizes[1] = sizes[2] = (Text){NULL, NULL};
+  if (!match_pattern(text, " (" NUMBER "%", &percent)) return false;
   while (match(text, ", ")) {
-    if (!match(text, "total: ") && !match(text, "current: ")) match(text, "remaining: ");
-    if (!match_grouped_integer(text) || !match(text, " bytes")) return false;
+    int which = match(text, "current: ") ? 1 : match(text, "remaining: ") ? 2 : 0;
+    if (!which) match(text, "total: ");
+    Text size = *text;
+    if (!match_grouped_integer(text)) return false;
+    size.end = text->at;
+    if (!sizes[which].at) sizes[which] = size;
+    if (!match(text, " bytes")) return false;
   }
   return match(text, ")") && match_end(text);
 }
@@ -353,8 +413,8 @@ static const uint8_t *find_measures(Text text) {
   for (const uint8_t *at = text.end - 2; at > text.at; at--) {
     if (*at == ')' || (text.end - at) > 160) return NULL;
     if (*at != '(' || at[-1] != ' ') continue;
-    Text measures = {at - 1, text.end};
-    return match_measures(&measures) ? at - 1 : NULL;
+    Text measures = {at - 1, text.end}, sizes[3];
+    return match_measures(&measures, sizes) ? at - 1 : NULL;
   }
   return NULL;
 }
@@ -364,93 +424,69 @@ static bool match_branch(Text *text) {
   static const char STEM[] = {(char)VERTICAL, ' ', ' ', ' ', 0};
   static const char FORK[] = {(char)TEE, (char)DASH, (char)DASH, ' ', 0};
   static const char LAST[] = {(char)CORNER, (char)DASH, (char)DASH, ' ', 0};
-  Text start = *text;
   while (match(text, STEM) || match(text, "    ")) {
   }
-  if (match(text, FORK) || match(text, LAST)) return true;
-  *text = start;
-  return false;
+  return match(text, FORK) || match(text, LAST);
 }
 
 // ---------------------------------------------------------------- kinds of lines
 
-static Text text_of(const Line *line) {
-  Text text = {line->contents, line->contents + line->size};
-  return text;
-}
+static Text text_of(const Line *line) { return (Text){line->contents, line->contents + line->size}; }
 
-// The field names of MemoryUsageReportProto.
-static bool match_key(Text *text) {
-  static const char *const KEYS[] = {
-    "memory_space_allocation_entries", "allocation_entries", "memory_space", "color", "total_bytes", "index", "size",
-    "cumulative_size", "offset", "defining_positions", "name", "shape",
-  };
-  Text start = *text;
-  for (unsigned i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
-    if (match(text, KEYS[i]) && text->at < text->end && (*text->at == ' ' || *text->at == ':')) return true;
-    *text = start;
-  }
-  return false;
-}
+enum { ANY_INDENT = 0xff };
 
-static enum TokenType message_kind(Text text) {
-  if (match(&text, "}") && match_end(&text)) return MESSAGE_END;
-  if (!match_key(&text)) return UNKNOWN_LINE;
-  if (match(&text, " {") && match_end(&text)) return MESSAGE;
-  return match(&text, ": ") && !match_end(&text) ? FIELD : UNKNOWN_LINE;
-}
-
-static bool is_rule(Text text) {
-  if (!match(&text, "----------")) return false;
-  while (match(&text, "-")) {
-  }
-  return match_end(&text);
-}
-
-// The lines of the memory usage report, whose indentation varies.
-static enum TokenType report_kind(Text text) {
-  Text start = text;
-  if (match_cumulative(&text)) {
-    start = text;
-    if (match_table_row(&text)) return TABLE_ROW;
-    text = start;
-    return match_by_size_row(&text) ? BY_SIZE_ROW : UNKNOWN_LINE;
-  }
-  text = start;
-  if (match(&text, "cumulative_size;")) {
-    if (match(&text, " total_size - cumulative_size; allocation") && match_end(&text)) return BY_SIZE_COLUMNS;
-    match_spaces(&text);
-    if (!match(&text, "size;")) return UNKNOWN_LINE;
-    match_spaces(&text);
-    return match(&text, "offset; used_by_n_values; shapes_list") && match_end(&text) ? TABLE_COLUMNS : UNKNOWN_LINE;
-  }
-  if (match(&text, "The rest ")) {
-    return match_digits(&text) && (match(&text, " allocations") || match(&text, " values")) &&
-        match(&text, " are less than ") && !match_end(&text)
-      ? REST : UNKNOWN_LINE;
-  }
-  return is_rule(text) ? RULE : message_kind(text);
-}
-
-static bool is_literal(Text text, const char *literal) { return match(&text, literal) && match_end(&text); }
-
-static bool ends_with(Text text, const char *literal) {
-  size_t length = strlen(literal);
-  return (size_t)(text.end - text.at) >= length && memcmp(text.end - length, literal, length) == 0;
-}
-
-static bool is_dump_name(Text name) {
-  return ends_with(name, "-buffer-assignment.txt") || ends_with(name, "-buffer-assignment-values.txt") ||
-         ends_with(name, "-live-range.txt") || ends_with(name, "-memory-usage-report.txt");
-}
-
-static bool contains(Text text, const char *literal) {
-  for (; text.at < text.end; text.at++) {
-    Text rest = text;
-    if (match(&rest, literal)) return true;
-  }
-  return false;
-}
+// The lines of a dump, by their indentation. The first pattern that matches a whole line determines its kind.
+static const struct {
+  uint8_t indent, kind;
+  const char *pattern;
+} LINES[] = {
+  {0, BUFFER_ASSIGNMENT, "BufferAssignment:"},
+  {0, ALLOCATION, "allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " INTEGER ATTRIBUTES ":"},
+  {0, REPORT_ALLOCATION, "allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " SIZE ATTRIBUTES ":"},
+  {0, TOTAL, "Total bytes used: " INTEGER OPTIONAL(" (" SIZE ")")},
+  {0, USED_VALUES, "Used values:"},
+  {0, USED_VALUE, VALUE},
+  {0, LIVE_RANGES, "HloLiveRange (max " INTEGER "):"},
+  {0, NO_LIVE_RANGES, "HloLiveRange not available" TAIL},
+  {0, BY_SIZE, "Allocations sorted by size:"},
+  {0, WITH_VALUES, "Allocations sorted by size with their values:"},
+  {0, MEMORY_SPACE, "Memory Space: " SPACE_NAME "(color=" INTEGER ")"},
+  {0, MEMORY_SPACE_TOTAL, "Total bytes: " INTEGER OPTIONAL(" (" SIZE ")")},
+  {0, BEGIN_FILE, "*** Begin " DUMP_NAME " ***"},
+  {0, BEGIN_OTHER_FILE, "*** Begin " FILE_NAME " ***"},
+  {0, END_FILE, "*** End " FILE_NAME " ***"},
+  {1, SLICE, "value: " VALUE " (size=" INTEGER ",offset=" INTEGER "): " SHAPE},
+  {1, OTHER_COLORS, "reused by buffers of a different color:"},
+  {1, POSITIONS, "positions:"},
+  {1, USES, "uses:"},
+  {2, OTHER_COLOR_VALUE, "value: " VALUE " (color=" DIGITS ")"},
+  {2, NO_USES, "(none)"},
+  {2, INSTRUCTION_SEQUENCE, "InstructionSequence:"},
+  {2, BUFFER_LIVE_RANGES, "BufferLiveRange:"},
+  {2, PEAK, "Live ranges at " INTEGER " (peak):"},
+  {2, NO_PEAK, "Peak memory could not be determined" TAIL},
+  {2, STACK_TRACES, "Stack trace breakdown for peak usage: " GROUPED " bytes"},
+  {2, RULE, "----------" DASHES},
+  {2, USE, NAME ", operand " DIGITS OPTIONAL(" " INDEX)},
+  {2, POSITION, NAME OPTIONAL(" " INDEX)},
+  {4, SCHEDULED_INSTRUCTION, DIGITS ":" NAME},
+  {4, LIVE_RANGE, NAME INDEX ":" INTEGER "-" INTEGER},
+  {4, PEAK_BUFFER, NAME OPTIONAL(INDEX) ": " INTEGER " bytes" OPTIONAL(" (cumulative: " INTEGER " bytes)")},
+  // The memory usage report, whose indentation varies.
+  {ANY_INDENT, TABLE_ROW,
+   SIZE "(" BLANKS NUMBER "%);" BLANKS SIZE ";" BLANKS INTEGER ";" BLANKS INTEGER "; " SHAPE},
+  {ANY_INDENT, BY_SIZE_ROW,
+   SIZE "(" BLANKS NUMBER "%);" BLANKS SIZE "; allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " SIZE
+   ATTRIBUTES ":"},
+  {ANY_INDENT, BY_SIZE_COLUMNS, "cumulative_size; total_size - cumulative_size; allocation"},
+  {ANY_INDENT, TABLE_COLUMNS, "cumulative_size;" BLANKS "size;" BLANKS "offset; used_by_n_values; shapes_list"},
+  {ANY_INDENT, REST, "The rest " DIGITS " allocations are less than " TAIL},
+  {ANY_INDENT, REST, "The rest " DIGITS " values are less than " TAIL},
+  {ANY_INDENT, RULE, "----------" DASHES},
+  {ANY_INDENT, MESSAGE, KEY " {"},
+  {ANY_INDENT, FIELD, KEY ": " TAIL},
+  {ANY_INDENT, MESSAGE_END, "}"},
+};
 
 // Whether a line that begins like the header of an allocation is a damaged one: it has two of its three marks. Other
 // lines about allocations have one at most.
@@ -463,137 +499,30 @@ static bool is_broken_allocation(Text text) {
       break;
     }
   }
-  match(&text, "allocation ");
-  return marks + match_digits(&text) >= 2;
+  return match(&text, "allocation ") && marks + match_digits(&text) >= 2;
 }
 
 // Whether a line that begins with `<` is the damaged header of a used value: a number, and at least a part of the color.
 static bool is_broken_value(Text text) {
-  match(&text, "<");
-  if (!match_digits(&text)) return false;
+  if (!match(&text, "<") || !match_digits(&text)) return false;
   return contains(text, "@") || (text.end - text.at > 2 && text.end[-1] == '>' && is_digit(text.end[-2]));
 }
 
-static enum TokenType kind_at_0(Text text) {
-  Text start = text;
-  if (match(&text, "allocation ")) {
-    text = start;
-    if (match_allocation(&text, match_integer)) return ALLOCATION;
-    text = start;
-    if (match_allocation(&text, match_human_size)) return REPORT_ALLOCATION;
-    return is_broken_allocation(start) ? BROKEN_ALLOCATION : UNKNOWN_LINE;
-  }
-  if (match(&text, "<")) {
-    text = start;
-    if (match_value(&text) && match_end(&text)) return USED_VALUE;
-    return is_broken_value(start) ? BROKEN_USED_VALUE : UNKNOWN_LINE;
-  }
-  if (match(&text, "Total bytes")) {
-    enum TokenType kind = match(&text, " used: ") ? TOTAL : match(&text, ": ") ? MEMORY_SPACE_TOTAL : UNKNOWN_LINE;
-    if (!match_integer(&text)) return UNKNOWN_LINE;
-    if (match(&text, " (") && !(match_human_size(&text) && match(&text, ")"))) return UNKNOWN_LINE;
-    return match_end(&text) ? kind : UNKNOWN_LINE;
-  }
-  if (match(&text, "HloLiveRange ")) {
-    if (match(&text, "not available")) return NO_LIVE_RANGES;
-    return match(&text, "(max ") && match_integer(&text) && match(&text, "):") && match_end(&text) ? LIVE_RANGES
-                                                                                                     : UNKNOWN_LINE;
-  }
-  if (match(&text, "*** ")) {
-    enum TokenType kind = match(&text, "Begin ") ? BEGIN_FILE : match(&text, "End ") ? END_FILE : UNKNOWN_LINE;
-    const uint8_t *name = text.at;
-    while (text.at < text.end && *text.at > ' ' && *text.at != '*') text.at++;
-    if (kind == BEGIN_FILE && !is_dump_name((Text){name, text.at})) kind = BEGIN_OTHER_FILE;
-    return text.at > name && match(&text, " ***") && match_end(&text) ? kind : UNKNOWN_LINE;
-  }
-  if (match(&text, "Memory Space: ")) {
-    const uint8_t *name = text.at;
-    while (text.at < text.end && *text.at != '(' && *text.at != ')') text.at++;
-    if (text.at - name < 2 || *name == ' ' || text.at[-1] != ' ') return UNKNOWN_LINE;
-    return match(&text, "(color=") && match_integer(&text) && match(&text, ")") && match_end(&text) ? MEMORY_SPACE
-                                                                                                    : UNKNOWN_LINE;
-  }
-  if (is_literal(text, "BufferAssignment:")) return BUFFER_ASSIGNMENT;
-  if (is_literal(text, "Used values:")) return USED_VALUES;
-  if (is_literal(text, "Allocations sorted by size:")) return BY_SIZE;
-  if (is_literal(text, "Allocations sorted by size with their values:")) return WITH_VALUES;
-  return report_kind(text);
-}
-
-static enum TokenType kind_at_1(Text text) {
-  if (match(&text, "value: ")) {
-    return match_value(&text) && match(&text, " (size=") && match_integer(&text) && match(&text, ",offset=") &&
-        match_integer(&text) && match(&text, "): ") && match_shape(&text)
-      ? SLICE : UNKNOWN_LINE;
-  }
-  if (is_literal(text, "positions:")) return POSITIONS;
-  if (is_literal(text, "uses:")) return USES;
-  if (is_literal(text, "reused by buffers of a different color:")) return OTHER_COLORS;
-  return report_kind(text);
-}
-
-static enum TokenType kind_at_2(Text text) {
-  Text start = text;
-  if (match(&text, "value: ")) {
-    return match_value(&text) && match(&text, " (color=") && match_digits(&text) && match(&text, ")") && match_end(&text)
-      ? OTHER_COLOR_VALUE : UNKNOWN_LINE;
-  }
-  if (is_literal(text, "(none)")) return NO_USES;
-  if (is_literal(text, "InstructionSequence:")) return INSTRUCTION_SEQUENCE;
-  if (is_literal(text, "BufferLiveRange:")) return BUFFER_LIVE_RANGES;
-  if (match(&text, "Live ranges at ")) {
-    return match_integer(&text) && match(&text, " (peak):") && match_end(&text) ? PEAK : UNKNOWN_LINE;
-  }
-  if (match(&text, "Peak memory could not be determined")) return NO_PEAK;
-  if (match(&text, "Stack trace breakdown for peak usage: ")) {
-    return match_grouped_integer(&text) && match(&text, " bytes") && match_end(&text) ? STACK_TRACES : UNKNOWN_LINE;
-  }
-  if (is_rule(text)) return RULE;
-  if (match_name(&text)) {
-    if (match_end(&text)) return POSITION;
-    enum TokenType kind = POSITION;
-    if (match(&text, ", operand ")) {
-      if (!match_digits(&text)) return UNKNOWN_LINE;
-      if (match_end(&text)) return USE;
-      kind = USE;
-    }
-    if (match(&text, " ") && match_index(&text) && match_end(&text)) return kind;
-  }
-  return report_kind(start);
-}
-
-static enum TokenType kind_at_4(Text text) {
-  Text start = text;
-  if (match_digits(&text) && match(&text, ":") && match_name(&text) && match_end(&text)) return SCHEDULED_INSTRUCTION;
-  text = start;
-  if (match_name(&text)) {
-    bool indexed = match_index(&text);
-    if (match(&text, ": ")) {
-      if (match_integer(&text) && match(&text, " bytes")) {
-        if (match_end(&text)) return PEAK_BUFFER;
-        if (match(&text, " (cumulative: ") && match_integer(&text) && match(&text, " bytes)") && match_end(&text)) {
-          return PEAK_BUFFER;
-        }
-      }
-    } else if (indexed && match(&text, ":") && match_integer(&text) && match(&text, "-") && match_integer(&text) &&
-               match_end(&text)) {
-      return LIVE_RANGE;
-    }
-  }
-  return report_kind(start);
-}
-
-static enum TokenType line_kind(Text text, uint32_t indent) {
+// The kind of a line without indentation, and the parts of its pattern.
+static enum TokenType line_kind(Text text, uint32_t indent, Text *parts) {
   for (const uint8_t *at = text.at; at < text.end; at++) {
     if (*at < ' ') return UNKNOWN_LINE; // XLA prints no control characters
   }
-  switch (indent) {
-    case 0: return kind_at_0(text);
-    case 1: return kind_at_1(text);
-    case 2: return kind_at_2(text);
-    case 4: return kind_at_4(text);
-    default: return report_kind(text);
+  if (match_end(&text)) return UNKNOWN_LINE;
+  for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+    if (LINES[i].indent != indent && LINES[i].indent != ANY_INDENT) continue;
+    const char *pattern = LINES[i].pattern;
+    if (*pattern >= ' ' && (uint8_t)*pattern != *text.at) continue;
+    Text rest = text;
+    if (match_pattern(&rest, pattern, parts) && match_end(&rest)) return (enum TokenType)LINES[i].kind;
   }
+  if (indent) return UNKNOWN_LINE;
+  return is_broken_allocation(text) ? BROKEN_ALLOCATION : is_broken_value(text) ? BROKEN_USED_VALUE : UNKNOWN_LINE;
 }
 
 // ---------------------------------------------------------------- the stack trace
@@ -605,11 +534,12 @@ static bool is_branch(Text text, uint32_t indent) { return indent >= BRANCH_INDE
 // The kind of a line within a stack trace. `line` includes the indentation.
 static enum TokenType next_kind(const Line *line) {
   Text text = text_of(line);
-  match_spaces(&text);
+  match_blanks(&text);
   uint32_t indent = (uint32_t)(text.at - line->contents);
   if (is_branch(text, indent)) return STACK_TRACE;
   if (indent == ROOT_INDENT && find_measures(text)) return STACK_TRACE_ROOT;
-  return line_kind(text, indent);
+  Text parts[MAX_PARTS];
+  return line_kind(text, indent, parts);
 }
 
 // Returns the number of characters in the name of a stack trace line, line ends included; 0 if its end is not found.
@@ -647,7 +577,7 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
 
 // ---------------------------------------------------------------- lines of other sections
 
-// In the order in which XLA prints them.
+// The lines that belong together, in the order in which XLA prints them.
 enum Group {
   NO_GROUP, // at the start of a file
   ASSIGNMENT_GROUP,
@@ -662,73 +592,26 @@ enum Group {
   MESSAGE_GROUP,
 };
 
-// The lines that belong together.
 static enum Group group_of(enum TokenType kind) {
-  switch (kind) {
-    case TOTAL: return TOTAL_GROUP;
-    case BUFFER_ASSIGNMENT:
-    case ALLOCATION:
-    case SLICE:
-    case OTHER_COLORS:
-    case OTHER_COLOR_VALUE:
-    case BROKEN_ALLOCATION: return ASSIGNMENT_GROUP;
-    case USED_VALUES:
-    case USED_VALUE:
-    case POSITIONS:
-    case POSITION:
-    case USES:
-    case USE:
-    case NO_USES:
-    case FROM_INSTRUCTION:
-    case BROKEN_USED_VALUE: return VALUES_GROUP;
-    case LIVE_RANGES:
-    case NO_LIVE_RANGES: return LIVE_GROUP;
-    case INSTRUCTION_SEQUENCE:
-    case SCHEDULED_INSTRUCTION: return SEQUENCE_GROUP;
-    case BUFFER_LIVE_RANGES:
-    case LIVE_RANGE: return RANGES_GROUP;
-    case PEAK:
-    case PEAK_BUFFER:
-    case NO_PEAK: return PEAK_GROUP;
-    case STACK_TRACES:
-    case STACK_TRACE_ROOT:
-    case STACK_TRACE: return TRACES_GROUP;
-    case BY_SIZE:
-    case BY_SIZE_COLUMNS:
-    case BY_SIZE_ROW:
-    case WITH_VALUES:
-    case REPORT_ALLOCATION:
-    case TABLE_COLUMNS:
-    case RULE:
-    case TABLE_ROW:
-    case REST:
-    case MEMORY_SPACE:
-    case MEMORY_SPACE_TOTAL: return REPORT_GROUP;
-    case MESSAGE:
-    case FIELD:
-    case MESSAGE_END: return MESSAGE_GROUP;
-    default: return NO_GROUP;
-  }
+  // The last kind of each group.
+  static const uint8_t LAST[] = {
+    OTHER_COLOR_VALUE, TOTAL, FROM_INSTRUCTION, NO_LIVE_RANGES, SCHEDULED_INSTRUCTION, LIVE_RANGE, NO_PEAK, STACK_TRACE,
+    MEMORY_SPACE_TOTAL, MESSAGE_END,
+  };
+  if (kind == BROKEN_ALLOCATION) return ASSIGNMENT_GROUP;
+  if (kind == BROKEN_USED_VALUE) return VALUES_GROUP;
+  if (kind > MESSAGE_END) return NO_GROUP;
+  int group = ASSIGNMENT_GROUP;
+  while (kind > LAST[group - ASSIGNMENT_GROUP]) group++;
+  return (enum Group)group;
 }
 
 // Whether a line is the first one of a section. It may be the only one.
 static bool is_header(enum TokenType kind) {
-  switch (kind) {
-    case BUFFER_ASSIGNMENT:
-    case USED_VALUES:
-    case LIVE_RANGES:
-    case NO_LIVE_RANGES:
-    case INSTRUCTION_SEQUENCE:
-    case BUFFER_LIVE_RANGES:
-    case PEAK:
-    case NO_PEAK:
-    case STACK_TRACES:
-    case BY_SIZE:
-    case WITH_VALUES:
-    case MEMORY_SPACE:
-    case TOTAL: return true;
-    default: return false;
-  }
+  static const uint64_t HEADERS = BIT(BUFFER_ASSIGNMENT) | BIT(TOTAL) | BIT(USED_VALUES) | BIT(LIVE_RANGES) |
+    BIT(NO_LIVE_RANGES) | BIT(INSTRUCTION_SEQUENCE) | BIT(BUFFER_LIVE_RANGES) | BIT(PEAK) | BIT(NO_PEAK) | BIT(STACK_TRACES) |
+    BIT(BY_SIZE) | BIT(WITH_VALUES) | BIT(MEMORY_SPACE);
+  return HEADERS & BIT(kind);
 }
 
 static bool is_marker(enum TokenType kind) { return kind == BEGIN_FILE || kind == BEGIN_OTHER_FILE || kind == END_FILE; }
@@ -771,7 +654,7 @@ static bool is_foreign(Scanner *scanner, TSLexer *lexer, enum TokenType kind, bo
       read_line(lexer, line);
     }
     Text text = text_of(line);
-    match_spaces(&text);
+    match_blanks(&text);
     bool is_quote = text.at - line->contents == 1 && match(&text, "from instruction:");
     enum TokenType below = is_quote ? FROM_INSTRUCTION : next_kind(line);
     if (below == UNKNOWN_LINE) continue;
@@ -853,7 +736,8 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
     line->size -= width;
     return scan_stack_trace(scanner, lexer, length - width, STACK_TRACE);
   }
-  enum TokenType kind = length <= MAX_LINE ? line_kind(text, indent) : UNKNOWN_LINE;
+  Text parts[MAX_PARTS];
+  enum TokenType kind = length <= MAX_LINE ? line_kind(text, indent, parts) : UNKNOWN_LINE;
   if (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text)) {
     return scan_stack_trace(scanner, lexer, length, STACK_TRACE_ROOT);
   }
@@ -912,8 +796,8 @@ static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
     }
     array_push(line, narrow(lexer->lookahead));
   }
-  Text text = text_of(line);
-  return is_marked && !match_known_attribute(&text) && emit(lexer, UNKNOWN_ATTRIBUTE);
+  Text text = text_of(line), parts[MAX_PARTS];
+  return is_marked && match_attribute(&text, parts) < 0 && emit(lexer, UNKNOWN_ATTRIBUTE);
 }
 
 // ---------------------------------------------------------------- the instruction
@@ -961,8 +845,8 @@ static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting)
     array_push(line, c);
     step(lexer, nesting);
   }
-  Text text = text_of(line);
-  return match_value(&text) && match_end(&text);
+  Text text = text_of(line), parts[MAX_PARTS];
+  return match_pattern(&text, VALUE, parts) && match_end(&text);
 }
 
 // Whether the line that starts here cannot be part of an instruction.

@@ -8,10 +8,16 @@ from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_lines, refuse_as_output
 from xla_lens.cli.report import selected
 from xla_lens.cli.sets import LoadedSet, find_dumps
-from xla_lens.features.report.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.files import file_time
 from xla_lens.reading import read_source
-from xla_lens.render.source_memory import annotated_source, no_memory_text
+from xla_lens.render.source_memory import (
+    PeakByLine,
+    SourceMemory,
+    annotated_source,
+    no_memory_text,
+    peak_by_line,
+    source_memory,
+)
 from xla_lens.text.paths import names_of
 
 

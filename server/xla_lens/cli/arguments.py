@@ -11,10 +11,18 @@ from xla_lens import __version__
 from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
-from xla_lens.features.report.options import DEFAULT_TOP, FORMATS, LONG_PARTS, TINY, TINY_IN_RUN, Part, SortKey
+from xla_lens.features.report.options import (
+    DEFAULT_TOP,
+    FORMATS,
+    LONG_PARTS,
+    TINY,
+    TINY_IN_RUN,
+    CiFormat,
+    Part,
+    SortKey,
+)
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.ci.options import CiFormat
 from xla_lens.render.names import RENAMED, allowed_names, renamed, unknown_name
 from xla_lens.render.numbers import Size, parse_size
 
@@ -118,12 +126,7 @@ def _add_report(commands: _Commands) -> None:
     parser.add_argument(
         "--at", metavar="STEP", type=number_argument, help="also show what is live at this step of the schedule"
     )
-    parser.add_argument(
-        "--budget",
-        metavar="SIZE",
-        type=size_argument,
-        help="also show which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
-    )
+    _add_budget(parser, "which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB")
     _add_selection(parser)
     parser.add_argument(
         "--oom",
@@ -131,14 +134,13 @@ def _add_report(commands: _Commands) -> None:
         type=Path,
         help="begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump",
     )
-    parser.add_argument(
+    _add_choice(
+        parser,
         "--through-loops",
-        metavar="WHEN",
-        type=one_of("choice", ("yes", "no")),
-        choices=("yes", "no"),
-        default="yes",
-        help="yes (default): what a loop carries has the source of the instruction in its body that writes it; "
-        "no: that of the loop, such as the line that calls scan",
+        "WHEN",
+        ("yes", "no"),
+        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: that of "
+        "the loop, such as the line that calls scan",
     )
     parser.add_argument(
         "--stacks",
@@ -182,12 +184,7 @@ def _add_run(commands: _Commands) -> None:
     )
     parser.add_argument("--keep-all", action="store_true", help="keep all files of XLA, not only those we read")
     _add_output_format(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
-    parser.add_argument(
-        "--budget",
-        metavar="SIZE",
-        type=size_argument,
-        help="also show what to change so that HBM (on CPU: host memory) fits into this size, such as 16GiB",
-    )
+    _add_budget(parser, "what to change so that HBM (on CPU: host memory) fits into this size, such as 16GiB")
     _add_part(parser, Part)
     _add_top(parser, DEFAULT_TOP)
     parser.add_argument("--open", action="store_true", help="open the memory map in a browser afterwards")
@@ -208,12 +205,7 @@ def _add_advise(commands: _Commands) -> None:
     )
     _add_paths(parser)
     _add_selection(parser)
-    parser.add_argument(
-        "--budget",
-        metavar="SIZE",
-        type=size_argument,
-        help="also show whether the program can fit into this size, such as 16GiB, and which actions reach it",
-    )
+    _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
     _add_output_format(parser, formats, "text (default), markdown, or json: the report with the part advice only")
     _add_top(parser, DEFAULT_TOP, of="actions")
     parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset(), through_loops="yes")
@@ -335,10 +327,7 @@ def _add_completion(commands: _Commands) -> None:
         "zsh, in ~/.zshrc below compinit:\n  source <(xla-lens completion zsh)\n\n"
         "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source",
     )
-    shells = ("bash", "zsh", "fish")
-    parser.add_argument(
-        "shell", metavar="SHELL", type=one_of("shell", shells), choices=shells, help="bash, zsh or fish"
-    )
+    _add_choice(parser, "shell", "SHELL", ("bash", "zsh", "fish"), "bash, zsh or fish")
 
 
 def _add_server(commands: _Commands) -> None:
@@ -373,20 +362,20 @@ _COMMANDS: Final = {
 _WITHOUT_COLOR: Final = ("completion", "server")
 
 
+def _add_choice(parser: Parser, name: str, metavar: str, choices: Sequence[str], words: str) -> None:
+    """An argument with a few allowed values, of which the first is the default of an option."""
+    noun = "choice" if metavar == "WHEN" else metavar.lower()
+    default = choices[0] if name.startswith("-") else None
+    parser.add_argument(name, metavar=metavar, type=one_of(noun, choices), choices=choices, default=default, help=words)
+
+
 def _add_color(parser: Parser) -> None:
     """The option `--color`; `cli.terminal.find_terminal` takes `options.color`."""
-    choices = ("auto", "always", "never")
-    parser.add_argument(
-        "--color",
-        metavar="WHEN",
-        type=one_of("choice", choices),
-        choices=choices,
-        default="auto",
-        help="auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never",
-    )
+    words = "auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never"
+    _add_choice(parser, "--color", "WHEN", ("auto", "always", "never"), words)
 
 
-def _add_selection(parser: argparse.ArgumentParser) -> None:
+def _add_selection(parser: Parser) -> None:
     """Which of several modules to report, and their order."""
     parser.add_argument(
         "--module",
@@ -395,26 +384,17 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "name",
     )
     parser.add_argument("--all", action="store_true", help="of several modules, report all, not only the worst")
-    parser.add_argument(
-        "--sort",
-        metavar="KEY",
-        type=one_of("key", tuple(SortKey)),
-        choices=tuple(SortKey),
-        default=SortKey.PEAK,
-        help=f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})",
-    )
+    words = f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})"
+    _add_choice(parser, "--sort", "KEY", tuple(SortKey), words)
     parser.set_defaults(tiny=TINY)
 
 
+def _add_budget(parser: Parser, words: str) -> None:
+    parser.add_argument("--budget", metavar="SIZE", type=size_argument, help=f"also show {words}")
+
+
 def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> None:
-    parser.add_argument(
-        "--output-format",
-        metavar="FORMAT",
-        type=one_of("format", formats),
-        choices=formats,
-        default="text",
-        help=words,
-    )
+    _add_choice(parser, "--output-format", "FORMAT", formats, words)
     parser.add_argument("--output-file", metavar="FILE", type=Path, help="write to this file, not to standard output")
 
 

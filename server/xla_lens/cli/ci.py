@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from xla_lens.cli.sets import LoadedSet
+from xla_lens.features.report.options import CiFormat
 from xla_lens.model.checks.findings import Finding
 from xla_lens.package_files import meaning
-from xla_lens.render.ci.options import CiFormat
 
 if TYPE_CHECKING:
     # Most runs need none of it.
     from xla_lens.cli.repository import Repository
     from xla_lens.features.diff.facts import Diff
     from xla_lens.features.diff.gates import Violation
-    from xla_lens.render.ci.annotations import Annotation
+    from xla_lens.render.ci import Annotation
 
 
 def ci_report(options: argparse.Namespace) -> "CiReport | None":
@@ -38,7 +38,7 @@ class CiReport:
     def add_findings(self, loaded: LoadedSet, findings: Sequence[Finding]) -> None:
         """Add the findings of a dump."""
         from xla_lens.features.sources_of_findings import source_of_finding
-        from xla_lens.render.ci.annotations import Anchor, finding_annotation, place_in_dump
+        from xla_lens.render.ci import Anchor, finding_annotation, place_in_dump
 
         repository, name = self._repository, loaded.files.stem.name
         self._checked.append(name)
@@ -51,7 +51,7 @@ class CiReport:
     def add_violations(self, one: "Diff", violations: "Iterable[Violation]") -> None:
         """Add the limits that a comparison violates."""
         from xla_lens.features.sources_of_findings import source_of_growth
-        from xla_lens.render.ci.annotations import Anchor, CiPlace, violation_annotation
+        from xla_lens.render.ci import Anchor, CiPlace, violation_annotation
 
         repository = self._repository
         dump = repository.dump(CiPlace(next(iter(one.new.files.values()))))
@@ -64,6 +64,6 @@ class CiReport:
 
     def text(self) -> str:
         """Return the report in its format."""
-        from xla_lens.render.ci.formats import ci_text
+        from xla_lens.render.ci import ci_text
 
         return ci_text(self._annotations, self._checked, self._format)

@@ -7,13 +7,13 @@ completed after each comma.
 import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.arguments import parsers
 from xla_lens.cli.parser import Parser
-from xla_lens.records import dataclass
 
 
 def run_completion(options: argparse.Namespace) -> int:

@@ -14,7 +14,6 @@ from xla_lens.cli.output import print_error, print_json, refuse_as_output
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.single import options_of, report_of
 from xla_lens.cli.terminal import find_terminal, print_outlines
-from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis
@@ -34,21 +33,21 @@ def run_oom(arguments: argparse.Namespace) -> int:
         log, paths = STANDARD_INPUT, [log, *paths]
     is_json = arguments.output_format == "json"
     options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
-    return _answer(log, paths, arguments.output_format, arguments.color, options)
+    return _answer(log, paths, arguments, options)
 
 
 def run_report_of_oom(arguments: argparse.Namespace) -> int:
     """Run `xla-lens report --oom` and return the exit status."""
     if arguments.output_format == "html":
         raise CannotRun("--oom: the HTML page shows a dump without messages. Use text, markdown or json")
-    return _answer(arguments.oom, arguments.paths, arguments.output_format, arguments.color, options_of(arguments))
+    return _answer(arguments.oom, arguments.paths, arguments, options_of(arguments))
 
 
 _LAST_PARTS: Final = frozenset({Part.ADVICE})
 """The parts of the dump's report that follow the message."""
 
 
-def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, options: ReportOptions) -> int:
+def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, options: ReportOptions) -> int:
     """Print the answer to the messages in a log.
 
     Returns the exit status: 0, or 1 if the log has no message, no dump fits, or the dump has errors.
@@ -61,23 +60,24 @@ def _answer(log: Path, paths: Sequence[Path], output_format: str, color: str, op
     if not found.messages:
         print_error(f"xla-lens: {nothing_found(label)}")
         return 1
-    is_answered = print_answer(found, label, dumps, options, output_format=output_format, color=color)
+    is_answered = print_answer(found, label, dumps, options, arguments)
     return int(bool(paths) and not is_answered)
 
 
 def print_answer(
-    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, *, output_format: str, color: str
+    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, arguments: argparse.Namespace
 ) -> bool:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns whether a dump fits that has no errors.
     """
+    candidates = [
+        Candidate(module_name(str(next(iter(files.paths.values())))), partial(_load, dumps, files))
+        for files in dumps.files
+    ]
     answer = OomReport(
         label=label,
         log=found,
-        dumps=choose_dumps(
-            found.messages,
-            [Candidate(module_name(str(_first(files))), partial(_load, dumps, files)) for files in dumps.files],
-        ),
+        dumps=choose_dumps(found.messages, candidates),
         files=[{kind.value: path.as_posix() for kind, path in files.paths.items()} for files in dumps.files],
         top=options.top,
     )
@@ -89,9 +89,15 @@ def print_answer(
             # The advice has the plan for the budget, so the part of that name would repeat it.
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
-        loaded = LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened, dumps.are_several)
-        last = report_of(loaded, options)
-    _print(answer, last, output_format, color)
+        last = report_of(
+            LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened, dumps.are_several), options
+        )
+    if arguments.output_format == "json":
+        print_json(oom_data(answer) | {"report": last and report_data(last)})
+    else:
+        outlines = [(oom_outline(answer), last.dump if last else None)]
+        outlines += [(report_outline(last), last.dump)] if last else []
+        print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
     return last is not None and last.is_sound
 
 
@@ -114,18 +120,3 @@ def read_log(log: Path, label: str) -> OomLog:
 def _load(dumps: DumpSets, files: SetFiles) -> Analysis:
     (loaded,) = replace(dumps, files=(files,)).load()
     return loaded.analysis
-
-
-def _first(files: SetFiles) -> Path:
-    return next(iter(files.paths.values()))
-
-
-def _print(answer: OomReport, last: Report | None, output_format: str, color: str) -> None:
-    if output_format == "json":
-        print_json(oom_data(answer) | {"report": last and report_data(last)})
-        return
-    terminal = find_terminal(color)
-    outlines = [(oom_outline(answer), last.dump if last else None)]
-    if last:
-        outlines.append((report_outline(last), last.dump))
-    print_outlines(outlines, output_format, terminal)

@@ -2,11 +2,11 @@
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from xla_lens.features.sources_of_findings import SourceLine
-from xla_lens.records import dataclass
-from xla_lens.render.ci.annotations import CiPlace
+from xla_lens.render.ci import CiPlace
 from xla_lens.text.paths import mapped
 
 

@@ -99,7 +99,7 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         if len(found.files) > 1 and arguments.output_format in ("text", "markdown"):
             print_ranking(found, options, arguments, has_reports=False)
             print()
-        print_answer(oom, str(folder.log), found, options, output_format=arguments.output_format, color=arguments.color)
+        print_answer(oom, str(folder.log), found, options, arguments)
     elif found.files:
         print_reports(found, arguments)
     cached = sum(len(cached_modules(place)) for place in by_folder)

@@ -7,13 +7,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import FOLDERS
 from xla_lens.reading import SMALL_FILE, open_file, read_file, walk
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

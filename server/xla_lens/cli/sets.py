@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -32,7 +32,6 @@ from xla_lens.files import (
 )
 from xla_lens.model.analysis import Analysis
 from xla_lens.reading import DamagedFile, unpacked
-from xla_lens.records import dataclass
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.syntax.standard_output import has_files
@@ -57,13 +56,24 @@ class LoadedSet:
         """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
         while XLA seems to be writing them.
         """
-        one, (found, _) = self, self.with_module(is_prepared=False)
-        given_up = time.monotonic() + _LONGEST_WAIT
-        while is_being_written(found, may_be_edited=False) and time.monotonic() < given_up:
+        return self.when_written(lambda one: one.with_module(is_prepared=False)[0])[1]
+
+    def when_written(self, analyse: Callable[["LoadedSet"], Analysis], share: int = 1) -> tuple["LoadedSet", Analysis]:
+        """Return the set and its analysis. Loads it again while XLA seems to be writing it, for at most half a
+        minute.
+        """
+        one, analysis, given_up = self, analyse(self), time.monotonic() + _LONGEST_WAIT
+        while time.monotonic() < given_up and (
+            is_being_written(analysis, may_be_edited=False) or is_module_being_written(one.files)
+        ):
             time.sleep(_BETWEEN_LOADS)
-            one = replace(_load_written(one.files, one.opened), is_one_of_several=self.is_one_of_several)
-            found, _ = one.with_module(is_prepared=False)
-        return found
+            files = one.files
+            # XLA may have added a file.
+            with suppress(NotADump, OSError):
+                files = find_sets(next(iter(files.paths.values())))[0]
+            one = replace(one, files=files, analysis=load_set(files, one.opened, {}, share=share)[1])
+            analysis = analyse(one)
+        return one, analysis
 
     def module(self, *, is_prepared: bool = True) -> "HloModule | None":
         """Load the HLO module; None if there is none that can be read."""
@@ -109,29 +119,13 @@ class DumpSets:
         for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
             draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
             try:
-                loaded = _load_written(files, self.opened, draw, share)
+                _, analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)
+                loaded = LoadedSet(files, analysis, self.opened, self.are_several)
+                loaded, _ = loaded.when_written(lambda one: one.analysis, share)
             finally:
                 bar.erase()
-            loaded = replace(loaded, is_one_of_several=self.are_several)
             loaded._reject(loaded.analysis)
             yield loaded
-
-
-def _load_written(
-    files: SetFiles, opened: Mapping[Path, Document], draw: Callable[[float], None] = lambda _: None, share: int = 1
-) -> LoadedSet:
-    """Load a set, and again while XLA seems to be writing it."""
-    loaded, analysis = load_set(files, opened, {}, report_progress=draw, share=share)
-    given_up = time.monotonic() + _LONGEST_WAIT
-    while time.monotonic() < given_up:
-        if not (is_being_written(analysis, may_be_edited=False) or is_module_being_written(files)):
-            break
-        time.sleep(_BETWEEN_LOADS)
-        # XLA may have added a file.
-        with suppress(NotADump, OSError):
-            files = find_sets(next(iter(files.paths.values())))[0]
-        loaded, analysis = load_set(files, opened, loaded, report_progress=draw, before=analysis, share=share)
-    return LoadedSet(files, analysis, opened)
 
 
 _LONGEST_WAIT: Final = 30.0

@@ -1,13 +1,14 @@
 """Code actions: explain a finding, go to a related place, show a page. None of them edits the dump."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding, Related
+from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.over_time import MemorySpace
@@ -25,60 +26,36 @@ from xla_lens.model.places.mentions import (
 )
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
-from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import shortened
+from xla_lens.render.warrants import bounded_size
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import split_name
 
 _MOST: Final = 2
 """Maximum number of actions of one kind, so that all fit into a menu."""
 
 _MOST_CALLS: Final = 4
+_MAX_NAME: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
-    """Show the explanation of a finding."""
+class Action:
+    """An action: it explains a kind of finding, goes to a place or to a line of the program, or shows a page. `finding`
+    is the finding that it helps with.
+    """
 
-    finding: Finding
-
-
-@dataclass(frozen=True, slots=True)
-class GoToRelated:
-    """Go to a related location of a finding."""
-
-    finding: Finding
-    related: Related
+    title: str
+    target: Code | Place | StackFrame | Page
+    finding: Finding | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowPage:
-    """Show a page beside the dump."""
-
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
-class GoToPeak:
-    """Go to the real peak of a memory space. `bound` says how `live_bytes` relates to the true peak."""
-
-    space: SpaceId
-    step: int
-    live_bytes: int
-    bound: Bound
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class GoToSource:
-    """Go to a call in the source code that created an instruction."""
-
-    frame: StackFrame
-
-
-Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | GoToSource
+_PAGES: Final = (
+    Action("Show what would lower the peak", AdvicePage()),
+    Action("Show the report as Markdown", ReportPage()),
+)
 
 
 def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int) -> list[Action]:
@@ -96,21 +73,26 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start:
         first.setdefault(finding.code, finding)
     mention = mention_at(analysis.dump, file, start)
     leading = list(_of_mention(analysis, mention)) if mention else []
-    known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
-    explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
-    sources = source_actions(_frames(analysis.dump, module, mention)) if mention else []
-    return [*explaining, *leading, *sources, ShowPage(AdvicePage()), ShowPage(ReportPage())]
+    known = {_line(action.target) for action in leading if isinstance(action.target, Place)}
+    explained = (Action(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
+    explaining = [*islice(explained, _MOST), *islice(_related(here, known), _MOST)]
+    sources = source_actions(_frames(Origins(analysis.dump, module), mention)) if mention else []
+    return [*explaining, *leading, *sources, *_PAGES]
 
 
-def _frames(dump: DumpSet, module: HloModule | None, mention: Mention) -> Sequence[StackFrame]:
+def _frames(origins: Origins, mention: Mention) -> Sequence[StackFrame]:
     """The calls that made what is at a place: the content of a value, or an instruction."""
-    origins = Origins(dump, module)
-    if isinstance(mention.target, Value):
-        return origins.of_value(mention.target.row).frames
-    return origins.of_name(_name(dump, mention)).frames
+    match mention.target:
+        case Value(row):
+            return origins.of_value(row).frames
+        case Instruction(name):
+            return origins.of_name(name).frames
+        case Step(step) if mention.role is Role.SCHEDULE and (row := origins.dump.schedule_row(step)) != NONE:
+            return origins.of_name(int(origins.dump.schedule.name[row])).frames
+    return ()
 
 
-def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
+def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
     """Return actions that go to the calls that created an instruction: the innermost user frame first, then some of
     the others, in their order.
     """
@@ -119,20 +101,14 @@ def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
     for frame in (own, *frames):
         if frame and is_file(frame.file):
             calls.setdefault((frame.file, frame.line, frame.function), frame)
-    return [GoToSource(frame) for frame in islice(calls.values(), 1 + _MOST_CALLS)]
+    return [Action(_source_title(frame), frame) for frame in islice(calls.values(), 1 + _MOST_CALLS)]
 
 
-def _name(dump: DumpSet, mention: Mention) -> int:
-    """The number of the name of the mentioned instruction, NONE if the mention is of something else."""
-    match mention.target:
-        case Value(row):
-            return mention.name if mention.name != NONE else int(dump.values.name[row])
-        case Instruction(name):
-            return name
-        case Step(step) if mention.role is Role.SCHEDULE:
-            row = dump.schedule_row(step)
-            return int(dump.schedule.name[row]) if row != NONE else NONE
-    return NONE
+def _source_title(frame: StackFrame) -> str:
+    line = f":{frame.line}" if frame.line is not None else ""
+    function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
+    name = frame.file.replace("\\", "/").rpartition("/")[2] or frame.file
+    return f"Go to Python source: {shortened(name, _MAX_NAME)}{line}{function}"
 
 
 def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:
@@ -142,7 +118,8 @@ def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[A
         for related in finding.related:
             if _line(related.place) not in seen:
                 seen.add(_line(related.place))
-                yield GoToRelated(finding, related)
+                row = related.place.file.document.row(related.place.start)
+                yield Action(f"Go to line {row + 1:,}: {related.relation.value}", related.place, finding)
 
 
 def _line(place: Place) -> tuple[str, int]:
@@ -153,7 +130,7 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
     dump = analysis.dump
     step = step_of(dump, mention)
     if step is not None:
-        yield ShowPage(LiveSetPage(step))
+        yield Action(f"Show values live at step {step}", LiveSetPage(step))
     yield from islice(_peaks(analysis, mention, step), _MOST)
     match mention.target:
         case Value(row) if dump.values.allocation[row] != NONE:
@@ -187,10 +164,20 @@ def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
     if space.peak_step is not None and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
         if place:
-            yield GoToPeak(space.id, space.peak_step, space.peak_live_bytes, space.live_bound, place)
+            peak = f"{bounded_size(space.peak_live_bytes, space.live_bound)} at step {space.peak_step}"
+            yield Action(f"Go to the real {space_name(space.id)} peak: {peak}", place)
 
 
 def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:
     index = int(analysis.dump.allocations.index[allocation])
     if index != NONE:
-        yield ShowPage(HistoryPage(index))
+        yield Action(f"Show the history of allocation {index}", HistoryPage(index))
+
+
+SELECT_FOR_COMPARE: Final = "Select this dump for comparison"
+END_COMPARISON: Final = "End the comparison"
+
+
+def compare_title(folder: str, file: str) -> str:
+    """Return the title of the action that compares with the dump of a file."""
+    return f"Compare with {shortened(f'{folder}/{split_name(file)[0]}', _MAX_NAME)}"

@@ -1,5 +1,6 @@
 """Folding ranges: parts, allocations, used values and their lists, stack frames, and tables of reports."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy as np
 from xla_lens.model.places.blocks import BlockKind, blocks
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

@@ -1,5 +1,6 @@
 """Document highlights: the other mentions of a thing in the same file."""
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 
@@ -7,7 +8,6 @@ from xla_lens.model.places.mentions import Mention, Role, Target
 from xla_lens.model.places.occurrences import is_declaration, occurrences
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 
 
 class HighlightKind(Enum):

@@ -1,8 +1,21 @@
-"""Inlay hints beside the lines of a dump and of its HLO module. `xla_lens.render.hints` words them."""
+"""Inlay hints beside the lines of a dump and of its HLO module.
+
+===================  ======================================================================================
+line                 hint
+===================  ======================================================================================
+allocation           its size, and how much of the peak of its memory space is in it
+value in it          its size and live range, and its part of the peak
+schedule, module     the bytes live at that step in the first memory space and in those that peak there,
+                     and their changes: ``+256.0 KiB → 576.0 KiB live``; the hover lists all memory spaces
+live range           the size of the value; in a module, the sum of the values of the instruction
+printed peak         the real peak of the memory space that differs most from the printed step
+===================  ======================================================================================
+"""
 
 from collections.abc import Iterator
-from itertools import islice
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
 
 import numpy as np
 
@@ -10,65 +23,14 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import defined_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, live_at_peak
-from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.records import dataclass
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import apart, human, percent, signed
+from xla_lens.render.warrants import bounded, bounded_size, short_reason
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
-
-
-@dataclass(frozen=True, slots=True)
-class LiveBytesHint:
-    """On an entry of the schedule, or on its instruction: the bytes live at that step in the first memory space and in
-    those that peak there, which are `peaks`. The hover lists the others: there are up to nine. `changes` are the
-    differences to the step before, 0 if they are too small to matter.
-    """
-
-    live: tuple[tuple[SpaceId, int], ...]
-    changes: tuple[int, ...]
-    peaks: tuple[SpaceId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SlotHint:
-    """On a value in its allocation: its size, its live range, and the peak of its memory space if it is live there.
-    None for what it lacks, and for sizes that the line shows already.
-    """
-
-    size_bytes: int | None
-    peak_bytes: int | None
-    live: tuple[int, int] | None
-
-
-@dataclass(frozen=True, slots=True)
-class AllocationHint:
-    """On an allocation: its size, and how much of the peak of its memory space is in it; None if that is unknown."""
-
-    size_bytes: int
-    space: SpaceId
-    live_bytes: int | None
-    peak_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class SizeHint:
-    """On a live range: the size of the value. On an instruction: the sum of its values."""
-
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PeakHint:
-    """On the printed peak: the real peak of the memory space that differs most from the printed step."""
-
-    space: SpaceId
-    live_bytes: int
-    peak_step: int
-    peak_bytes: int
-
-
-HintFacts: TypeAlias = LiveBytesHint | SlotHint | AllocationHint | SizeHint | PeakHint
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +38,25 @@ class Hint:
     """A hint at a byte of the file."""
 
     offset: int
-    facts: HintFacts
+    label: str
 
 
 def hints(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Hint]:
-    """Return the hints from byte `start` to `end` of a file, at most `limit` of each kind."""
-    dump = analysis.dump
-    found: list[Hint] = []
+    """Return the first `limit` hints from byte `start` to `end` of a file, in the order of its tables."""
+    dump, found = analysis.dump, list[Iterator[Hint]]()
     if file is dump.assignment:
-        found += islice(_allocations(analysis, _rows(dump.allocations, start, end)), limit)
-        found += islice(_slices(analysis, _rows(dump.slices, start, end)), limit)
+        found.append(_allocations(analysis, _rows(dump.allocations, start, end)))
+        found.append(_slices(analysis, _rows(dump.slices, start, end)[:limit]))
     if file is dump.live:
-        found += islice(_schedule(analysis, _rows(dump.schedule, start, end)[:limit]), limit)
-        found += islice(_live_ranges(analysis, _rows(dump.live_ranges, start, end)), limit)
-        found += islice(_peaks(analysis, _rows(dump.peaks, start, end)), limit)
-    return found
+        found.append(_schedule(analysis, _rows(dump.schedule, start, end)[:limit]))
+        found.append(_live_ranges(analysis, _rows(dump.live_ranges, start, end)))
+        found.append(_peaks(analysis, _rows(dump.peaks, start, end)))
+    return list(islice(chain.from_iterable(found), limit))
 
 
 def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Hint]:
-    """Return the hints from byte `start` to `end` of an HLO module, for at most `limit` scheduled instructions. They
-    follow the names, because the rest of the lines is long.
+    """Return the first `limit` hints from byte `start` to `end` of an HLO module. They follow the names, because the
+    rest of the lines is long.
     """
     dump, table = analysis.dump, module.columns.instructions
     first, last = place_in(table.name_end, start), place_in(table.name_end, end + 1)
@@ -104,13 +65,13 @@ def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, li
     rows = np.flatnonzero(steps != NONE)[:limit]
     sizes = defined_bytes(dump)
     found: list[Hint] = []
-    for row, facts in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
+    for row, label in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
         offset = int(table.name_end[first + row])
         if sizes[names[row]] > 0:
-            found.append(Hint(offset, SizeHint(int(sizes[names[row]]))))
-        if facts.live:
-            found.append(Hint(offset, facts))
-    return found
+            found.append(Hint(offset, human(int(sizes[names[row]]))))
+        if label:
+            found.append(Hint(offset, label))
+    return found[:limit]
 
 
 def _rows(table: Table, start: int, end: int) -> Column:
@@ -136,9 +97,10 @@ def _allocations(analysis: Analysis, rows: Column) -> Iterator[Hint]:
         if space is None:
             continue
         is_known = is_exact and space.peak_step is not None
-        live = analysis.memory.allocation(row).at(space.peak_step or 0) if is_known else None
-        facts = AllocationHint(int(table.size_bytes[row]), space.id, live, space.peak_live_bytes)
-        yield Hint(int(table.end[row]), facts)
+        live = analysis.memory.allocation(row).at(space.peak_step or 0) if is_known else 0
+        share = _share(live, space.peak_live_bytes)
+        part = f" · {share} of the {space_name(space.id)} peak" if share else ""
+        yield Hint(int(table.end[row]), human(int(table.size_bytes[row])) + part)
 
 
 def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
@@ -148,35 +110,47 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     peaks = {space.color: space.peak_live_bytes for space in analysis.memory.spaces if space.live_bound is Bound.EXACT}
     at_peak = live_at_peak(dump, analysis.memory, of_row)
     for row, value, is_at_peak in zip(rows.tolist(), of_row.tolist(), at_peak.tolist(), strict=True):
-        size_bytes = int(values.size_bytes[value])
-        facts = SlotHint(
-            size_bytes if size_bytes >= _SMALLEST else None,
-            (peaks.get(int(values.color[value])) if is_at_peak else None) or None,
-            (int(values.start_step[value]), int(values.end_step[value])) if values.live_range[value] != NONE else None,
-        )
+        size_bytes, is_timed = int(values.size_bytes[value]), values.live_range[value] != NONE
+        if size_bytes < _SMALLEST and not is_timed:
+            continue
+        share = _share(size_bytes, peaks.get(int(values.color[value]), 0)) if is_at_peak else ""
+        size = human(size_bytes) if size_bytes >= _SMALLEST else ""
+        live = f"live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
+        label = " · ".join(filter(None, (size, share and f"{share} of the peak", live)))
         is_wide = table.end[row] - table.start[row] > _WIDEST
-        if facts.size_bytes is not None or facts.live:
-            yield Hint(int(table.value_end[row] if is_wide else table.end[row]), facts)
+        yield Hint(int(table.value_end[row] if is_wide else table.end[row]), label)
+
+
+def _share(part: int, peak: int) -> str:
+    """A share of a peak; empty if it is unknown or too small to matter."""
+    share = percent(part, peak) if peak else ""
+    return "" if share == percent(0, 1) else share
 
 
 def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
-    for row, facts in zip(rows.tolist(), _live_bytes(analysis, rows), strict=True):
-        if facts.live:
-            yield Hint(int(analysis.dump.schedule.end[row]), facts)
+    for row, label in zip(rows.tolist(), _live_bytes(analysis, rows), strict=True):
+        if label:
+            yield Hint(int(analysis.dump.schedule.end[row]), label)
 
 
-def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[LiveBytesHint]:
-    """The live bytes at some rows of the schedule."""
-    schedule = analysis.dump.schedule
-    is_known = analysis.warrants.of(Quantity.LIVE).is_known
-    spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes and is_known]
-    steps = schedule.step[rows]
-    live = [(space, space.live.at_each(steps), _changes(space, steps)) for space in spaces]
-    for number, row in enumerate(rows.tolist()):
-        peaks = tuple(space.id for space in spaces if space.peak_step == schedule.step[row])
-        shown = [columns for columns in live if columns[0] is spaces[0] or columns[0].id in peaks]
-        at_step = tuple((space.id, int(column[number])) for space, column, _ in shown)
-        yield LiveBytesHint(at_step, tuple(int(changes[number]) for _, _, changes in shown), peaks)
+def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
+    """The live bytes at some rows of the schedule; empty texts if they are unknown."""
+    warrant = analysis.warrants.of(Quantity.LIVE)
+    spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes and warrant.is_known]
+    steps, why = analysis.dump.schedule.step[rows], _why(analysis)
+    live = [(space.live.at_each(steps).tolist(), _changes(space, steps).tolist()) for space in spaces]
+    for number, step in enumerate(steps.tolist()):
+        peaks = [space_name(space.id) for space in spaces if space.peak_step == step]
+        levels = [
+            (space, _level(sizes[number], changes[number], warrant.bound))
+            for space, (sizes, changes) in zip(spaces, live, strict=True)
+            if space is spaces[0] or space.peak_step == step
+        ]
+        if len(levels) == 1 and levels[0][0].color == DEFAULT_COLOR:
+            yield f"{levels[0][1]} live{why}" + (" ◀ peak" if peaks else "")
+        else:
+            named = ", ".join(f"{space_name(space.id)} {level}" for space, level in levels)
+            yield f"{named}{why}" + (f" ◀ peak of {', '.join(peaks)}" if peaks else "") if named else ""
 
 
 def _changes(space: MemorySpace, steps: Column) -> Column:
@@ -189,18 +163,34 @@ def _changes(space: MemorySpace, steps: Column) -> Column:
     return np.where(matters & (space.live_bound is Bound.EXACT), changes, 0)
 
 
+def _level(size_bytes: int, change: int, bound: Bound) -> str:
+    """A number of live bytes after its change: ``+64.00 GiB → 1.41 TiB``."""
+    return f"{signed(change)} → {bounded_size(size_bytes, bound)}" if change else bounded_size(size_bytes, bound)
+
+
+def _why(analysis: Analysis) -> str:
+    """Why live bytes are not exact, for the end of a label."""
+    reason = short_reason(analysis.warrants.of(Quantity.LIVE))
+    return f", {reason}" if reason else ""
+
+
 def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     dump = analysis.dump
     for row, value in zip(rows.tolist(), dump.value_of_live_range[rows].tolist(), strict=True):
         if value != NONE and dump.values.slice[value] != NONE:
-            yield Hint(int(dump.live_ranges.end[row]), SizeHint(int(dump.values.size_bytes[value])))
+            yield Hint(int(dump.live_ranges.end[row]), human(int(dump.values.size_bytes[value])))
 
 
 def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
-    peaks = analysis.dump.peaks
+    peaks, bound = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE).bound
     for row in rows.tolist():
         here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
         is_known = space is not None and space.live_bound is not Bound.UNKNOWN
         if space and is_known and space.peak_step is not None and live < space.peak_live_bytes:
-            yield Hint(int(peaks.end[row]), PeakHint(space.id, live, space.peak_step, space.peak_live_bytes))
+            real, here_bytes = (
+                bounded_size(space.peak_live_bytes, bound),
+                bounded(apart(live, space.peak_live_bytes), bound),
+            )
+            label = f"real {space_name(space.id)} peak: {real} at step {space.peak_step} ({here_bytes} here)"
+            yield Hint(int(peaks.end[row]), label + _why(analysis))

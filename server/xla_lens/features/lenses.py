@@ -1,10 +1,11 @@
-"""Code lenses, and the target of a click on each. `xla_lens.render.lenses` words them.
+"""Code lenses, and the target of a click on each.
 
-`lenses` only finds lines and subjects, which is cheap. `lens_facts` is called when the editor is about to show a lens.
+`lenses` only finds lines and subjects, which is cheap. `shown` is called when the editor is about to show a lens.
 The dump set may be reloaded in between, so a lens refers to its subject by the numbers that XLA prints.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -14,15 +15,18 @@ from numpy.typing import NDArray
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage
 from xla_lens.model.places.places import Place, schedule_place
-from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest, taken
-from xla_lens.records import dataclass
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.warrants import bounded, bounded_size, short_reason
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500
@@ -30,6 +34,10 @@ LENS_LIMIT: Final = 500
 
 _SMALLEST_SHARE: Final = 0.0005
 """The smallest share of the peak with a lens: less rounds to 0.0 %."""
+
+
+_MOST_SPACES: Final = 3
+"""Maximum number of memory spaces in a title."""
 
 
 class LensKind(StrEnum):
@@ -67,92 +75,11 @@ Click: TypeAlias = Page | Place | Value | None
 
 
 @dataclass(frozen=True, slots=True)
-class SpacePeak:
-    """The needed bytes and the peak of a memory space, and the capacity of the device; None if it is unknown."""
+class Shown:
+    """The text of a lens, and where a click on it leads."""
 
-    space: SpaceId
-    peak_bytes: int
-    peak_step: int | None
-    needed_bytes: int
-    capacity_bytes: int | None = None
-    is_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryLens:
-    """The memory spaces of the dump set, and the number of findings that are errors or warnings."""
-
-    spaces: tuple[SpacePeak, ...]
-    findings: int
+    title: str
     click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class LimitLens:
-    """Only the `limit` largest have lenses."""
-
-    limit: int
-    click: Click = None
-
-
-@dataclass(frozen=True, slots=True)
-class FillLens:
-    """An allocation. `peak_bytes` is the maximum of the live bytes of a preallocated temp; None for other allocations,
-    and if nothing in it is ever live.
-    """
-
-    size_bytes: int
-    peak_bytes: int | None
-    values: int
-    click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class UsesLens:
-    """The number of uses of a value, and of the instructions that use it."""
-
-    uses: int
-    instructions: int
-    click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class ShareLens:
-    """A value is `size_bytes` of the `peak_bytes` at the peak of a memory space."""
-
-    space: SpaceId
-    size_bytes: int
-    peak_bytes: int
-    click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class LiveLens:
-    """The live bytes at a step, by memory space."""
-
-    live: tuple[tuple[SpaceId, int], ...]
-    click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class PeakLens:
-    """The live bytes at a step of the memory spaces that peak there."""
-
-    live: tuple[tuple[SpaceId, int], ...]
-    click: Click
-
-
-@dataclass(frozen=True, slots=True)
-class RealPeakLens:
-    """A memory space peaks at another step than the printed one."""
-
-    space: SpaceId
-    step: int
-    live_bytes: int
-    click: Click
-
-
-LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens | LiveLens | PeakLens | RealPeakLens
 
 
 def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[Lens]:
@@ -171,27 +98,28 @@ def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[
     return [*_on_top(dump, file, limit), *found]
 
 
-def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
-    """Return the facts of a lens, None if the dump set no longer has its subject."""
-    dump, number = analysis.dump, lens.number
+def shown(analysis: Analysis, lens: Lens) -> Shown | None:
+    """Return what a lens shows, with bounds and the reason where numbers are not exact: ``HBM: needs 4.22 MiB, peak
+    ≥ 3.57 MiB · dump is cut off``. None if the dump set no longer has its subject.
+    """
+    number, value = lens.number, analysis.dump.value_of_id(lens.number)
     match lens.kind:
         case LensKind.SUMMARY:
             return _summary(analysis)
         case LensKind.LIMIT:
-            return LimitLens(number)
+            return Shown(f"lenses for the {number:,} largest only", None)
         case LensKind.FILL:
-            row = dump.allocation_row(number)
-            return _fill(analysis, row) if row != NONE else None
-        case LensKind.USES | LensKind.SHARE:
-            value = dump.value_of_id(number)
-            if value == NONE:
-                return None
-            return _uses(dump, value) if lens.kind is LensKind.USES else _share(analysis, value)
+            return _fill(analysis, analysis.dump.allocation_row(number))
+        case LensKind.USES:
+            return _uses(analysis, value) if value != NONE else None
+        case LensKind.SHARE:
+            return _share(analysis, value) if value != NONE else None
         case LensKind.PEAK:
-            return _peak(analysis, number)
+            live = [space for space in analysis.memory.spaces if space.peak_step == number]
+            return _live(analysis, "show values live at the peak", live, number) if live else None
         case LensKind.PRINTED_PEAK:
-            live = ((space.id, space.live.at(number)) for space in analysis.memory.spaces)
-            return LiveLens(tuple((space, size) for space, size in live if size), click=LiveSetPage(number))
+            live = [space for space in analysis.memory.spaces if space.live.at(number)]
+            return _live(analysis, "show values live here", live, number)
         case LensKind.REAL_PEAK:
             return _real_peak(analysis, number)
 
@@ -266,61 +194,87 @@ def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
     return is_there
 
 
-# ---------------------------------------------------------------- facts
+# ---------------------------------------------------------------- titles
 
 
-def _summary(analysis: Analysis) -> SummaryLens:
-    spaces = (
-        SpacePeak(
-            space.id,
-            space.peak_live_bytes,
-            space.peak_step,
-            space.needed_bytes,
-            capacity.size_bytes if (capacity := capacity_of(space, analysis.capacity)) else None,
-            bool(capacity and over_bytes(space, capacity.size_bytes)),
-        )
-        for space in analysis.memory.spaces
-    )
+def _summary(analysis: Analysis) -> Shown:
+    """The largest memory spaces, the default one first, and the number of findings that are errors or warnings."""
+    spaces = sorted(analysis.memory.spaces, key=lambda space: (space.color != DEFAULT_COLOR, -space.needed_bytes))
     findings = sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings)
-    return SummaryLens(tuple(spaces), findings, SummaryPage())
+    parts = [_needed(analysis, space) for space in spaces[:_MOST_SPACES]]
+    more = len(spaces) - _MOST_SPACES
+    parts += [counted(more, "more memory space")] if more > 0 else []
+    parts += [counted(findings, "finding")] if findings else []
+    title = " · ".join(filter(None, (*parts, short_reason(analysis.warrants))))
+    return Shown(title or "summary", SummaryPage())
 
 
-def _fill(analysis: Analysis, allocation: int) -> FillLens:
+def _needed(analysis: Analysis, space: MemorySpace) -> str:
+    live, reserved = analysis.warrants.of(Quantity.LIVE).bound, analysis.warrants.of(Quantity.RESERVED).bound
+    known = capacity_of(space, analysis.capacity)
+    capacity = f" of {human(known.size_bytes)}" if known else ""
+    over = " (does not fit)" if known and over_bytes(space, known.size_bytes) else ""
+    peak = f", peak {bounded_size(space.peak_live_bytes, live)}" if space.peak_step is not None else ""
+    return f"{space_name(space.id)}: needs {bounded_size(space.needed_bytes, reserved)}{capacity}{over}{peak}"
+
+
+def _fill(analysis: Analysis, allocation: int) -> Shown | None:
+    """The number of values of an allocation, and how full a preallocated temp gets."""
+    if allocation == NONE:
+        return None
     table, live = analysis.dump.allocations, analysis.memory.allocation(allocation)
     is_filled = live.peak_step is not None and table.kind[allocation] & int(Kind.PREALLOCATED_TEMP)
-    return FillLens(
-        size_bytes=int(table.size_bytes[allocation]),
-        peak_bytes=live.peak_bytes if is_filled else None,
-        values=int(table.slice_count[allocation]),
-        click=HistoryPage(int(table.index[allocation])),
-    )
+    is_known = is_filled and analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
+    fill = f"{percent(live.peak_bytes, int(table.size_bytes[allocation]))} live at once, " if is_known else ""
+    values = counted(int(table.slice_count[allocation]), "value")
+    return Shown(f"{fill}{values}", HistoryPage(int(table.index[allocation])))
 
 
-def _uses(dump: DumpSet, value: int) -> UsesLens | None:
+def _uses(analysis: Analysis, value: int) -> Shown | None:
+    dump, bound = analysis.dump, analysis.warrants.of(Quantity.USES).bound
     row = int(dump.values.used_value[value])
     if row == NONE:
         return None
     uses = dump.uses_of(row)
-    return UsesLens(len(uses), len(np.unique(dump.uses.name[uses.start : uses.stop])), Value(value))
+    readers = len(np.unique(dump.uses.name[uses.start : uses.stop]))
+    title = bounded(f"{counted(len(uses), 'use')} in {counted(readers, 'instruction')}", bound)
+    if not uses:
+        title = "no uses" if bound is Bound.EXACT else f"no known uses, {short_reason(analysis.warrants)}"
+    return Shown(title, Value(value))
 
 
-def _share(analysis: Analysis, value: int) -> ShareLens | None:
-    values = analysis.dump.values
+def _share(analysis: Analysis, value: int) -> Shown | None:
+    values, bound = analysis.dump.values, analysis.warrants.of(Quantity.LIVE).bound
     space = analysis.memory.space(int(values.color[value]))
     if space is None or space.peak_step is None or not _is_at_peak(analysis, np.array([value]))[0]:
         return None
-    page = LiveSetPage(space.peak_step)
-    return ShareLens(space.id, int(values.size_bytes[value]), space.peak_live_bytes, page)
+    peak = f"the {space_name(space.id)} peak"
+    if bound is Bound.EXACT:
+        title = f"{percent(int(values.size_bytes[value]), space.peak_live_bytes)} of {peak}"
+    else:
+        title = f"part of {peak}, {bounded_size(space.peak_live_bytes, bound)}{_why(analysis)}"
+    return Shown(title, LiveSetPage(space.peak_step))
 
 
-def _peak(analysis: Analysis, step: int) -> PeakLens | None:
-    live = tuple((space.id, space.peak_live_bytes) for space in analysis.memory.spaces if space.peak_step == step)
-    return PeakLens(live, LiveSetPage(step)) if live else None
+def _live(analysis: Analysis, words: str, spaces: Sequence[MemorySpace], step: int) -> Shown:
+    """The live bytes of some memory spaces at a step, the most first."""
+    bound = analysis.warrants.of(Quantity.LIVE).bound
+    live = sorted(((space.live.at(step), space_name(space.id)) for space in spaces), key=lambda pair: -pair[0])
+    sizes = ", ".join(f"{bounded_size(size, bound)} of {name}" for size, name in live[:_MOST_SPACES])
+    more = f" and {counted(len(live) - _MOST_SPACES, 'more memory space')}" if len(live) > _MOST_SPACES else ""
+    return Shown(f"{words}: {sizes or 'nothing'}{more}{_why(analysis)}", LiveSetPage(step))
 
 
-def _real_peak(analysis: Analysis, color: int) -> RealPeakLens | None:
-    space = analysis.memory.space(color)
+def _real_peak(analysis: Analysis, color: int) -> Shown | None:
+    space, bound = analysis.memory.space(color), analysis.warrants.of(Quantity.LIVE).bound
     if space is None or space.peak_step is None:
         return None
+    peak = f"real {space_name(space.id)} peak: {bounded_size(space.peak_live_bytes, bound)} at step {space.peak_step}"
     place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
-    return RealPeakLens(space.id, space.peak_step, space.peak_live_bytes, place)
+    return Shown(peak + _why(analysis), place)
+
+
+def _why(analysis: Analysis) -> str:
+    """Why live bytes are not exact, for the end of a title."""
+    reason = short_reason(analysis.warrants.of(Quantity.LIVE))
+    return f", {reason}" if reason else ""

@@ -17,90 +17,98 @@ No link leads to the same file or to a file that the set lacks.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from typing import Final, TypeAlias
-
-import numpy as np
+from typing import Final
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.source_mentions import source_mentions
-from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
+from xla_lens.model.hlo.source_mentions import SourceMention, source_mentions
+from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file, user_frame
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NONE, Column, Section, UsedValues
-
-
-@dataclass(frozen=True, slots=True)
-class SectionHeader:
-    """The header of a part of another file of the set."""
-
-    section: Section
-    place: Place
-
-
-LinkTarget: TypeAlias = StackFrame | SectionHeader
+from xla_lens.render.numbers import shortened
+from xla_lens.syntax.columns import NONE, Section, Sections
+from xla_lens.syntax.hlo.lexical import unquoted
+from xla_lens.text.printable import printable_line
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link from bytes `start` to `end` of a file."""
+    """A link from bytes `start` to `end` of a file, to a line of the program or to the header of a part of another file
+    of the set.
+    """
 
     start: int
     end: int
-    target: LinkTarget
+    target: StackFrame | Place
+    tooltip: str
 
 
 def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Link]:
-    """Return the links of a file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the source
-    lines are in the HLO module.
+    """Return the links of a dump file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the
+    source lines are in the HLO module.
     """
-    found = list(islice(_headers(dump, file), limit))
+    kinds = [_headers(dump, file)]
     if file is dump.used:
-        found += islice(_sources(dump, module, file), limit)
+        kinds.append(_quoted(source_mentions(file.document.data, module)))
     if file is dump.live:
-        found += islice(_breakdown(dump, module, file), limit)
+        kinds.append(_breakdown(dump, module, file))
+    return _sorted(kinds, limit)
+
+
+def module_links(module: HloModule, limit: int) -> list[Link]:
+    """Return the links of an HLO module in the order of its text: at most `limit` of files, of locations and of
+    instructions.
+    """
+    return _sorted((_files(module), _locations(module), _quoted(source_mentions(module.data, module))), limit)
+
+
+def frame_tooltip(frame: StackFrame) -> str:
+    """Return the tooltip of a link to a line of the program, on one line of plain text."""
+    line = f":{frame.line}" if frame.line is not None else ""
+    function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
+    return printable_line(f"{shortened(frame.file, _MAX_NAME)}{line}{function}")
+
+
+_MAX_NAME: Final = 200
+
+
+def _sorted(kinds: Iterable[Iterator[Link]], limit: int) -> list[Link]:
+    found = chain.from_iterable(islice(one, limit) for one in kinds)
     return sorted(found, key=lambda link: link.start)
 
 
 # ---------------------------------------------------------------- source
 
 
-def _sources(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
-    """The sources of quoted instructions. All values of a tuple quote the same text, the longest of all: each
-    instruction is searched once, and its other quotes only if the first has a source.
-    """
-    data, used = file.document.data, dump.used_values
-    rows = np.flatnonzero(used.instruction_start != NONE)
-    without_source: set[int] = set()
-    for name, start, end in chain.from_iterable(_spans(used, part) for part in _parts(rows)):
-        if name in without_source:
-            continue
-        is_told = False
-        for mention in source_mentions(data, module, start, end):
-            is_told = True
-            yield Link(mention.start, mention.end, mention.frame)
-        if not is_told and name != NONE:
-            without_source.add(name)
+def _source(start: int, end: int, frame: StackFrame) -> Link:
+    return Link(start, end, frame, frame_tooltip(frame))
 
 
-_PART: Final = 1_000
+def _quoted(mentions: Iterable[SourceMention]) -> Iterator[Link]:
+    """The sources of instructions."""
+    yield from (_source(mention.start, mention.end, mention.frame) for mention in mentions)
 
 
-def _parts(rows: Column) -> Iterator[Column]:
-    """The rows in chunks: the first may reach the limit."""
-    return (rows[first : first + _PART] for first in range(0, len(rows), _PART))
+def _files(module: HloModule) -> Iterator[Link]:
+    table = module.columns.file_names
+    for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
+        path = unquoted(module.data[start:end])
+        if path and is_file(path):
+            yield _source(start + 1, end - 1, StackFrame(path, None))
 
 
-def _spans(used: UsedValues, rows: Column) -> Iterator[tuple[int, int, int]]:
-    """The names, starts and ends of quotes. Unreadable headers have none."""
-    names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
-    return zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
+def _locations(module: HloModule) -> Iterator[Link]:
+    table = module.columns.file_locations
+    for start, end, number in zip(table.start.tolist(), table.end.tolist(), table.id.tolist(), strict=True):
+        frame = frame_at(module.columns, module.data, number)
+        if frame and frame.file and is_file(frame.file):
+            yield _source(start, end, frame)
 
 
 def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
@@ -120,7 +128,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
         if frame is None:
             frame = own(position_of(dump, text)[0])
         if frame and is_file(frame.file):
-            yield Link(start, end, frame)
+            yield _source(start, end, frame)
 
 
 _MOST_NAMES: Final = 500
@@ -153,6 +161,12 @@ _NEXT: Final[dict[Section, tuple[Section, ...]]] = {
     Section.BUFFER_LIVE_RANGES: (Section.BUFFER_ASSIGNMENT,),
     Section.REPORT: (Section.BUFFER_ASSIGNMENT,),
 }
+_TOOLTIPS: Final = {
+    Section.BUFFER_ASSIGNMENT: "Buffer assignment",
+    Section.USED_VALUES: "Used values",
+    Section.LIVE_RANGES: "Live ranges",
+    Section.REPORT: "Memory usage report",
+}
 _WORDS: Final = re.compile(
     rb"BufferAssignment(?=:)|Used values(?=:)|HloLiveRange(?= )|InstructionSequence(?=:)|BufferLiveRange(?=:)"
     rb"|Memory Space(?=:)|Allocations sorted by size(?=[: ])|Total bytes used(?=:)"
@@ -160,28 +174,25 @@ _WORDS: Final = re.compile(
 
 
 def _headers(dump: DumpSet, file: DumpFile) -> Iterator[Link]:
-    sections = file.columns.sections
-    for start, section in zip(sections.start.tolist(), map(Section, sections.section.tolist()), strict=True):
-        yield from _header(dump, file, start, _NEXT.get(section, ()))
-    total = total_place(dump)
-    if total and total.file is file:
-        yield from _header(dump, file, total.start, (Section.REPORT,))
+    sections, total = file.columns.sections, total_place(dump)
+    starts = [(start, _NEXT.get(section, ())) for start, section in _sections(sections)]
+    starts += [(total.start, (Section.REPORT,))] if total and total.file is file else []
+    others = [other for other in dump.files if other is not file]
+    for start, wanted in starts:
+        words = _WORDS.match(file.document.data, start)
+        targets = ((section, place) for section in wanted for other in others for place in _first(other, section))
+        target = next(targets, None)
+        if words and target:
+            yield Link(*words.span(), target[1], _TOOLTIPS[target[0]])
 
 
-def _header(dump: DumpSet, file: DumpFile, start: int, wanted: tuple[Section, ...]) -> Iterator[Link]:
-    words = _WORDS.match(file.document.data, start)
-    targets = (target for section in wanted if (target := _first(dump, file, section)))
-    target = next(targets, None)
-    if words and target:
-        yield Link(words.start(), words.end(), target)
+def _sections(sections: Sections) -> Iterator[tuple[int, Section]]:
+    return zip(sections.start.tolist(), map(Section, sections.section.tolist()), strict=True)
 
 
-def _first(dump: DumpSet, file: DumpFile, wanted: Section) -> SectionHeader | None:
-    """The first section of a kind in another file."""
-    for other in dump.files:
-        rows = np.flatnonzero(other.columns.sections.section == wanted)
-        if other is not file and len(rows):
-            start = int(other.columns.sections.start[rows[0]])
-            end = other.document.line_span(other.document.row(start))[1]
-            return SectionHeader(wanted, Place(other, start, end))
-    return None
+def _first(file: DumpFile, wanted: Section) -> Iterator[Place]:
+    """The header of the first section of a kind in a file."""
+    for start, section in _sections(file.columns.sections):
+        if section is wanted:
+            yield Place(file, start, file.document.line_span(file.document.row(start))[1])
+            return

@@ -1,5 +1,7 @@
 """The line of the user's program that a finding, or the growth of a memory space, is about."""
 
+from dataclasses import dataclass
+
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -10,7 +12,6 @@ from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Instruction, Step, Value, mention_at
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 
@@ -35,7 +36,7 @@ def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Fin
         frames = ((line.frame, line.size_bytes) for line in lines)
         return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
     is_about_text = finding.code in (Code.SYNTAX, Code.TRUNCATED_DUMP)
-    if is_about_text and finding.problem.kind not in (Problem.MISSING_QUOTE, Problem.REPEATED_QUOTE):
+    if is_about_text and finding.problem.kind is not Problem.MISSING_QUOTE:
         return None
     origin = _origin_at(Origins(analysis.dump, module), finding)
     frame = origin.line if origin else None

@@ -1,18 +1,66 @@
-"""Document symbols: sections, allocations with their values, used values and the printed peak.
+"""Document symbols: the outline of a dump file, and that of an HLO module.
 
-A long outline keeps the largest allocations and values, in the order of the text. A truncated section shows its count.
+A long outline keeps the largest entries, in the order of the text, and a truncated entry says so. In a module, the size
+of an instruction is that of the values that it defines, and the entry computation comes first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 
 import numpy as np
 
-from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
+from xla_lens.model.hlo.mentions import defined_bytes
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.tables.lookup import biggest
+from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
+from xla_lens.text.positions import decode
+
+
+class SymbolKind(Enum):
+    """The kind of an entry."""
+
+    SECTION = auto()
+    ALLOCATION = auto()
+    VALUE = auto()
+    COMPUTATION = auto()
+    INSTRUCTION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """An entry of an outline. `detail` is what stands beside the name: ``1.53 MiB · parameter · 2 values``. `span` are
+    the first byte and the end of the text, `name_span` those of the part to select.
+    """
+
+    name: str
+    detail: str
+    kind: SymbolKind
+    span: tuple[int, int]
+    name_span: tuple[int, int]
+    children: "tuple[Symbol, ...]" = ()
+    is_truncated: bool = False
+
+
+def _detail(*parts: str) -> str:
+    return " · ".join(filter(None, parts))
+
+
+def _size(size_bytes: int) -> str:
+    return human(size_bytes) if size_bytes != NONE else ""
+
+
+def _count(count: int, noun: str, children: Sequence[Symbol]) -> str:
+    truncated = f"the {len(children):,} largest of " if 0 < len(children) < count else ""
+    return truncated + counted(count, noun) if count else ""
+
+
+# ---------------------------------------------------------------- dump files
 
 
 def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
@@ -25,7 +73,7 @@ def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
         else:
             roots.append((row, []))
     return [
-        _section(dump, file, row, limit, tuple(_section(dump, file, part, limit, ()) for part in parts))
+        _section(dump, file, row, limit, [_section(dump, file, part, limit, []) for part in parts])
         for row, parts in roots
     ]
 
@@ -37,28 +85,28 @@ def has_whole_outline(file: DumpFile) -> bool:
     return not len(file.columns.used_values) or len(file.columns.slices) > 0
 
 
-def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: tuple[Symbol, ...]) -> Symbol:
+def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Symbol]) -> Symbol:
     sections = file.columns.sections
     start, end = int(sections.start[row]), int(sections.end[row])
     header_end = min(file.document.line_span(file.document.row(start))[1], end)
-    size, count, counted, children = None, len(parts), Counted.PART, parts
+    size, count, noun, children = NONE, len(parts), "part", parts
     match Section(int(sections.section[row])):
         case Section.BUFFER_ASSIGNMENT if file is dump.assignment:
-            size, count = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations)
-            counted, children = Counted.ALLOCATION, tuple(_allocations(dump, limit))
+            size, count, noun = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations), "allocation"
+            children = list(_allocations(dump, limit))
         case Section.USED_VALUES if file is dump.used:
-            count, counted = len(dump.used_values), Counted.VALUE
-            children = tuple(_used_values(dump, file, limit))
+            count, noun, children = len(dump.used_values), "value", list(_used_values(dump, file, limit))
         case Section.PEAK if file is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
-            size, count = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows)
-            counted, children = Counted.VALUE, tuple(_peak_buffers(dump, rows[:limit]))
+            size, count, noun = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows), "value"
+            children = list(_peak_buffers(dump, rows[:limit]))
         case Section.INSTRUCTION_SEQUENCE:
-            count, counted = len(file.columns.schedule), Counted.INSTRUCTION
+            count, noun = len(file.columns.schedule), "instruction"
         case Section.BUFFER_LIVE_RANGES:
-            count, counted = len(file.columns.live_ranges), Counted.LIVE_RANGE
-    name = file.document.data[start:header_end].decode("utf-8", "replace").strip().rstrip(":")
-    return Symbol(name, SymbolKind.SECTION, start, end, start, header_end, size, None, count, counted, children)
+            count, noun = len(file.columns.live_ranges), "live range"
+    name = decode(file.document.data[start:header_end]).strip().rstrip(":")
+    detail, is_truncated = _detail(_size(size), _count(count, noun, children)), 0 < len(children) < count
+    return Symbol(name, detail, SymbolKind.SECTION, (start, end), (start, header_end), tuple(children), is_truncated)
 
 
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
@@ -67,44 +115,97 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
     shown = biggest(table.size_bytes, limit)
     inside = np.flatnonzero(np.isin(slices.allocation, shown))
     values = inside[biggest(slices.size_bytes[inside], limit)]
-    for row in shown.tolist():
-        if table.index[row] == NONE:
-            continue
-        last = int(table.first_slice[row] + table.slice_count[row]) - 1
+    for row in shown[table.index[shown] != NONE].tolist():
+        count, header = int(table.slice_count[row]), (int(table.start[row]), int(table.end[row]))
         rows = values[slices.allocation[values] == row].tolist()
+        children = [_value(dump, slices, value, int(dump.value_of_slice[value])) for value in rows]
+        end = int(slices.end[table.first_slice[row] + count - 1]) if count else header[1]
+        kind = kind_text(Kind(int(table.kind[row])))
         yield Symbol(
             f"allocation {table.index[row]}",
+            _detail(human(int(table.size_bytes[row])), kind, _count(count, "value", children)),
             SymbolKind.ALLOCATION,
-            int(table.start[row]),
-            int(slices.end[last]) if table.slice_count[row] else int(table.end[row]),
-            int(table.start[row]),
-            int(table.end[row]),
-            int(table.size_bytes[row]),
-            Kind(int(table.kind[row])),
-            int(table.slice_count[row]),
-            Counted.VALUE,
-            tuple(_value(dump, slices, value, dump.value_of_slice) for value in rows),
+            (header[0], end),
+            header,
+            tuple(children),
+            is_truncated=0 < len(children) < count,
         )
 
 
 def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
-    table, values = dump.used_values, dump.value_of_used_value
+    values = dump.value_of_used_value
     readable = np.flatnonzero(values != NONE)
     for row in readable[biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
-        yield _value(dump, table, row, values, end=used_value_block(dump, file, row).end)
+        yield _value(dump, dump.used_values, row, int(values[row]), used_value_block(dump, file, row).end)
+
+
+def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
+    header, size = (int(table.start[row]), int(table.end[row])), _size(int(dump.values.size_bytes[value]))
+    return Symbol(dump.value_label(value), size, SymbolKind.VALUE, (header[0], end or header[1]), header)
 
 
 def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:
     table = dump.peak_buffers
     for row in rows.tolist():
-        name = dump.label(int(table.name[row]), int(table.index[row]))
-        start, end, size = int(table.start[row]), int(table.end[row]), int(table.size_bytes[row])
-        yield Symbol(name, SymbolKind.VALUE, start, end, start, int(table.value_end[row]), size)
+        name, size = dump.label(int(table.name[row]), int(table.index[row])), human(int(table.size_bytes[row]))
+        start, end, name_end = int(table.start[row]), int(table.end[row]), int(table.value_end[row])
+        yield Symbol(name, size, SymbolKind.VALUE, (start, end), (start, name_end))
 
 
-def _value(dump: DumpSet, table: Table, row: int, values: Column, end: int | None = None) -> Symbol:
-    value = int(values[row])
-    size = int(dump.values.size_bytes[value])
-    start, row_end = int(table.start[row]), int(table.end[row])
-    size_bytes = size if size != NONE else None
-    return Symbol(dump.value_label(value), SymbolKind.VALUE, start, end or row_end, start, row_end, size_bytes)
+# ---------------------------------------------------------------- HLO modules
+
+
+def module_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
+    """Return the outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
+    instructions of all others together. Empty without computations.
+    """
+    table, sizes = module.columns.computations, _defined_bytes(dump, module)
+    if not len(table):
+        return []
+    sums = np.concatenate((np.zeros(1, np.int64), np.maximum(sizes, 0).cumsum()))
+    bytes_inside = sums[table.first_instruction + table.instruction_count] - sums[table.first_instruction]
+    order = np.lexsort((-table.instruction_count, -bytes_inside, 1 - table.is_entry))[:limit].tolist()
+    found: dict[int, Symbol] = {}
+    left = limit
+    for row in order:
+        found[row] = _computation(module, row, sizes, limit if table.is_entry[row] else left)
+        left -= 0 if table.is_entry[row] else len(found[row].children)
+    children = tuple(found[row] for row in sorted(found, key=lambda row: (not table.is_entry[row], row)))
+    header = module.header()
+    name, span = decode(module.data[slice(*header)]) or "HloModule", (0, len(module.data))
+    detail, is_truncated = _count(len(table), "computation", children), len(children) < len(table)
+    return [Symbol(name, detail, SymbolKind.SECTION, span, header, children, is_truncated)]
+
+
+def _defined_bytes(dump: DumpSet, module: HloModule) -> Column:
+    """For each instruction the bytes of the values that it defines, NONE if unknown."""
+    found = np.full(len(module.columns.instructions), NONE)
+    sizes = defined_bytes(dump)
+    made = np.flatnonzero(sizes != NONE)
+    row = module.instruction_rows.rows_of([dump.names[name] for name in made.tolist()])
+    found[row[row != NONE]] = sizes[made[row != NONE]]
+    return found
+
+
+def _computation(module: HloModule, row: int, sizes: Column, limit: int) -> Symbol:
+    """A computation with those of its instructions that have the biggest values, in the order of the text."""
+    rows, name = module.instructions_of(row), module.computation_place(row)
+    biggest_rows = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
+    children = tuple(_instruction(module, row, int(sizes[row])) for row in biggest_rows.tolist())
+    is_entry = "entry" if module.columns.computations.is_entry[row] else ""
+    return Symbol(
+        decode(module.computation_name(row)),
+        _detail(is_entry, _count(len(rows), "instruction", children)),
+        SymbolKind.COMPUTATION,
+        module.computation_span(row),
+        (name.start, name.end),
+        children,
+        is_truncated=0 < len(children) < len(rows),
+    )
+
+
+def _instruction(module: HloModule, row: int, size_bytes: int) -> Symbol:
+    instruction, name = module.instruction(row), module.place(row)
+    detail = _detail(decode(instruction.opcode) if instruction else "", _size(size_bytes))
+    span, name_span = module.span(row), (name.start, name.end)
+    return Symbol(decode(module.name(row)), detail, SymbolKind.INSTRUCTION, span, name_span)

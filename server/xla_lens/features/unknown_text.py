@@ -4,6 +4,7 @@ grouped by their form.
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -13,7 +14,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.errors import first_error

@@ -5,6 +5,7 @@ larger ones first among equals.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -15,7 +16,6 @@ from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import COMPLETE, Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode

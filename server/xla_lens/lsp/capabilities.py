@@ -1,12 +1,12 @@
 """What the editor supports."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from lsprotocol import types as lsp
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
-from xla_lens.records import dataclass
 from xla_lens.text.encoding import Encoding
 
 _REFRESH_SUPPORT: Final = {

@@ -5,6 +5,7 @@ While a comparison is active, lenses and hovers say what a value was in the othe
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
@@ -19,7 +20,6 @@ from xla_lens.model.diff.comparable import parse_flags
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.encoding import Encoding
 

@@ -8,17 +8,16 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
+from xla_lens.features.symbols import Symbol, SymbolKind
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.package_files import explanation_path
 from xla_lens.render.messages import message
-from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
@@ -34,7 +33,6 @@ _SYMBOL_KINDS: Final = {
     SymbolKind.SECTION: lsp.SymbolKind.Namespace.value,
     SymbolKind.ALLOCATION: lsp.SymbolKind.Array.value,
     SymbolKind.VALUE: lsp.SymbolKind.Variable.value,
-    SymbolKind.ENTRY: lsp.SymbolKind.Function.value,
     SymbolKind.COMPUTATION: lsp.SymbolKind.Function.value,
     SymbolKind.INSTRUCTION: lsp.SymbolKind.Variable.value,
 }
@@ -136,8 +134,8 @@ class Converter:
     def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> list[Json]:
         """Convert an outline to a tree of `DocumentSymbol`s."""
         every = [*_every(symbols)]
-        spans = self.ranges(file, [(symbol.start, symbol.end) for symbol in every])
-        names = self.ranges(file, [(symbol.name_start, symbol.name_end) for symbol in every])
+        spans = self.ranges(file, [symbol.span for symbol in every])
+        names = self.ranges(file, [symbol.name_span for symbol in every])
         ranges = zip(spans, names, strict=True)
         return [_entry(symbol, ranges) for symbol in symbols]
 
@@ -167,7 +165,7 @@ def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
         "kind": _SYMBOL_KINDS[symbol.kind],
         "range": span,
         "selectionRange": name,
-        "detail": symbol_detail(symbol),
+        "detail": symbol.detail,
     }
     if symbol.children:
         found["children"] = [_entry(child, ranges) for child in symbol.children]

@@ -5,6 +5,7 @@ later version of the protocol may add are ignored.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -12,8 +13,6 @@ from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin
 from cattrs import Converter
 from lsprotocol import types as lsp
 from pygls.protocol import default_converter
-
-from xla_lens.records import dataclass
 
 _T = TypeVar("_T")
 

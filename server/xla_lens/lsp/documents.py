@@ -1,12 +1,12 @@
 """Documents that the editor has open, and the changes it sends."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.records import dataclass
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, merged
 from xla_lens.text.encoding import Encoding

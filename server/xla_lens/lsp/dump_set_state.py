@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,6 @@ from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 

@@ -5,14 +5,13 @@ announces the methods of this table.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Literal, TypeAlias
 
 from lsprotocol import types as lsp
-
-from xla_lens.records import dataclass
 
 PAGE_SCHEME: Final = "xla-lens"
 """The scheme of the URIs of pages."""

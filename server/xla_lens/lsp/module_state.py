@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,6 @@ from typing import Final
 from xla_lens.files import LoadedModule, Stamp, load_module, set_files
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.records import dataclass
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 

@@ -6,6 +6,7 @@ file around a line, and here the answers about several files become one answer.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from lsprotocol import types as lsp
 
 from xla_lens.files import printed_files, set_key
 from xla_lens.lsp.converter import Json, RawJson, to_json
-from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import is_from_cache, split_name
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit

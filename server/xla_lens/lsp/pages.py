@@ -5,22 +5,20 @@ The URI of a page consists of a scheme of its own, the path of the set and the n
     xla-lens:/dumps/module_0001.jit_f.cpu_after_optimizations/live-set-at-120.txt
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.report.pages import page_facts
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import PAGE_SCHEME
 from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.pages import Page, page_name
-from xla_lens.records import dataclass
 from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
@@ -82,7 +80,7 @@ class RenderedPage:
 
 def render_page(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
     """Render a page. Runs in a worker thread."""
-    return page_text(page_facts(analysis, page, module=module), lambda entity: entity_place(analysis.dump, entity))
+    return page_text(analysis, page, module)
 
 
 class PageCache:

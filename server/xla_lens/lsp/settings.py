@@ -1,10 +1,9 @@
 """The user's settings, which editors send as the section `xla-lens`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from xla_lens.records import dataclass
 from xla_lens.render.names import nearest, renamed
 from xla_lens.render.numbers import parse_size
 

@@ -1,12 +1,12 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.report.source_memory import SourceMemory
 from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
@@ -21,7 +21,7 @@ from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
-from xla_lens.records import dataclass
+from xla_lens.render.source_memory import SourceMemory
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, backward

@@ -6,7 +6,7 @@ version that a later dump may be of. The lines of each version are followed thro
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,6 @@ from lsprotocol import types as lsp
 from xla_lens.files import file_time
 from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.uris import path_of
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding

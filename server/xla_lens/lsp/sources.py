@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from xla_lens.features.report.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.files import file_time
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.records import dataclass
+from xla_lens.render.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.source_files import Listing, find_source
 
 _Context: TypeAlias = tuple[Sequence[tuple[str, str]], tuple[Path, ...]]

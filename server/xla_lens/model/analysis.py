@@ -1,7 +1,7 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tree_sitter_xla_dump import release_memory
@@ -18,7 +18,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
-from xla_lens.records import dataclass
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule

@@ -5,13 +5,13 @@ module, or the description of the GPU that XLA compiled for. No text of a TPU du
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 
 if TYPE_CHECKING:
     from xla_lens.syntax.oom.messages import OomMessage

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from typing import Final, TypeAlias
@@ -12,9 +13,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
 
 
@@ -38,8 +37,8 @@ class FactMatch:
     """
 
     fact: OomFact
-    equals: tuple[DumpSum, ...]
-    meant: DumpSum | None
+    equals: tuple[DumpSum, ...] = ()
+    meant: DumpSum | None = None
 
     @property
     def is_misnamed(self) -> bool:
@@ -64,8 +63,8 @@ class BufferMatch:
     """
 
     buffer: OomBuffer
-    values: tuple[int, ...]
-    by: MatchedBy | None
+    values: tuple[int, ...] = ()
+    by: MatchedBy | None = None
     is_other_size: bool = False
 
 
@@ -127,6 +126,13 @@ def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
     )
 
 
+def unjoined(message: OomMessage) -> OomJoin:
+    """Return a message without a dump."""
+    return OomJoin(
+        message, DEFAULT_COLOR, {}, tuple(map(FactMatch, message.facts)), tuple(map(BufferMatch, message.buffers))
+    )
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -160,15 +166,11 @@ def _sums(analysis: Analysis, color: int) -> dict[DumpSum, tuple[int, Bound]]:
 def _fact_match(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> FactMatch:
     size = fact.size
     equals = (
-        tuple(
-            name
-            for name, (size_bytes, bound) in sums.items()
-            if bound is Bound.EXACT and size_bytes and size.may_be(size_bytes)
-        )
-        if size
-        else ()
+        name
+        for name, (size_bytes, bound) in sums.items()
+        if bound is Bound.EXACT and size_bytes and size and size.may_be(size_bytes)
     )
-    return FactMatch(fact, equals, _MEANT.get(fact.name))
+    return FactMatch(fact, tuple(equals), _MEANT.get(fact.name))
 
 
 # ---------------------------------------------------------------- buffers
@@ -198,7 +200,8 @@ def _buffer_match(dump: DumpSet, by_shape: _ByShape, buffer: OomBuffer) -> Buffe
     instructions = {value: dump.instruction(int(dump.values.name[value])) for value in alike}
     opcode = buffer.opcode.encode() if buffer.opcode else None
     alike = [value for value, one in instructions.items() if one and one.opcode == opcode] or alike
-    same_op = [value for value in alike if buffer.op_name and _op_name(instructions[value]) == buffer.op_name]
+    ops = {value: one.op_name for value, one in instructions.items() if one and one.op_name}
+    same_op = [value for value in alike if value in ops and ops[value] == buffer.op_name]
     by = MatchedBy.OP_NAME if same_op else MatchedBy.SHAPE
     return BufferMatch(buffer, tuple(same_op or alike), by if alike else None)
 
@@ -216,10 +219,6 @@ def _without_layout(shape: bytes) -> bytes:
 
 
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
-
-
-def _op_name(instruction: Instruction | None) -> str | None:
-    return instruction.op_name if instruction else None
 
 
 # ---------------------------------------------------------------- which dump

@@ -5,6 +5,7 @@ A summary keeps no text and no table of its set alive. It takes about 50 bytes f
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +21,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.document import Document

@@ -5,10 +5,10 @@ from the rest are only lower bounds. Where a dump contradicts itself, a number m
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import FileKind
 
 

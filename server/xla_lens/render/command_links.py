@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin
+from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin, unjoined
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import (
@@ -26,7 +26,7 @@ from xla_lens.render.report.blocks import (
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomLog, OomMessage
+from xla_lens.syntax.oom.messages import OomBuffer, OomKind, OomLog, OomMessage
 from xla_lens.syntax.oom.sizes import PrintedSize
 
 
@@ -59,29 +59,28 @@ def nothing_found(label: str) -> str:
 
 # ---------------------------------------------------------------- sentences
 
-_WHAT: Final = {
-    OomKind.COMPILE: "{space} ran out when XLA compiled {module}",
-    OomKind.COMPILE_TOTAL: "{space} ran out when XLA compiled {module}",
-    OomKind.COMPILE_CORES: "{space} ran out when XLA compiled {module}",
-    OomKind.COMPILE_ALLOCATION: "one buffer is bigger than {space} when XLA compiled {module}",
-    OomKind.SCOPED: "{subject} needs more scoped {space} than its limit",
-    OomKind.LOAD_PROGRAM: "{module} was compiled, but could not be loaded into {space}",
-    OomKind.ALLOCATE: "a buffer could not be allocated in {space} while the program ran",
-    OomKind.ALLOCATOR_WARNING: "an allocator warned that it was out of memory",
-    OomKind.SHARED_MEMORY: "a kernel needs more shared memory than the GPU has",
-    OomKind.REMATERIALIZATION: "rematerialization did not reach its limit when XLA compiled {module}",
-    OomKind.LIST: "{space} ran out; the first sentence of the message is missing",
-}
+_WHEN_COMPILED: Final = "{space} ran out when XLA compiled {module}"
 
-_SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "host memory"}
-
-_NUMBERS: Final = {
-    OomKind.SCOPED: ("needed", "limit"),
-    OomKind.ALLOCATE: ("requested", "available"),
-    OomKind.ALLOCATOR_WARNING: ("requested", "available"),
-    OomKind.LOAD_PROGRAM: ("requested", "available"),
-    OomKind.REMATERIALIZATION: ("reached", "limit"),
+_WORDS: Final = {
+    OomKind.COMPILE: (_WHEN_COMPILED, "needed", "available"),
+    OomKind.COMPILE_TOTAL: (_WHEN_COMPILED, "needed", "available"),
+    OomKind.COMPILE_CORES: (_WHEN_COMPILED, "needed", "available"),
+    OomKind.COMPILE_ALLOCATION: ("one buffer is bigger than {space} when XLA compiled {module}", "needed", "available"),
+    OomKind.SCOPED: ("{subject} needs more scoped {space} than its limit", "needed", "limit"),
+    OomKind.LOAD_PROGRAM: ("{module} was compiled, but could not be loaded into {space}", "requested", "available"),
+    OomKind.ALLOCATE: ("a buffer could not be allocated in {space} while the program ran", "requested", "available"),
+    OomKind.ALLOCATOR_WARNING: ("an allocator warned that it was out of memory", "requested", "available"),
+    OomKind.SHARED_MEMORY: ("a kernel needs more shared memory than the GPU has", "needed", "available"),
+    OomKind.REMATERIALIZATION: (
+        "rematerialization did not reach its limit when XLA compiled {module}",
+        "reached",
+        "limit",
+    ),
+    OomKind.LIST: ("{space} ran out; the first sentence of the message is missing", "needed", "available"),
 }
+"""What each kind of message says, and what its two numbers are."""
+
+_SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "host memory", None: "device memory"}
 
 
 def oom_outline(report: OomReport) -> Outline:
@@ -97,15 +96,11 @@ def oom_outline(report: OomReport) -> Outline:
 
 
 def _what(message: OomMessage) -> str:
-    return _WHAT[message.kind].format(
-        space=_space(message),
+    return _WORDS[message.kind][0].format(
+        space=_SPACE_WORDS.get(message.space, message.space),
         module=message.module or "the program",
         subject=message.subject or "a kernel",
     )
-
-
-def _space(message: OomMessage) -> str:
-    return _SPACE_WORDS.get(message.space or "", message.space or "device memory")
 
 
 def _place(label: str, message: OomMessage) -> tuple[str | Name, ...]:
@@ -120,22 +115,15 @@ def _also(report: OomReport) -> str:
 
 
 def _numbers(message: OomMessage) -> Iterator[tuple[str, Text]]:
-    needed, limit = _NUMBERS.get(message.kind, ("needed", "available"))
-    if message.needed:
-        yield needed, size_text(message.needed)
-    if message.capacity:
-        yield limit, size_text(message.capacity)
-    if message.free:
-        yield "free", size_text(message.free)
-    if message.excess:
-        yield "short by", size_text(message.excess)
-    elif message.needed and message.capacity and message.needed.size_bytes > message.capacity.size_bytes:
+    _, need, limit = _WORDS[message.kind]
+    needed, capacity = message.needed, message.capacity
+    for title, size in ((need, needed), (limit, capacity), ("free", message.free), ("short by", message.excess)):
+        if size:
+            yield title, size_text(size)
+    if not message.excess and needed and capacity and needed.size_bytes > capacity.size_bytes:
         # The message does not print it. The difference of two rounded numbers is no more exact than they are.
-        is_exact = message.needed.is_exact and message.capacity.is_exact
-        yield (
-            "short by",
-            f"{'' if is_exact else 'about '}{human(message.needed.size_bytes - message.capacity.size_bytes)}",
-        )
+        about = "" if needed.is_exact and capacity.is_exact else "about "
+        yield "short by", f"{about}{human(needed.size_bytes - capacity.size_bytes)}"
 
 
 def size_text(size: PrintedSize) -> str:
@@ -157,6 +145,10 @@ def _detail(report: OomReport, place: int) -> Iterator[Section]:
         yield _no_dump(report, message)
     yield from _fact_sections(message, choice)
     yield from _buffer_sections(message, choice, report.top)
+
+
+def _join(message: OomMessage, choice: Choice | None) -> OomJoin:
+    return choice.join if choice else unjoined(message)
 
 
 _CHOSEN_BY: Final = {
@@ -193,13 +185,13 @@ def _no_dump(report: OomReport, message: OomMessage) -> Section:
 
 
 def _fact_sections(message: OomMessage, choice: Choice | None) -> Iterator[Section]:
-    facts = choice.join.facts if choice else tuple(FactMatch(fact, (), None) for fact in message.facts)
+    facts = _join(message, choice).facts
     if not facts:
         return
     rows = tuple(
         (
             size_text(match.fact.size) if match.fact.size else "unknown",
-            _fact_name(match.fact),
+            " ".join(filter(None, (f"{match.fact.group}:" * bool(match.fact.group), match.fact.name, match.fact.note))),
             *([_in_dump(match, choice)] if choice else []),
         )
         for match in facts
@@ -207,11 +199,6 @@ def _fact_sections(message: OomMessage, choice: Choice | None) -> Iterator[Secti
     titles = ("size", "in the message", "in the dump") if choice else ("size", "in the message")
     table = Table(headers(*titles, text=("in the message", "in the dump")), rows)
     yield Section("What the numbers are" if choice else "What the message says", (table, *_misnamed(facts, choice)))
-
-
-def _fact_name(fact: OomFact) -> str:
-    group = f"{fact.group}: " if fact.group else ""
-    return f"{group}{fact.name}{f' {fact.note}' if fact.note else ''}"
 
 
 _SUMS: Final = {
@@ -246,22 +233,20 @@ def _sum_size(join: OomJoin, one: DumpSum) -> str:
 
 
 def _misnamed(facts: Sequence[FactMatch], choice: Choice | None) -> Iterator[str]:
-    for match in facts if choice else ():
-        if match.is_misnamed and match.meant and match.fact.size and choice:
-            dump, join = choice.analysis.dump, choice.join
+    for match in facts:
+        if choice and match.is_misnamed and match.meant and match.fact.size:
+            dump, join, size = choice.analysis.dump, choice.join, size_text(match.fact.size)
+            others = " or ".join(_sum_name(dump, join, one) for one in match.equals)
             yield (
-                f'The message calls {size_text(match.fact.size)} "{match.fact.name}", but '
-                f"{_sum_name(dump, join, match.meant)} take {_sum_size(join, match.meant)}. "
-                f"{size_text(match.fact.size)} is the size of "
-                f"{' or '.join(_sum_name(dump, join, one) for one in match.equals)}."
+                f'The message calls {size} "{match.fact.name}", but {_sum_name(dump, join, match.meant)} take '
+                f"{_sum_size(join, match.meant)}. {size} is the size of {others}."
             )
 
 
 def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None) -> Iterator[Section]:
     if not message.buffers:
         return
-    shown = message.buffers[:top]
-    matches = choice.join.buffers[:top] if choice else tuple(BufferMatch(buffer, (), None) for buffer in shown)
+    matches = _join(message, choice).buffers[:top]
     titles = ["size", "padding", "shape", "buffer", *(["in the dump"] if choice else []), "source", "op_name"]
     rows = tuple(
         (
@@ -280,9 +265,11 @@ def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None
     ]
     if message.is_cut_off:
         blocks.append("The message is cut off: the last buffer is incomplete, and there may be more.")
-    count = len(message.buffers)
-    more = f" (the first {len(shown):,} of {count:,})" if len(shown) < count else ""
-    yield Section(f"Buffers that the message lists{more}", tuple(blocks))
+    yield Section(f"Buffers that the message lists{_first(len(matches), len(message.buffers))}", tuple(blocks))
+
+
+def _first(shown: int, count: int) -> str:
+    return f" (the first {shown:,} of {count:,})" if shown < count else ""
 
 
 def _source(buffer: OomBuffer) -> Text:
@@ -335,8 +322,7 @@ def _others(report: OomReport, places: Sequence[int]) -> Section:
         )
         for message in (report.log.messages[place] for place in shown)
     )
-    count = len(places) + report.log.left_out
-    more = f" (the first {len(shown):,} of {count:,})" if len(shown) < count else ""
+    more = _first(len(shown), len(places) + report.log.left_out)
     table = Table(headers("line", "times", "size", "message", text=("message",)), rows)
     return Section(f"Other messages in the log{more}", (table,))
 
@@ -357,80 +343,47 @@ def oom_data(report: OomReport) -> dict[str, Any]:
 
 
 def _message_data(report: OomReport, message: OomMessage, choice: Choice | None) -> dict[str, Any]:
-    join = choice.join if choice else None
-    facts = join.facts if join else tuple(FactMatch(fact, (), None) for fact in message.facts)
-    buffers = join.buffers if join else tuple(BufferMatch(buffer, (), None) for buffer in message.buffers)
+    join = _join(message, choice)
+    own = ("kind", "is_failure", "line", "times", "sentence", "code", "space", "module", "subject")
     return {
-        "kind": message.kind.value,
-        "is_failure": message.is_failure,
-        "line": message.line,
-        "times": message.times,
-        "sentence": message.sentence,
-        "code": message.code,
-        "memory_space": message.space,
-        "module": message.module,
-        "subject": message.subject,
-        "needed": _size_data(message.needed),
-        "capacity": _size_data(message.capacity),
-        "excess": _size_data(message.excess),
-        "free": _size_data(message.free),
-        "facts": [_fact_data(match) for match in facts],
-        "buffers": [_buffer_data(match, choice) for match in buffers[: report.top]],
+        **_data(message, *own, "needed", "capacity", "excess", "free"),
+        "facts": [
+            _data(match.fact, "group", "name", "size", "note") | _data(match, "equals", "meant") for match in join.facts
+        ],
+        "buffers": [_buffer_data(match, choice) for match in join.buffers[: report.top]],
         "is_cut_off": message.is_cut_off,
         "dump": choice
         and {
             "files": dict(report.files[choice.place]),
-            "chosen_by": choice.by.value,
-            "sums": {
-                one.value: {"size_bytes": size, "bound": bound} for one, (size, bound) in choice.join.sums.items()
-            },
+            "chosen_by": choice.by,
+            "sums": {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in choice.join.sums.items()},
         },
     }
 
 
-def _size_data(size: PrintedSize | None) -> dict[str, Any] | None:
-    if size is None:
-        return None
-    return {
-        "text": size.text,
-        "size_bytes": size.size_bytes,
-        "least_bytes": size.least_bytes,
-        "most_bytes": size.end_bytes - 1,
-    }
-
-
-def _fact_data(match: FactMatch) -> dict[str, Any]:
-    return {
-        "group": match.fact.group or None,
-        "name": match.fact.name,
-        "size": _size_data(match.fact.size),
-        "note": match.fact.note or None,
-        "equals": [one.value for one in match.equals],
-        "meant": match.meant,
-    }
-
-
 def _buffer_data(match: BufferMatch, choice: Choice | None) -> dict[str, Any]:
-    buffer = match.buffer
     return {
-        "number": buffer.number,
-        "size": _size_data(buffer.size),
-        "shape": buffer.shape,
-        "name": buffer.name,
-        "opcode": buffer.opcode,
-        "label": buffer.label,
-        "op_name": buffer.op_name,
-        "source_file": buffer.source_file,
-        "source_line": buffer.source_line,
-        "unpadded": _size_data(buffer.unpadded),
-        "padding": _size_data(buffer.padding),
-        "allocation_type": buffer.allocation_type,
-        "tag": buffer.tag,
-        "is_parameter": buffer.is_parameter,
+        **_data(match.buffer, *(field.name for field in fields(match.buffer))),
         "values": [_value_data(choice.analysis.dump, value) for value in match.values] if choice else [],
         "matched_by": match.by,
         "is_other_size": match.is_other_size,
     }
+
+
+def _data(record: object, *names: str) -> dict[str, Any]:
+    """Attributes of a record, with sizes as objects and None for empty texts."""
+    found: dict[str, Any] = {}
+    for name in names:
+        value = getattr(record, name)
+        if isinstance(value, PrintedSize):
+            value = {
+                "text": value.text,
+                "size_bytes": value.size_bytes,
+                "least_bytes": value.least_bytes,
+                "most_bytes": value.end_bytes - 1,
+            }
+        found["memory_space" if name == "space" else name] = None if value == "" else value
+    return found
 
 
 def _value_data(dump: DumpSet, value: int) -> dict[str, Any]:

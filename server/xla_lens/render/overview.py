@@ -1,75 +1,103 @@
-"""The overview of a dump set as JSON, for the trees of editors."""
+"""The overview of a dump set as JSON, for the trees of editors: its memory spaces with the values live at their peaks,
+and its allocations.
+"""
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview
-from xla_lens.model.capacity import Capacity
-from xla_lens.model.places.places import Place
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.frames import origins
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.needed import not_live_parts, reserved_parts
+from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.places.places import Place, row_place, schedule_place
+from xla_lens.model.summary import module_of
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import printed_peak_data, space_data
 from xla_lens.render.peak_groups import source_line_data
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import gap_word, reasons
-
-LocatePlace: TypeAlias = Callable[[Place], contract.Location]
-LocateValue: TypeAlias = Callable[[int], contract.Location | None]
-"""Returns where an editor shows the value of a row, None if no file describes it."""
+from xla_lens.syntax.columns import Column
 
 
-def overview_data(
-    one: Overview, uri: str, files: list[contract.SetFile], locate: LocatePlace, locate_value: LocateValue
-) -> contract.Overview:
-    """Return an overview as JSON. `uri` is that of the file to open first."""
-    peak, place = printed_peak_data(one.printed_peak), one.printed_place
+@dataclass(frozen=True, slots=True, eq=False)
+class Locate:
+    """Where an editor shows a place, and the value of a row; None if no file describes the value."""
+
+    place: Callable[[Place], contract.Location]
+    value: Callable[[int], contract.Location | None]
+
+
+def overview_data(analysis: Analysis, module: HloModule | None, top: int, locate: Locate) -> contract.Overview:
+    """Return the overview of a dump set, with lists of at most `top` entries. The caller adds the files."""
+    dump = analysis.dump
+    peak = printed_peak_data(first_printed_peak(dump))
+    place = row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None
     return {
-        "uri": uri,
-        "module": one.module,
-        "incomplete": "; ".join(reasons(one.warrants.gaps)),
-        "gap": gap_word(one.warrants),
-        "files": files,
-        "spaces": [_space(space, one.capacity, locate, locate_value) for space in one.spaces],
-        "printedPeak": {**peak, "location": locate(place) if place else None} if peak else None,
-        "allocations": [_allocation(entry, locate) for entry in one.allocations],
-        "allocationCount": one.allocation_count,
+        "uri": "",
+        "module": module_of(dump.files),
+        "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
+        "gap": gap_word(analysis.warrants),
+        "files": [],
+        "spaces": [_space(analysis, module, one, top, locate) for one in analysis.memory.spaces],
+        "printedPeak": {**peak, "location": locate.place(place) if place else None} if peak else None,
+        "allocations": [*_allocations(analysis, top, locate)],
+        "allocationCount": len(dump.allocations),
     }
 
 
 def _space(
-    one: SpaceOverview, capacity: Capacity | None, locate: LocatePlace, locate_value: LocateValue
+    analysis: Analysis, module: HloModule | None, space: MemorySpace, top: int, locate: Locate
 ) -> contract.SpaceOverview:
+    dump, step = analysis.dump, space.peak_step
+    live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
+    place = schedule_place(dump, dump.schedule_row(step)) if step is not None else None
+    parts, not_live = reserved_parts(dump, space.color), not_live_parts(dump, analysis.memory, space)
     return {
-        **space_data(one.space, capacity),
-        "notLive": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.not_live],
-        "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in one.parts],
-        "peakInstruction": one.peak_instruction,
-        "peakLocation": locate(one.peak_place) if one.peak_place else None,
-        "live": [value_data(entry, locate_value) for entry in one.live],
-        "liveCount": one.live_count,
+        **space_data(space, analysis.capacity),
+        "notLive": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in not_live],
+        "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in parts],
+        "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
+        "peakLocation": locate.place(place) if place else None,
+        "live": value_entries(dump, module, live[:top], locate),
+        "liveCount": len(live),
     }
 
 
-def value_data(one: LiveEntry, locate_value: LocateValue) -> contract.ValueEntry:
-    """Return a value as JSON."""
-    return {
-        "value": one.value,
-        "label": one.label,
-        "sizeBytes": one.size_bytes,
-        "shape": one.shape,
-        "opName": one.op_name,
-        "source": call_text(one.frame) if one.frame else "",
-        "sourceLine": source_line_data(one.frame),
-        "location": locate_value(one.value),
-    }
+def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locate: Locate) -> list[contract.ValueEntry]:
+    """Return the entries of some values."""
+    return [
+        {
+            "value": value,
+            "label": dump.value_label(value),
+            "sizeBytes": int(dump.values.size_bytes[value]),
+            "shape": (dump.shape(value) or b"").decode("utf-8", "replace"),
+            "opName": origin.op_name or "",
+            "source": call_text(origin.line) if origin.line else "",
+            "sourceLine": source_line_data(origin.line),
+            "location": locate.value(value),
+        }
+        for value, origin in origins(dump, module, values.tolist()).items()
+    ]
 
 
-def _allocation(one: AllocationEntry, locate: LocatePlace) -> contract.AllocationEntry:
-    return {
-        "allocation": one.allocation,
-        "index": one.index,
-        "kind": one.kind,
-        "color": one.color,
-        "sizeBytes": one.size_bytes,
-        "mostLiveBytes": one.most_live_bytes,
-        "location": locate(one.place),
-    }
+def _allocations(analysis: Analysis, top: int, locate: Locate) -> Iterator[contract.AllocationEntry]:
+    dump, table = analysis.dump, analysis.dump.allocations
+    if dump.assignment is None:
+        return
+    kinds, most = allocation_kinds(dump), analysis.memory.most_live_bytes(len(table))
+    for row in np.argsort(-table.size_bytes, kind="stable")[:top].tolist():
+        yield {
+            "allocation": row,
+            "index": int(table.index[row]),
+            "kind": KIND_NAMES[kinds[row]],
+            "color": int(table.color[row]),
+            "sizeBytes": int(table.size_bytes[row]),
+            "mostLiveBytes": int(most[row]),
+            "location": locate.place(row_place(dump.assignment, table, row)),
+        }

@@ -3,26 +3,23 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
-from xla_lens.features.report.facts import Report, SpaceReport
-from xla_lens.features.report.pages import (
-    AdviceFacts,
-    HistoryFacts,
-    LiveSetFacts,
-    PageFacts,
-    ReportFacts,
-    SummaryFacts,
-    UnknownAllocation,
-)
+import numpy as np
+
+from xla_lens.features.report.facts import Report, SpaceReport, report
+from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
-from xla_lens.model.places.entities import Entity, EntityKind
+from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
+from xla_lens.model.places.entities import Entity, EntityKind, entity_place
+from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.records import dataclass
-from xla_lens.render.hover import kind_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report.allocations import history_section
@@ -32,8 +29,8 @@ from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines, share, suffix
-from xla_lens.syntax.columns import Kind
-from xla_lens.syntax.file_names import module_name
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.file_names import FileKind, module_name
 
 _LAYOUT: Final = Layout(width=320, stretch=3)
 """An editor scrolls sideways."""
@@ -66,11 +63,37 @@ class PageText:
     links: tuple[PageLink | SourceLink, ...]
 
 
-def page_text(facts: PageFacts, place_of: Callable[[Entity], Place | None]) -> PageText:
-    """Return a page. `place_of` finds where the dump describes an entity, as `entity_place` does."""
-    if isinstance(facts, ReportFacts):
-        return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
-    return outline_page(_outline(facts), place_of)
+PAGE_LIMIT: Final = 1000
+"""Maximum number of rows in a list of a page."""
+
+
+def page_text(analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT) -> PageText:
+    """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
+    at most `DEFAULT_TOP`.
+    """
+
+    def made(options: ReportOptions) -> Report:
+        return report(analysis, file_labels(analysis, module), options, module)
+
+    match page:
+        case ReportPage():
+            return PageText("\n".join(report_markdown(made(ReportOptions(top=DEFAULT_TOP)))) + "\n", ())
+        case SummaryPage():
+            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_source_lines=True)))
+            lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
+            outline = replace(outline, facts=(*outline.facts, lists))
+        case AdvicePage():
+            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))))
+        case LiveSetPage(step):
+            outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_source_lines=True)), step)
+        case HistoryPage(index):
+            outline = _history(analysis, index, limit)
+    return outline_page(outline, partial(entity_place, analysis.dump))
+
+
+def file_labels(analysis: Analysis, module: HloModule | None = None) -> dict[FileKind, str]:
+    """Return the label of each file of a dump set."""
+    return {file.kind: file.label for file in (*analysis.dump.files, *([module.file] if module else []))}
 
 
 def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
@@ -136,21 +159,6 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _outline(facts: SummaryFacts | AdviceFacts | LiveSetFacts | HistoryFacts | UnknownAllocation) -> Outline:
-    match facts:
-        case SummaryFacts(report):
-            outline = report_outline(report)
-            return replace(outline, facts=(*outline.facts, ("lists", f"the first {report.options.top} rows of each")))
-        case AdviceFacts(report):
-            return report_outline(report)
-        case LiveSetFacts():
-            return _live_set(facts.report, facts.step)
-        case HistoryFacts():
-            return _history(facts)
-        case UnknownAllocation(index):
-            return Outline(f"The dump has no allocation {index}.", (), ())
-
-
 # ---------------------------------------------------------------- a step
 
 
@@ -206,31 +214,38 @@ def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
 # ---------------------------------------------------------------- an allocation
 
 
-def _history(facts: HistoryFacts) -> Outline:
-    dump, history = facts.analysis.dump, facts.history
-    title = ("History of ", allocation_link(int(dump.allocations.index[history.allocation])))
-    values = replace(history_section(dump, history, facts.rows), title="Values by offset, then by time")
-    return Outline(title, tuple(_allocation(facts)), ((values,),))
+def _history(analysis: Analysis, index: int, limit: int) -> Outline:
+    """Which values occupy which bytes of an allocation over time."""
+    dump, row = analysis.dump, analysis.dump.allocation_row(index)
+    if row == NONE:
+        return Outline(f"The dump has no allocation {index}.", (), ())
+    history = allocation_history(dump, analysis.memory, row)
+    biggest = np.sort(np.argsort(history.offset - history.end_offset, kind="stable")[:limit])
+    values = replace(history_section(dump, history, biggest), title="Values by offset, then by time")
+    facts = (*_allocation(analysis, history), ("values", _count(len(biggest), len(history.value))))
+    return Outline(("History of ", allocation_link(index)), facts, ((values,),))
 
 
-def _allocation(facts: HistoryFacts) -> Iterator[tuple[str, Text]]:
-    dump, history = facts.analysis.dump, facts.history
+def _count(shown: int, count: int) -> str:
+    return f"the {shown:,} biggest of {count:,}" if shown < count else f"{count:,}"
+
+
+def _allocation(analysis: Analysis, history: AllocationHistory) -> Iterator[tuple[str, Text]]:
+    dump = analysis.dump
     color, kind = int(dump.allocations.color[history.allocation]), int(dump.allocations.kind[history.allocation])
     yield from _module(next((name for file in dump.files if (name := module_name(file.label))), None))
     if kind_words := kind_text(Kind(max(0, kind))):
         yield "kind", kind_words
     yield "size", f"{exact(history.size_bytes)} in {space_name(dump.space_id(color))}"
-    warrant = facts.analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+    warrant = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
     for line in gap_lines(warrant.gaps):
         yield "incomplete", line
-    if history.peak_step is not None and warrant.is_exact:
+    if not warrant.is_exact:
+        return
+    if history.peak_step is not None:
         part = percent(history.peak_bytes, history.size_bytes)
         most = f"at most {human(history.peak_bytes)} at once ({part}), first at "
         yield "live", (most, step_link(history.peak_step, f"step {history.peak_step}"))
-    if history.idle_bytes is not None and warrant.is_exact:
+    if history.idle_bytes is not None:
         yield "idle", f"{human(history.idle_bytes)} are never in use at the same time as the rest"
-    if warrant.is_exact:
-        yield "unused", f"{human(history.never_used_bytes)} belong to no value"
-    count = len(history.value)
-    biggest = f"the {len(facts.rows):,} biggest of " if len(facts.rows) < count else ""
-    yield "values", f"{biggest}{count:,}"
+    yield "unused", f"{human(history.never_used_bytes)} belong to no value"

@@ -1,23 +1,210 @@
-"""The memory of a file of the program, beside its lines: labels, hovers, and the annotated source."""
+"""The memory of a file of the program: the live bytes at the peak of a dump set on its lines, as labels and hovers, and
+as the annotated source.
 
-from collections.abc import Callable, Iterator, Sequence
+A dump names files by their paths on the machine that compiled. Callers decide which of these paths are the file.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from xla_lens.features.report.source_memory import LineBuffers, LineMemory, PeakByLine, SourceMemory, callers
-from xla_lens.model.advice.alive import Ending
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.model.advice.actions import Action
+from xla_lens.model.advice.advise import advise
+from xla_lens.model.advice.alive import last_uses
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.bytes_by_line import LineBytes, StackBytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.render import contract
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.peak_groups import LikeValues, like_values, owned_sizes
 from xla_lens.render.report.actions import largest_saving
 from xla_lens.render.report.advice import freed_by
 from xla_lens.render.report.blocks import Bar, Name, bar_text, inlines
 from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, reasons, share
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeakByLine:
+    """The peak of a dump set by source line: that of the default memory space, or else the greatest.
+
+    `lines` have a frame and are ordered by size. `actions` would lower the peak of that space.
+    """
+
+    analysis: Analysis
+    hlo: HloModule | None
+    module: str
+    space: MemorySpace
+    lines: tuple[LineBytes, ...]
+    actions: tuple[Action, ...]
+    warrants: Warrants
+
+    @property
+    def dump(self) -> DumpSet:
+        """The tables of the dump set."""
+        return self.analysis.dump
+
+    @property
+    def step(self) -> int:
+        """The step of the peak."""
+        return self.space.peak_step or 0
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The source files that the lines are in, by their paths in the dump."""
+        return frozenset(line.frame.file for line in self.lines if line.frame)
+
+
+@dataclass(frozen=True, slots=True)
+class LineMemory:
+    """A line of the file, counted from 1. `savings` are actions that concern buffers of the line, with the bytes of
+    these at the peak. All are ordered by size.
+    """
+
+    line: int
+    size_bytes: int
+    buffers: tuple[LikeValues, ...]
+    stacks: tuple[StackBytes, ...]
+    savings: tuple[tuple[Action, int], ...]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The rows of all values of the line."""
+        return tuple(value for one in self.buffers for value in one.values)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionMemory:
+    """A function of the file: its name with the names of what it is in, its first and last line, and the bytes of
+    its lines, those of functions inside it included.
+    """
+
+    name: str
+    line: int
+    last_line: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceMemory:
+    """The bytes at the peak that come from one file, by line and by function, in the order of the file."""
+
+    peak: PeakByLine
+    lines: tuple[LineMemory, ...]
+    functions: tuple[FunctionMemory, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of all lines."""
+        return sum(line.size_bytes for line in self.lines)
+
+
+def peak_by_line(analysis: Analysis, module: HloModule | None) -> PeakByLine | None:
+    """Return the peak by source line. None if nothing is ever live, or if the dump is too incomplete to tell."""
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})), module)
+    with_lines = [one for one in made.spaces if one.lines is not None]
+    one = max(with_lines, key=lambda one: (one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes), default=None)
+    if one is None or one.lines is None:
+        return None
+    advice = advise(analysis, module, one.space.color)
+    return PeakByLine(
+        analysis=analysis,
+        hlo=module,
+        module=module_of(analysis.dump.files),
+        space=one.space,
+        lines=tuple(line for line in one.lines.lines if line.frame),
+        actions=advice.actions if advice else (),
+        warrants=made.warrants,
+    )
+
+
+def source_memory(peak: PeakByLine, files: Collection[str], text: str | None) -> SourceMemory:
+    """Return the bytes that come from one file. `files` are its paths in the dump. `text` is what it contained when it
+    was compiled; None if that is unknown, which leaves the functions empty.
+    """
+    rows: defaultdict[int, list[LineBytes]] = defaultdict(list)
+    for one in peak.lines:
+        if one.frame and one.frame.line and one.frame.file in files:
+            rows[one.frame.line].append(one)
+    owned = owned_sizes(peak.dump, peak.step, peak.space.color)
+    lines = tuple(_line(peak, number, rows[number], owned) for number in sorted(rows))
+    return SourceMemory(peak, lines, tuple(_functions(lines, text or "")))
+
+
+def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int, int]) -> LineMemory:
+    """A line. Several functions can be on it, such as a function and a lambda."""
+    groups = [group for row in rows for group in like_values(peak.dump, peak.hlo, row.values, owned)]
+    values = {value for group in groups for value in group.values}
+    savings = ((one, sum(owned.get(value, 0) for value in one.edit if value in values)) for one in peak.actions)
+    return LineMemory(
+        line=number,
+        size_bytes=sum(row.size_bytes for row in rows),
+        buffers=tuple(sorted(groups, key=lambda one: -one.size_bytes)),
+        stacks=tuple(sorted((one for row in rows for one in row.stacks), key=lambda one: -one.size_bytes)),
+        savings=tuple(saving for saving in savings if saving[1]),
+    )
+
+
+def callers(line: LineMemory) -> dict[StackFrame, int]:
+    """Return the calls that came to a line from another one, with their bytes, most first. They have no column."""
+    found: defaultdict[StackFrame, int] = defaultdict(int)
+    for stack in line.stacks:
+        # The innermost frames may be those of libraries, and a loop repeats calls.
+        frames = [StackFrame(frame.file, frame.line, None, frame.function) for frame in stack.frames]
+        here = next((place for place, frame in enumerate(frames) if frame.line == line.line), len(frames))
+        if caller := next((frame for frame in frames[here:] if frame.line != line.line), None):
+            found[caller] += stack.size_bytes
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+# ---------------------------------------------------------------- functions
+
+
+_LONGEST_TEXT: Final = 4 << 20
+
+
+def _functions(lines: Iterable[LineMemory], text: str) -> Iterator[FunctionMemory]:
+    sizes = {line.line: line.size_bytes for line in lines}
+    for name, first, last in functions_in(text):
+        if size_bytes := sum(size for line, size in sizes.items() if first <= line <= last):
+            yield FunctionMemory(name, first, last, size_bytes)
+
+
+def functions_in(text: str) -> list[tuple[str, int, int]]:
+    """Return the functions of a Python file: their names, first and last lines. Empty if it cannot be parsed."""
+    try:
+        tree = ast.parse(text) if len(text) <= _LONGEST_TEXT else None
+        return sorted(_functions_below(tree, ""), key=lambda one: one[1]) if tree else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _functions_below(node: ast.AST, prefix: str) -> Iterator[tuple[str, int, int]]:
+    for child in ast.iter_child_nodes(node):
+        below = prefix
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            below = f"{prefix}{child.name}."
+            if not isinstance(child, ast.ClassDef):
+                yield below[:-1], child.lineno, child.end_lineno or child.lineno
+        yield from _functions_below(child, below)
+
+
+# ---------------------------------------------------------------- labels
+
 
 _BAR_WIDTH: Final = 8
 """The width of the bar of a line that makes the whole peak."""
@@ -29,8 +216,8 @@ _LONGEST_NAME: Final = 60
 SMALLEST_SHARE: Final = 0.01
 """The share of the peak from which on a line has a label at its end."""
 
-LinkTo = Callable[[str, LineBuffers], str]
-"""Makes Markdown a link to buffers in the dump."""
+LinkTo = Callable[[str, int], str]
+"""Makes Markdown a link to a value in the dump."""
 
 
 def is_shown(memory: SourceMemory, line: LineMemory) -> bool:
@@ -106,8 +293,8 @@ def _hover(
     for one in line.buffers[:_MOST_BUFFERS]:
         yield f"- {_buffers(peak.dump, one, link_to)}"
     if more := line.buffers[_MOST_BUFFERS:]:
-        count = sum(len(one.like.values) for one in more)
-        yield f"- {human(sum(one.like.size_bytes for one in more))} · {counted(count, 'other buffer')}"
+        count = sum(len(one.values) for one in more)
+        yield f"- {human(sum(one.size_bytes for one in more))} · {counted(count, 'other buffer')}"
     calls = list(callers(line).items())
     if calls:
         yield ""
@@ -120,28 +307,27 @@ def _hover(
         ]
         rest = f" and {len(named) - _MOST_CALLERS:,} more" if len(named) > _MOST_CALLERS else ""
         yield f"Called from {', '.join(named[:_MOST_CALLERS])}{rest}"
-    for saving in line.savings:
-        here = f" {human(saving.size_bytes)} of its buffers come from this line." if saving.size_bytes else ""
+    for action, size_bytes in line.savings:
         yield ""
-        yield f"{largest_saving(saving.action)}{here}"
+        yield f"{largest_saving(action)} {human(size_bytes)} of its buffers come from this line."
     if why := reasons(peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).gaps):
         yield ""
         yield f"Incomplete: {'; '.join(why)}."
 
 
-def _buffers(dump: DumpSet, one: LineBuffers, link_to: LinkTo) -> str:
-    """Like values of a line: ``7.00 GiB · 32 × `bf16[4,2048]` · `fusion.5` and 31 others · live until step 35``."""
-    count = len(one.like.values)
-    shape = f"{count:,} × " * (count > 1) + code(one.like.shape, _LONGEST_NAME)
-    name = link_to(code(one.label, _LONGEST_NAME), one) + (f" and {counted(count - 1, 'other')}" if count > 1 else "")
-    until = f"{'the first ' * (count > 1)}live until {_until(dump, one.ending)}" if one.ending else ""
-    return " · ".join(filter(None, (human(one.like.size_bytes), shape, name, until)))
-
-
-def _until(dump: DumpSet, ending: Ending) -> str:
-    """When a value ends and why: ``step 35 (last read by `fusion.5`)``."""
-    words = (code(one.text) if isinstance(one, Name) else str(one) for one in inlines(freed_by(dump, ending)))
-    return f"step {ending.end_step:,} ({''.join(words)})"
+def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
+    """Like values of a line: ``7.00 GiB · 32 × `bf16[4,2048]` · `fusion.5` and 31 others · live until step 35 (last
+    read by `dot`)``.
+    """
+    value, count = like.values[0], len(like.values)
+    shape = f"{count:,} × " * (count > 1) + code(like.shape, _LONGEST_NAME)
+    label = link_to(code(dump.value_label(value), _LONGEST_NAME), value)
+    name = label + (f" and {counted(count - 1, 'other')}" if count > 1 else "")
+    until = ""
+    if ending := last_uses(dump, value):
+        why = "".join(code(one.text) if isinstance(one, Name) else str(one) for one in inlines(freed_by(dump, ending)))
+        until = f"{'the first ' * (count > 1)}live until step {ending.end_step:,} ({why})"
+    return " · ".join(filter(None, (human(like.size_bytes), shape, name, until)))
 
 
 def _function(name: str) -> str:

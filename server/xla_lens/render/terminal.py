@@ -7,11 +7,11 @@ where it says least, at its start if it is a path.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.records import dataclass
 from xla_lens.text.printable import printable_line
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
-from xla_lens.render import contract
+from xla_lens.render.contract import GapWord
 from xla_lens.render.numbers import human, percent
 from xla_lens.syntax.file_names import FileKind
 
@@ -59,13 +59,13 @@ def share(part: int, whole: int, bound: Bound) -> str:
     return percent(part, whole) if bound is Bound.EXACT else ""
 
 
-def gap_word(warrants: Warrants) -> contract.GapWord:
+def gap_word(warrants: Warrants) -> GapWord:
     """What is wrong with a dump, in one word or two. Empty if its numbers are exact."""
     causes = {gap.cause for gap in warrants.gaps}
     return next((word for cause, word in _GAP_WORDS.items() if cause in causes), "")
 
 
-_GAP_WORDS: Final[Mapping[Cause, contract.GapWord]] = {
+_GAP_WORDS: Final[Mapping[Cause, GapWord]] = {
     Cause.CONTRADICTION: "contradictory",
     Cause.CUT_OFF: "cut off",
     Cause.UNREADABLE: "unreadable in part",

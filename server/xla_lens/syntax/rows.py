@@ -30,7 +30,7 @@ def read_columns(
         name: table(*map(column, table_columns))
         for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)
     }
-    texts = (Texts(block, column(offsets)) for block, offsets in (names, indices))
+    texts = (Texts(block, column(offsets)) for block, (offsets,) in (names, indices))
     return FileColumns(*texts, **columns)  # type: ignore[arg-type]
 
 

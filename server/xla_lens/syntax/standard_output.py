@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
-
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ def number_texts(data: bytes, start: Column, end: Column) -> tuple[Column, Colum
     """Return for each text the number of the first text that equals it, counting only distinct texts, and for each
     number the row of its first text.
     """
-    numbers, rows = tree_sitter_xla_dump.number_texts(data, cells(start), cells(end))
+    (numbers,), (rows,) = tree_sitter_xla_dump.number_texts(data, cells(start), cells(end))
     return column(numbers), column(rows)
 
 
@@ -20,9 +20,8 @@ def same_texts(
 ) -> NDArray[np.bool_]:
     """Return for each row whether the text in `data` equals that in `other`."""
     start, end, other_start, other_end = (cells(part) for part in (*span, *other_span))
-    same: NDArray[np.bool_] = (
-        column(tree_sitter_xla_dump.same_texts(data, start, end, other, other_start, other_end)) != 0
-    )
+    (found,) = tree_sitter_xla_dump.same_texts(data, start, end, other, other_start, other_end)
+    same: NDArray[np.bool_] = column(found) != 0
     return same
 
 

@@ -1,8 +1,7 @@
 """Map byte offsets between a text and a later version of it."""
 
 from collections.abc import Iterable, Sequence
-
-from xla_lens.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,21 @@ from pathlib import Path
 import pytest
 
 from samples import BARE, WHILE, analysis_of, malformed_modules, module_of, module_of_text, modules
-from xla_lens.features.hlo.call_hierarchy import VIEWS, Flow, find_item, incoming, item, outgoing
+from xla_lens.features.call_hierarchy.hlo import VIEWS, find_item, incoming, item, outgoing
+from xla_lens.features.call_hierarchy.items import Flow, Item
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloTarget
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.hlo import hlo_item_detail
 
 _NOTHING = analyse([]).dump
 
 
-def _flow(module: HloModule, target: HloTarget | None) -> tuple[str, str]:
+def _flow(module: HloModule, of: Item | None) -> tuple[str, str]:
     """The producers or callers, and the consumers or callees, with their references."""
-    assert target
-    return _text(incoming(_NOTHING, module, target, 100)), _text(outgoing(_NOTHING, module, target, 100))
+    assert of
+    return _text(incoming(_NOTHING, module, of, 100)), _text(outgoing(_NOTHING, module, of, 100))
 
 
 def _text(flows: list[Flow]) -> str:
@@ -31,11 +31,11 @@ def _word(place: Place) -> str:
 
 
 def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flow(module, find_item(module, name, is_computation=False))
+    return _flow(module, find_item(_NOTHING, module, name, is_computation=False))
 
 
 def _computation(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flow(module, find_item(module, name, is_computation=True))
+    return _flow(module, find_item(_NOTHING, module, name, is_computation=True))
 
 
 def test_hierarchy_of_computations_is_their_calls() -> None:
@@ -95,23 +95,22 @@ def test_views_of_each_other_end() -> None:
 def test_item_detail_shows_opcode_size_and_computation() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
 
-    def detail(dump: DumpSet, name: bytes, *, is_computation: bool) -> str:
-        target = find_item(module, name, is_computation=is_computation)
-        assert target
-        return hlo_item_detail(item(dump, module, target))
+    def detail(dump: DumpSet, name: bytes, *, is_computation: bool) -> str | None:
+        found = find_item(dump, module, name, is_computation=is_computation)
+        return found.detail if found else None
 
     assert detail(dump, b"main.3", is_computation=True) == "entry · 7 instructions"
     assert detail(dump, b"region_1.2", is_computation=True) == "3 instructions"
     assert detail(dump, b"copy.5", is_computation=False) == "copy · 32 B · in region_0.1"
     assert detail(_NOTHING, b"copy.5", is_computation=False) == "copy · in region_0.1"
-    assert find_item(module, b"nobody", is_computation=False) is None
+    assert detail(_NOTHING, b"nobody", is_computation=False) is None
 
 
 def test_limit_applies_to_items() -> None:
     module = module_of(WHILE)
-    target = find_item(module, b"main.3", is_computation=True)
-    assert target
-    assert _text(outgoing(_NOTHING, module, target, 1)) == "fused_computation: %fused_computation"
+    entry = find_item(_NOTHING, module, b"main.3", is_computation=True)
+    assert entry
+    assert _text(outgoing(_NOTHING, module, entry, 1)) == "fused_computation: %fused_computation"
 
 
 def _check(module: HloModule, step: int) -> int:
@@ -121,9 +120,9 @@ def _check(module: HloModule, step: int) -> int:
     targets: list[HloTarget] = [HloInstruction(row) for row, found in read if found and found.opcode not in VIEWS]
     targets += [HloComputation(row) for row in range(len(columns.computations))]
     for target in targets:
-        for flow in incoming(_NOTHING, module, target, 10**6):
+        for flow in incoming(_NOTHING, module, item(_NOTHING, module, target), 10**6):
             assert flow.places
-            backwards = outgoing(_NOTHING, module, flow.item.target, 10**6)
+            backwards = outgoing(_NOTHING, module, flow.item, 10**6)
             (same,) = (found for found in backwards if found.item.target == target)
             assert same.places == flow.places
             count += 1
@@ -141,8 +140,7 @@ def test_hierarchy_of_broken_modules_is_complete() -> None:
     for text in malformed_modules():
         module = module_of_text(text)
         for row in range(0, len(module.columns.instructions), 7):
-            incoming, outgoing = _flow(module, HloInstruction(row))
-            count += bool(incoming or outgoing)
+            count += any(_flow(module, item(_NOTHING, module, HloInstruction(row))))
         for row in range(len(module.columns.computations)):
-            _flow(module, HloComputation(row))
+            _flow(module, item(_NOTHING, module, HloComputation(row)))
     assert count > 100

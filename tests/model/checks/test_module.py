@@ -82,14 +82,14 @@ error[position-mismatch] `call{}` is listed as a position of `while.0{}`, but by
 def test_reports_quotes_that_differ_from_the_module() -> None:
     """The first part that differs, once, whether the dump or the module was edited."""
     expected = {
-        ("%copy.9 = f32[8]{0} copy(", "%copy.9 = f32[8]{0} negate("): "opcode `negate`, but the HLO module",
+        ("%copy.9 = f32[8]{0} copy(", "%copy.9 = f32[8]{0} negate("): "with `negate`, but the HLO module",
         (
             "copy.9 = f32[8]{0} copy(%x.1)",
             "copy.9 = f32[8]{0} copy(%y.2)",
-        ): "operand `y.2`, but the HLO module has `x.1`.",
-        ("f32[8]{0} copy(%x.1)", "f32[8]{0} copy()"): "without the operand `x.1`, which the HLO module has",
+        ): "with `y.2`, but the HLO module has `x.1`.",
+        ("f32[8]{0} copy(%x.1)", "f32[8]{0} copy()"): "without `x.1`, which the HLO module has",
         ("calls=%wrapped_add_computation", "calls=%wrapped_add"): (
-            "attribute `calls=%wrapped_add`, but the HLO module has `calls=%wrapped_add_computation`."
+            "with `calls=%wrapped_add`, but the HLO module has `calls=%wrapped_add_computation`."
         ),
     }
     for (before, after), message in expected.items():
@@ -101,10 +101,10 @@ def test_reports_quotes_that_differ_from_the_module() -> None:
 def test_reports_modules_that_are_not_well_formed() -> None:
     """One finding, whatever follows from it."""
     expected = {
-        ("  %copy.9 = ", "  %copy.4 = "): "The HLO module defines `copy.4` twice.",
-        ("calls=%wrapped_add_computation", "calls=%other"): "calls the computation `other`, which is not in the HLO",
+        ("  %copy.9 = ", "  %copy.4 = "): "In the HLO module, `copy.4` is defined twice.",
+        ("calls=%wrapped_add_computation", "calls=%other"): "calls a computation that is missing",
         ("  ROOT %tuple.4", "  %tuple.4"): "does not have exactly one `ROOT` instruction.",
-        ("copy(%x.1)", "copy(%while.0)"): "`copy.9` reads `while.0`, which the HLO module does not define before it",
+        ("copy(%x.1)", "copy(%while.0)"): "`copy.9` reads an instruction that its computation does not define before",
     }
     for edit, message in expected.items():
         found = findings_text(held(WHILE, [], [edit]))
@@ -119,7 +119,7 @@ def test_reports_element_with_another_shape_than_in_its_tuple() -> None:
     assert element
     found = findings_text(held(path, [], [(element[0], f"{element[1]}0{element[2]}")]))
     assert found.startswith("error[shape-mismatch] `")
-    assert "that it reads has" in " ".join(found.split())
+    assert "in the HLO module, but" in " ".join(found.split())
     assert found.count("error[") == 1
 
 
@@ -169,7 +169,7 @@ def test_reports_alias_of_another_parameter() -> None:
         [],
         [("{0}: (0, {}, may-alias)", "{0}: (1, {}, may-alias)")],
         """
-error[module-mismatch] Output {0} aliases parameter 1 at {}, but `copy.2` and `Arg_1.2` are not at the same place.
+error[module-mismatch] Output {0} aliases parameter 1 at {}, but they are not at the same place.
 HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
                                                             ^^^^^^^^^^^
 """,
@@ -182,8 +182,8 @@ def test_reports_entry_computation_layout() -> None:
         [],
         [("entry_computation_layout={(f32[100]{0}", "entry_computation_layout={(f32[99]{0}")],
         """
-error[shape-mismatch] `entry_computation_layout` gives `Arg_0.1` the shape `f32[99]{0}`, but the instruction has
-`f32[100]{0}`.
+error[shape-mismatch] `Arg_0.1` has the shape `f32[99]{0}` in `entry_computation_layout`, but `f32[100]{0}` in the
+entry computation.
 HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
                                                                                                                    …
 -- Instruction in the HLO module

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from samples import GLUED, SEED, SPLIT, TPU, WHILE, never
+from samples import GLUED, SEED, SPLIT, TPU, WHILE, never, sweep
 from xla_lens.files import find_set, load_module, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.text.document import Document
@@ -43,7 +43,7 @@ def _sizes(analysis: Analysis) -> list[tuple[int, int, int | None]]:
     return [(space.reserved_bytes, space.peak_live_bytes, space.peak_step) for space in analysis.memory.spaces]
 
 
-@pytest.mark.parametrize("path", [SEED, SPLIT, GLUED, TPU, WHILE], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sweep([SEED, SPLIT, GLUED, TPU, WHILE], 3), ids=lambda path: path.parent.name)
 @pytest.mark.parametrize("form", _FORMS)
 def test_newer_form_costs_only_its_lines(form: str, path: Path) -> None:
     pattern, replacement = _FORMS[form]

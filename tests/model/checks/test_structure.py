@@ -27,7 +27,7 @@ def _findings(analysis: Analysis) -> list[Finding]:
     return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
-@pytest.mark.parametrize("path", sweep(dump_paths(DUMPS), 4), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", sweep(dump_paths(DUMPS), 16), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_cut_within_a_line_is_always_reported(path: Path) -> None:
     text = path.read_bytes().rstrip()
     chance = random.Random(str(path.name))
@@ -37,13 +37,14 @@ def test_cut_within_a_line_is_always_reported(path: Path) -> None:
             assert _findings(analyse([dump_file(text[:cut])])), f"{path}: {cut}"
 
 
+@pytest.mark.parametrize("most", sweep([40, 200], 2))
 @pytest.mark.parametrize("path", [SPLIT, TPU], ids=["cpu", "tpu"])
 @pytest.mark.parametrize("kind", [FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE])
-def test_cut_between_lines_is_reported(path: Path, kind: FileKind) -> None:
+def test_cut_between_lines_is_reported(path: Path, kind: FileKind, most: int) -> None:
     files = files_of(path)
     starts = files[kind].document.line_starts.tolist()
     found = set()
-    for cut in starts[1:-1] if len(starts) < 200 else random.Random(0).sample(starts[1:-1], 200):
+    for cut in random.Random(0).sample(starts[1:-1], min(most, len(starts) - 2)):
         text = files[kind].document.data[:cut]
         rest = files[kind].document.data[cut:].split(b"\n")[0]
         # Older releases print no stack traces, and an inner frame may have no bytes of its own.

@@ -1,6 +1,10 @@
 """The messages in `oom_texts` and one-line forms, read from logs of all kinds."""
 
+import json
 import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,152 +14,15 @@ from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom.messages import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, read_oom_log
 from xla_lens.syntax.oom.sizes import PrintedSize, printed_size
 
-SENTENCES: tuple[tuple[str, dict[str, Any]], ...] = (
-    # libtpu 0.0.51, as in the collection's out-of-memory set.
-    (
-        "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
-        "temporaries (44.36G) exceeds available HBM (15.75G). HLO module: jit_train_step.\n"
-        "See https://openxla.org/xla/errors/error_1000 for more details.",
-        {"kind": OomKind.COMPILE_TOTAL, "code": "E1000", "needed": "44.36G", "capacity": "15.75G", "space": "hbm"}
-        | {"module": "jit_train_step", "facts": {"HLO temporaries": "44.36G"}},
-    ),
-    # XLA's docs/errors/error_1000.md.
-    (
-        "RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.82G, SparseCore Hbm usage 174.10G, exceeding available "
-        "bytes: 95.74G",
-        {"kind": OomKind.COMPILE_CORES, "space": "hbm", "needed": None, "capacity": "95.74G"}
-        | {"facts": {"TensorCore usage": "34.82G", "SparseCore usage": "174.10G"}},
-    ),
-    # libtpu of 2026, EnzymeAD/Enzyme-JAX#2422: a code, and no list.
-    (
-        "ERROR: LoadError: RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: XLA:TPU compile permanent error. Ran out of "
-        "memory in memory space hbm. Used 215.17G of 31.25G hbm. Exceeded hbm capacity by 183.92G.",
-        {"kind": OomKind.COMPILE, "code": "E1000", "needed": "215.17G", "capacity": "31.25G", "excess": "183.92G"},
-    ),
-    # jax-ml/jax#38988, wrapped in the middle of the sentence.
-    (
-        "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in\nmemory space vmem. Used 65.05M of "
-        "64.00M vmem. Exceeded vmem\ncapacity by 1.05M",
-        {"kind": OomKind.COMPILE, "space": "vmem", "needed": "65.05M", "capacity": "64.00M", "excess": "1.05M"},
-    ),
-    # TensorFlow 1.13 on TPU: tensorflow/tensorflow#26893.
-    (
-        "Compilation failure: Ran out of memory in memory space vmem. Please file a bug against XLA.",
-        {"kind": OomKind.COMPILE, "space": "vmem", "needed": None, "capacity": None},
-    ),
-    # libtpu of 2026, scalar memory: marin and vllm-project/tpu-inference#3194.
-    (
-        "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space smem. Used 1.10M of "
-        "1.00M smem. Exceeded smem capacity by 104.6K",
-        {"kind": OomKind.COMPILE, "space": "smem", "needed": "1.10M", "capacity": "1.00M", "excess": "104.6K"},
-    ),
-    # libtpu of 2026, XLA's docs/errors/error_1001.md, with the label of a kernel in between.
-    (
-        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory "
-        "space vmem while allocating on stack for %fwd.1 = bf16[16384,6144]{1,0:T(8,128)(2,1)} custom-call(%a, %b), "
-        'custom_call_target="tpu_custom_call", metadata={op_name="jit(f)/pallas_call" stack_frame_id=23}. Scoped '
-        "allocation with size 36.25M and limit 32.00M exceeded scoped vmem limit by 4.25M. It should not be possible "
-        "to run out of scoped vmem - please file a bug against XLA.",
-        {"kind": OomKind.SCOPED, "code": "E1001", "space": "vmem", "subject": "fwd.1", "needed": "36.25M"}
-        | {"capacity": "32.00M", "excess": "4.25M"},
-    ),
-    # A fragment of it, as notebooks print it.
-    (
-        "Scoped allocation with size 34.08M and limit 32.00M exceeded scoped vmem limit by 2.08M.",
-        {"kind": OomKind.SCOPED, "space": "vmem", "needed": "34.08M", "capacity": "32.00M"},
-    ),
-    # libtpu, docs/oom_debugging.md of XLA.
-    (
-        "XlaRuntimeError: RESOURCE_EXHAUSTED: Allocation (size=107374182400) would exceed memory (size=17179869184) :: "
-        "#allocation7 [shape = 'u8[327680,327680]{1,0:T(8,128)(4,1)}', space=hbm, size = 0xffffffffffffffff, "
-        "tag = 'output of xor_convert_fusion@{}'] :: <no-hlo-instruction>",
-        {"kind": OomKind.COMPILE_ALLOCATION, "space": "hbm", "needed": "107374182400", "capacity": "17179869184"},
-    ),
-    # libtpu, docs/errors/error_0101.md of XLA.
-    (
-        "XlaRuntimeError: RESOURCE_EXHAUSTED: Error loading program 'jit_step_fn': Attempting to reserve 29.49G at the "
-        "bottom of memory. That was not possible. There are 147.64M free, 0B reserved, and 147.64M reservable. Scope: "
-        "unknown..: while running replica 0 and partition 34 of a replicated computation.",
-        {"kind": OomKind.LOAD_PROGRAM, "module": "jit_step_fn", "needed": "29.49G", "free": "147.64M"}
-        | {"facts": {"reserved": "0B", "reservable": "147.64M"}},
-    ),
-    # libtpu of 2026.
-    (
-        "RESOURCE_EXHAUSTED: Error loading program 'jit_train_step':\nAttempting to allocate 1.82G. That was not "
-        "possible. There are 1.54G free.",
-        {"kind": OomKind.LOAD_PROGRAM, "module": "jit_train_step", "needed": "1.82G", "free": "1.54G"},
-    ),
-    # libtpu, docs/errors/error_0100.md of XLA.
-    (
-        "ValueError: RESOURCE_EXHAUSTED: E0100: RuntimeBufferAllocationFailure: Error allocating device buffer: "
-        "Attempting to allocate 8.00M.\nThat was not possible. There are 6.43M free.; (0x0x1_HBM0)",
-        {"kind": OomKind.ALLOCATE, "code": "E0100", "needed": "8.00M", "free": "6.43M"},
-    ),
-    # libtpu of 2025, with fragmentation.
-    (
-        "RESOURCE_EXHAUSTED: Attempting to allocate 3.98G. That was not possible. There are 4.97G free. The largest "
-        "contiguous region of free memory is 2.00G due to fragmentation.",
-        {"kind": OomKind.ALLOCATE, "needed": "3.98G", "free": "4.97G", "facts": {"largest free block": "2.00G"}},
-    ),
-    # jaxlib of 2019 to 2025 on GPU.
-    (
-        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 27668233200 "
-        "bytes.",
-        {"kind": OomKind.ALLOCATE, "needed": "27668233200 bytes"},
-    ),
-    # jaxlib of 2026 on GPU, tf_allocator_adapter.cc.
-    (
-        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 262.56GiB.\n"
-        "  [executable_name='jit_train_step'] [tf-allocator-allocation-error='']",
-        {"kind": OomKind.ALLOCATE, "needed": "262.56GiB", "module": "jit_train_step"},
-    ),
-    # XLA since July 2026, tf_allocator_adapter.cc.
-    (
-        "RESOURCE_EXHAUSTED: Out of host memory while trying to allocate 1.95GiB with allocator GPU_0_bfc on device 0.",
-        {"kind": OomKind.ALLOCATE, "needed": "1.95GiB", "space": "host", "subject": "GPU_0_bfc"},
-    ),
-    # XLA on CPU.
-    ("RESOURCE_EXHAUSTED: Out of memory allocating 68719476736 bytes.", {"needed": "68719476736 bytes"}),
-    # TensorFlow 2, bfc_allocator.cc; not a failure.
-    (
-        "2020-05-18 08:12:06.871558: W tensorflow/core/common_runtime/bfc_allocator.cc:239] Allocator (GPU_0_bfc) ran "
-        "out of memory trying to allocate 3.46GiB with freed_by_count=0. The caller indicates that this is not a "
-        "failure, but may mean that there could be performance gains if more memory were available.",
-        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "3.46GiB", "subject": "GPU_0_bfc"},
-    ),
-    # jaxlib of 2019, stream_executor: jax-ml/jax#788.
-    (
-        "2019-06-08 03:44:36.087182: E external/org_tensorflow/tensorflow/compiler/xla/service/gpu/"
-        "cudnn_conv_algorithm_picker.cc:555] Resource exhausted: Failed to allocate request for 3.39GiB (3640655872B) "
-        "on device ordinal 0",
-        {"kind": OomKind.ALLOCATE, "needed": "3640655872B"},
-    ),
-    # cuda_driver.cc.
-    (
-        "2025-07-31 20:22:32.901607: I tensorflow/stream_executor/cuda/cuda_driver.cc:763] failed to allocate 343.34M "
-        "(360015104 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
-        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "360015104 bytes"},
-    ),
-    # gpu_cudamallocasync_allocator.cc.
-    (
-        "E gpu_cudamallocasync_allocator.cc:359] cuMemAllocAsync failed to allocate 281923031072 bytes: "
-        "CUDA error: out of memory (CUDA_ERROR_OUT_OF_MEMORY)",
-        {"kind": OomKind.ALLOCATOR_WARNING, "needed": "281923031072 bytes", "subject": "cuMemAllocAsync"},
-    ),
-    # jax-ml/jax#20008.
-    (
-        "XlaRuntimeError: RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 4194304, available: 101376",
-        {"kind": OomKind.SHARED_MEMORY, "needed": "4194304", "capacity": "101376"},
-    ),
-    # hlo_rematerialization.cc: EnzymeAD/Enzyme-JAX#1363.
-    (
-        "W0000 00:00:1756998431.440298    5182 hlo_rematerialization.cc:3183] Can't reduce memory use below 10.64GiB "
-        "(11428802214 bytes) by rematerialization; only reduced to 71.27GiB (76523901244 bytes), down from 73.51GiB "
-        "(78931543988 bytes) originally",
-        {"kind": OomKind.REMATERIALIZATION, "capacity": "11428802214 bytes", "needed": "76523901244 bytes"}
-        | {"facts": {"before rematerialization": "78931543988 bytes"}},
-    ),
-)
+
+def _sentences() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The forms of sentences in `sentences.txt`, each with some of its fields."""
+    text = (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8")
+    for sentence, fields in re.findall(r"(?m)^# .*\n((?:.+\n)+?)=> (.*)$", text):
+        yield sentence.rstrip(), json.loads(fields)
+
+
+SENTENCES = [*_sentences()]
 
 
 def read(*blocks: str | bytes) -> tuple[OomMessage, ...]:

@@ -5,13 +5,13 @@ to the peak, so a report that was limited with `--top` or `--part` has fewer of 
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from xla_lens.model.diff.breakdowns import Argument, By, Key, Part, added, group_of
 from xla_lens.model.diff.comparison import SpaceSide
 from xla_lens.model.diff.traits import line_key, plain_op_name
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 

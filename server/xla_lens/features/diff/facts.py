@@ -1,7 +1,7 @@
 """What changed between two dumps: the facts of `xla-lens diff`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -25,7 +25,6 @@ from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
 

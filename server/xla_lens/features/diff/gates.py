@@ -1,13 +1,13 @@
 """Limits on how much memory a program may grow, for continuous integration."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import Increase
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

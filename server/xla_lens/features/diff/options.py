@@ -1,9 +1,8 @@
 """What a comparison contains, as the command line understands it. Imports nothing of the model."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
-
-from xla_lens.records import dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction

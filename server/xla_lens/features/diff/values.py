@@ -1,6 +1,7 @@
 """What became of each value in the other dump of a comparison, and the code lenses on those that changed."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Table
 
 COMPARED: Final = "compared"

@@ -1,110 +1,212 @@
-"""The facts in a hover over a value."""
+"""The hover of a value."""
 
-from functools import partial
+import re
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from xla_lens.features.hover.facts import Elements, End, LiveRangeFacts, ValueFacts
-from xla_lens.features.hover.names import LONGEST_LIST, allocation_name, value_name
-from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
+from xla_lens.features.hover.terms import REMAT
+from xla_lens.features.hover.words import LONGEST_LIST, LONGEST_SHAPE, Context, exact_bytes, missing_lines
+from xla_lens.model.advice.alive import Reason, last_uses, neighbours
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rules.facts import is_backward
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.hlo.dataflow import index_path, uses
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.command_links import CommandLinks
+from xla_lens.render.markdown import code
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import apart, counted, human, percent, shortened
+from xla_lens.render.padding import padding_cause, padding_part
+from xla_lens.render.sources import call_chain, source_suffix
+from xla_lens.render.warrants import bounded_size
+from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.positions import decode
+
+_REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")
 
 
-def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: int) -> ValueFacts:
-    """Return the facts about a row of `DumpSet.values`. `name` is the number of the hovered name, NONE for none."""
-    dump, values = analysis.dump, analysis.dump.values
-    slice_row, allocation = int(values.slice[value]), int(values.allocation[value])
-    shape = dump.shape(value)
-    space = analysis.memory.space(int(values.color[value]))
-    sharing, ending = neighbours(dump, value), last_uses(dump, value)
+def value_lines(context: Context, value: int, name: int) -> Iterator[str]:
+    """Yield the size of a row of `DumpSet.values`, its source and live range, then its placement. `name` is the number
+    of the hovered name, NONE for none.
+    """
+    analysis, links, dump = context.analysis, context.links, context.analysis.dump
+    values, label = dump.values, dump.value_label(value)
+    size_bytes = int(values.size_bytes[value]) if values.slice[value] != NONE else None
+    origin, elements = Origins(dump, context.module).of_value(value), _elements(dump, value)
+    if len(elements):
+        # The bytes of the tuple itself are only pointers.
+        size = f" · {human(_sum(dump, elements))} in {counted(len(elements), 'output')}"
+    else:
+        size = (f" · {human(size_bytes)}" if size_bytes is not None else "") + _share(analysis, value, size_bytes)
+    yield f"**{code(label)}**{size}{source_suffix(origin.frames, links)}"
+    yield ""
+    if note := context.note(value):
+        yield f"- {note}"
+    if len(elements):
+        yield from _element_lines(dump, elements, links)
+    if name not in (NONE, values.name[value]):
+        yield f"- {code(dump.label(name, NONE))} is an alias of it, without bytes of its own"
+    if origin.op_name:
+        yield f"- op_name {code(origin.op_name)}"
+    yield from _derived(dump, value, origin)
+    yield from call_chain(origin.frames, links)
+    yield from _live_range(dump, value, label, links)
+    if _REMAT.search(label):
+        yield f"- `remat`: {REMAT}"
+    yield from _shape(dump, value, size_bytes)
+    if values.allocation[value] != NONE:
+        yield from _placement(dump, value, size_bytes, origin, links)
     instruction = dump.instruction(int(values.name[value]))
-    origin = Origins(dump, module).of_value(value)
-    return ValueFacts(
-        id=int(values.id[value]),
-        label=dump.value_label(value),
-        alias=dump.label(name, NONE) if name not in (NONE, values.name[value]) else None,
-        space=dump.space_id(int(values.color[value])),
-        shape=shape.decode("utf-8", "replace") if shape is not None else None,
-        size_bytes=int(values.size_bytes[value]) if slice_row != NONE else None,
-        padding=padding_of(dump, value),
-        offset=int(values.offset[value]) if slice_row != NONE else None,
-        allocation=allocation_name(dump, allocation) if allocation != NONE else None,
-        live_range=_live_range(dump, ending) if ending else None,
-        live_at_peak=bool(live_at_peak(dump, analysis.memory, np.array([value]))[0]),
-        peak_bytes=space.peak_live_bytes if space else 0,
-        nearest=value_name(dump, _nearest(dump, value, sharing)) if len(sharing) else None,
-        sharer_count=len(sharing),
-        opcode=instruction.opcode.decode() if instruction else None,
-        op_name=origin.op_name,
-        frames=origin.frames,
-        derived=origin.derived,
-        is_for_backward=_is_for_backward(dump, value, origin),
-        missing=dump.missing,
-        elements=_elements(dump, value),
+    opcode = f", defined by {code(instruction.opcode.decode())}" if instruction else ""
+    yield f"- value {values.id[value]}{opcode}"
+    yield from missing_lines(dump)
+    yield from _sharers(dump, value, links)
+
+
+def _share(analysis: Analysis, value: int, size_bytes: int | None) -> str:
+    dump, color, bound = (
+        analysis.dump,
+        int(analysis.dump.values.color[value]),
+        analysis.warrants.of(Quantity.LIVE).bound,
     )
+    space = analysis.memory.space(color)
+    if space is None or not space.peak_live_bytes:
+        return ""
+    peak = f"the {space_name(dump.space_id(color))} peak"
+    if bound is not Bound.EXACT:
+        return f" · {peak} is {bounded_size(space.peak_live_bytes, bound)}"
+    if size_bytes is not None and live_at_peak(dump, analysis.memory, np.array([value]))[0]:
+        return f" · {percent(size_bytes, space.peak_live_bytes)} of {peak}"
+    return f" · not live at {peak}" if dump.values.live_range[value] != NONE else ""
 
 
-def _elements(dump: DumpSet, value: int) -> Elements | None:
-    """The other values of the instruction, None if the value is one of them or there are none."""
+def _elements(dump: DumpSet, value: int) -> Column:
+    """The other values of the instruction in the order of their indices; empty if the value is one of them."""
     values = dump.values
     if values.index[value] > EMPTY_INDEX:
-        return None
-    rows = np.flatnonzero((values.name == values.name[value]) & (values.index > EMPTY_INDEX))
-    if not len(rows):
-        return None
-    rows = np.array(sorted(rows.tolist(), key=lambda row: index_path(dump, int(values.index[row]))))
-    indices = taken(dump.allocations.index, values.allocation[rows[:LONGEST_LIST]])
-    shown = zip(map(partial(value_name, dump), rows[:LONGEST_LIST].tolist()), indices.tolist(), strict=True)
-    return Elements(len(rows), sum(np.maximum(values.size_bytes[rows], 0).tolist()), tuple(shown))
+        return np.zeros(0, np.int64)
+    rows = np.flatnonzero((values.name == values.name[value]) & (values.index > EMPTY_INDEX)).tolist()
+    return np.array(sorted(rows, key=lambda row: index_path(dump, int(values.index[row]))), np.int64)
 
 
-def _is_for_backward(dump: DumpSet, value: int, origin: Origin) -> bool:
-    if origin.derived is None or origin.derived.stored is None or is_backward(origin.op_name):
-        return False
+def _sum(dump: DumpSet, values: Column) -> int:
+    return sum(np.maximum(dump.values.size_bytes[values], 0).tolist())
+
+
+def _element_lines(dump: DumpSet, elements: Column, links: CommandLinks) -> Iterator[str]:
+    yield f"- outputs, {_sum(dump, elements):,} B together:"
+    shown = elements[:LONGEST_LIST]
+    allocations = taken(dump.allocations.index, dump.values.allocation[shown])
+    for value, allocation in zip(shown.tolist(), allocations.tolist(), strict=True):
+        name = code(dump.value_label(value))
+        name = links.history(name, allocation) if allocation != NONE else name
+        yield f"  - {name} {human(int(dump.values.size_bytes[value]))}"
+    if len(elements) > len(shown):
+        yield f"  - and {len(elements) - len(shown):,} more"
+
+
+def _derived(dump: DumpSet, value: int, origin: Origin) -> Iterator[str]:
+    """From what the source line is derived, where the value itself has none."""
+    if origin.derived is None:
+        return
+    writer, stored = code(origin.derived.writer), origin.derived.stored
+    if stored is None:
+        yield f"- source derived from the data flow: {writer} computes its content"
+        return
     readers = set(dump.uses.name[uses(dump, np.array([value]))].tolist())
     op_names = [instruction.op_name for name in readers if (instruction := dump.instruction(name))]
-    return bool(op_names) and all(map(is_backward, op_names))
-
-
-def _live_range(dump: DumpSet, ending: Ending) -> LiveRangeFacts:
-    start, end = int(dump.values.start_step[ending.value]), ending.end_step
-    reason, by = _end(dump, ending)
-    return LiveRangeFacts(start, end, dump.instruction_at(start), dump.instruction_at(end), reason, by)
-
-
-def _end(dump: DumpSet, ending: Ending) -> tuple[End, str | None]:
-    if ending.reason is Reason.READ:
-        return End.LAST_USE, dump.instruction_at(ending.later_step) if ending.later_step is not None else None
-    if ending.reason in (Reason.CALLED, Reason.REPLACED) and ending.successor != NONE:
-        return End.PASSED_ON, dump.value_label(ending.successor)
-    return _ENDS[ending.reason], None
-
-
-_ENDS: Final = {
-    Reason.PARAMETER: End.CALLER,
-    Reason.LIVE_OUT: End.OUTPUT,
-    Reason.CALLED: End.COMPUTATION_END,
-    Reason.PASSED_ON: End.LAST_ALIAS,
-    Reason.UNUSED: End.LAST_ALIAS,
-    Reason.COMPUTATION_END: End.COMPUTATION_END,
-    Reason.UNKNOWN: End.UNKNOWN,
-}
-
-
-def _nearest(dump: DumpSet, value: int, sharing: Column) -> int:
-    """The value with the fewest steps in between, the largest of several."""
-    values = dump.values
-    gaps = np.maximum(
-        values.start_step[sharing] - values.end_step[value], values.start_step[value] - values.end_step[sharing]
+    # Only the backward pass reads what a loop of the forward pass stores.
+    is_for_backward = not is_backward(origin.op_name) and bool(op_names) and all(map(is_backward, op_names))
+    saved = ", saved for the backward pass" if is_for_backward else ""
+    yield (
+        f"- {stored.count:,} × {code(stored.shape)}{saved}: {writer} computes them, {code(stored.name)} in the loop "
+        "stores them (source derived from the data flow)"
     )
-    return int(sharing[np.lexsort((-values.size_bytes[sharing], np.maximum(gaps, 0)))[0]])
+
+
+def _live_range(dump: DumpSet, value: int, label: str, links: CommandLinks) -> Iterator[str]:
+    ending = last_uses(dump, value)
+    if ending is None:
+        if FileKind.LIVE_RANGE not in dump.missing:
+            yield "- no live range: it counts as reserved bytes only"
+        return
+    start, end = int(dump.values.start_step[value]), ending.end_step
+    starting, at_end = dump.instruction_at(start), code(dump.instruction_at(end) or "")
+    # Most values start at the instruction that they are named after.
+    at_start = f" ({code(starting)})" if starting and starting != label.partition("{")[0] else ""
+    first, last = (links.live_set(f"step {step}", step) for step in (start, end))
+    match ending.reason:
+        case Reason.PARAMETER:
+            why = ", the end (a parameter: its bytes belong to the caller)"
+        case Reason.LIVE_OUT:
+            why = ", the end (may be part of the output)"
+        case Reason.READ:
+            caller = dump.instruction_at(ending.later_step) if ending.later_step is not None else None
+            why = f" (last read by {at_end}{f', inside {code(caller)}' if caller else ''})"
+        case Reason.CALLED | Reason.REPLACED if ending.successor != NONE:
+            why = f" ({code(dump.value_label(ending.successor))} takes over its bytes)"
+        case Reason.PASSED_ON | Reason.UNUSED:
+            why = f" (last alias: {at_end})" if at_end else " (last alias)"
+        case Reason.UNKNOWN:
+            why = f" ({at_end})" if at_end else ""
+        case _:
+            why = " (the end of its computation)"
+    yield f"- live from {first}{at_start} to {last}{why}"
+
+
+def _shape(dump: DumpSet, value: int, size_bytes: int | None) -> Iterator[str]:
+    shape, padding = dump.shape(value), padding_of(dump, value)
+    if shape is None:
+        return
+    text = f"- {code(shortened(decode(shape), LONGEST_SHAPE))}"
+    if padding and padding.size_bytes and size_bytes:
+        logical, parts = padding.logical_bytes, padding.parts
+        times = f" ({size_bytes / logical:.1f} times the size of the shape)" if logical else ""
+        cause = f": {padding_cause(parts[0])}" if len(parts) == 1 else ""
+        text += f", {apart(padding.size_bytes, size_bytes)} of it padding{times}{cause}"
+    yield text
+    if padding and len(padding.parts) > 1:
+        yield from (f"  - {padding_part(part)}" for part in padding.parts)
+
+
+def _placement(dump: DumpSet, value: int, size_bytes: int | None, origin: Origin, links: CommandLinks) -> Iterator[str]:
+    values, allocations, row = dump.values, dump.allocations, int(dump.values.allocation[value])
+    index, whole_bytes = int(allocations.index[row]), int(allocations.size_bytes[row])
+    exact = exact_bytes(size_bytes or 0)
+    size = f"{human(size_bytes)}{exact and f' ({exact})'}" if size_bytes is not None else "unknown size"
+    kind = kind_text(Kind(max(0, int(allocations.kind[row]))))
+    details = ", ".join(filter(None, (kind, space_name(dump.space_id(int(values.color[value]))))))
+    part = ", all of it" if size_bytes == whole_bytes else f" of {apart(whole_bytes, size_bytes or 0)}"
+    allocation = links.history(f"allocation {index}", index)
+    yield f"- {size} at offset {int(values.offset[value]):,} of {allocation}{part} ({details})"
+    path = parameter_path(dump, None, row)
+    if path and path != origin.op_name:
+        yield f"- in the buffer of the parameter {code(path)}"
+
+
+def _sharers(dump: DumpSet, value: int, links: CommandLinks) -> Iterator[str]:
+    values, others = dump.values, neighbours(dump, value)
+    if not len(others):
+        return
+    gaps = np.maximum(
+        values.start_step[others] - values.end_step[value], values.start_step[value] - values.end_step[others]
+    )
+    # The one with the fewest steps in between, the largest of several.
+    near = int(others[np.lexsort((-values.size_bytes[others], np.maximum(gaps, 0)))[0]])
+    nearest = f"{code(dump.value_label(near))} (steps {values.start_step[near]}–{values.end_step[near]})"
+    if len(others) == 1:
+        yield f"- shares its bytes with {nearest}"
+        return
+    count = links.history(
+        counted(len(others), "other value"), int(dump.allocations.index[dump.values.allocation[value]])
+    )
+    yield f"- shares its bytes with {count}, nearest {nearest}"

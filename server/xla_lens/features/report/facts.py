@@ -8,7 +8,7 @@ report waits for the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,7 +23,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 

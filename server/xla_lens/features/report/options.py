@@ -1,10 +1,9 @@
 """What a report contains, as the command line and the server understand it. Imports nothing of the model."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-
-from xla_lens.records import dataclass
 
 
 class Part(StrEnum):
@@ -48,6 +47,15 @@ TINY_IN_RUN: Final = 0.05
 
 FORMATS: Final = ("text", "markdown", "json", "html")
 """The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
+
+
+class CiFormat(StrEnum):
+    """A format of `check` and `diff` for continuous integration (CI)."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    SARIF = "sarif"
+    JUNIT = "junit"
 
 
 class SortKey(StrEnum):

@@ -1,6 +1,5 @@
 """What an editor adds to the text of a dump: inlay hints, code lenses, code actions and links to source files."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
@@ -8,40 +7,34 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 
 from xla_lens.features.actions import (
+    END_COMPARISON,
+    SELECT_FOR_COMPARE,
     Action,
-    Explain,
-    GoToPeak,
-    GoToRelated,
-    GoToSource,
-    ShowPage,
     actions,
+    compare_title,
     source_actions,
 )
 from xla_lens.features.diff.values import COMPARED
 from xla_lens.features.hints import hints, module_hints
-from xla_lens.features.hlo.links import links as hlo_links
-from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_facts, lenses
-from xla_lens.features.links import LinkTarget, links
+from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lenses, shown
+from xla_lens.features.links import links, module_links
 from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.handlers import ACTION_KIND, Command
 from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.mentions import HloInstruction
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
-from xla_lens.render.actions import END_COMPARISON, SELECT_FOR_COMPARE, action_title, compare_title
 from xla_lens.render.diff.other import other_title
-from xla_lens.render.hints import hint_label
-from xla_lens.render.lenses import lens_title
-from xla_lens.render.links import link_tooltip
+from xla_lens.render.markdown import escaped
 from xla_lens.syntax.columns import NONE
 
 HINT_LIMIT: Final = 100_000
-"""Maximum number of hints of each kind in one answer. Some editors request the hints of a whole file."""
+"""Maximum number of hints in one answer. Some editors request the hints of a whole file."""
 
 LINK_LIMIT: Final = 1_000
 """Maximum number of links of each kind."""
@@ -55,14 +48,12 @@ def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | Non
         return None
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
     if isinstance(snapshot, HloSnapshot):
-        found = module_hints(snapshot.analysis, snapshot.module, start, end, HINT_LIMIT)
+        found = module_hints(snapshot.analysis, snapshot.module, start, end, HINT_LIMIT + 1)
     else:
-        found = hints(snapshot.analysis, snapshot.file, start, end, HINT_LIMIT)
-    if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
-        snapshot.on_truncated(f"only the first {HINT_LIMIT:,} hints of each kind are shown")
+        found = hints(snapshot.analysis, snapshot.file, start, end, HINT_LIMIT + 1)
+    found = snapshot.truncate(found, HINT_LIMIT, "hints")
     rows, columns = snapshot.convert.positions(snapshot.file, [hint.offset for hint in found])
-    labels = (hint_label(hint.facts, snapshot.analysis.warrants) for hint in found)
-    return RawJson([*map(hint_json, rows, columns, labels)])
+    return RawJson([*map(hint_json, rows, columns, (hint.label for hint in found))])
 
 
 def hint_json(row: int, column: int, label: str) -> Json:
@@ -77,13 +68,13 @@ def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeL
     """The lenses of a dump file. They get their text from `codeLens/resolve` when an editor is about to show them."""
     if isinstance(snapshot, HloSnapshot) or not snapshot.settings.code_lenses:
         return None
-    shown = [
+    every = [
         (lens.offset, lens.kind.value, lens.number) for lens in lenses(snapshot.analysis, snapshot.file, LENS_LIMIT)
     ]
     if snapshot.compared:
-        shown += ((offset, COMPARED, number) for offset, number in snapshot.compared.lenses(snapshot.file, LENS_LIMIT))
+        every += ((offset, COMPARED, number) for offset, number in snapshot.compared.lenses(snapshot.file, LENS_LIMIT))
     found = []
-    for offset, kind, number in shown:
+    for offset, kind, number in every:
         position = snapshot.convert.position(snapshot.file, offset)
         data = {"uri": snapshot.uri, "kind": kind, "number": number}
         found.append(lsp.CodeLens(lsp.Range(position, position), data=data))
@@ -98,9 +89,8 @@ def code_lens_resolve(snapshot: Snapshot, lens: lsp.CodeLens) -> lsp.CodeLens:
         lens.command = _compared_command(snapshot, number)
     elif isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
         analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
-        facts = lens_facts(analysis, Lens(0, LensKind(kind), number))
-        title = lens_title(facts, snapshot.analysis.warrants) if facts else ""
-        lens.command = _click_command(snapshot, title, facts.click) if facts else None
+        found = shown(analysis, Lens(0, LensKind(kind), number))
+        lens.command = _command(snapshot, found.title, found.click) if found else None
     # Editors request a lens without a command again and again.
     lens.command = lens.command or lsp.Command("", "")
     return lens
@@ -119,21 +109,38 @@ def _compared_command(snapshot: Snapshot, number: int) -> lsp.Command | None:
     return lsp.Command(other_title(other), Command.GO_TO, arguments=[to_json(location)])
 
 
-def _click_command(snapshot: Snapshot, title: str, click: Click) -> lsp.Command:
-    """The command of a click. An empty command makes the lens plain text."""
-    match click:
+def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) -> lsp.Command:
+    """The command of a click or an action. An empty command makes a lens plain text."""
+    argument: Json = {}
+    match target:
+        case None:
+            return lsp.Command(title, "")
+        case Code():
+            command, argument = Command.EXPLAIN, {"code": target.value}
+        case StackFrame():
+            command, argument = Command.GO_TO, {"path": target.file, "line": target.line, "character": target.column}
+        case Place():
+            command, argument = Command.GO_TO, to_json(snapshot.convert.location(target))
         case Value(row):
             place = value_place(snapshot.analysis.dump, row)
             if place is None:
                 return lsp.Command(title, "")
             location = snapshot.convert.location(place)
             argument = {"uri": location.uri, "position": to_json(location.range.start)}
-            return lsp.Command(title, Command.SHOW_REFERENCES, arguments=[argument])
-        case Place():
-            return _go_to_command(snapshot, title, click)
-        case None:
-            return lsp.Command(title, "")
-    return _page_command(snapshot, title, click)
+            command = Command.SHOW_REFERENCES
+        case _:
+            command = _PAGE_COMMANDS[type(target)]
+            argument = {"uri": snapshot.uri, **{field.name: getattr(target, field.name) for field in fields(target)}}
+    return lsp.Command(title, command, arguments=[argument])
+
+
+_PAGE_COMMANDS: Final[Mapping[type[Page], Command]] = {
+    SummaryPage: Command.SHOW_SUMMARY,
+    ReportPage: Command.SHOW_REPORT,
+    AdvicePage: Command.SHOW_ADVICE,
+    LiveSetPage: Command.SHOW_LIVE_SET,
+    HistoryPage: Command.SHOW_ALLOCATION_HISTORY,
+}
 
 
 # ---------------------------------------------------------------- actions
@@ -164,66 +171,29 @@ def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
     """The actions that compare a dump with another one, which becomes the old one."""
     uri = snapshot.uri
     if uri not in snapshot.others and len(snapshot.analysis.dump.values):
-        yield _command(SELECT_FOR_COMPARE, Command.SELECT_FOR_COMPARE, {"uri": uri})
+        yield _comparison(SELECT_FOR_COMPARE, Command.SELECT_FOR_COMPARE, {"uri": uri})
         for other, path in snapshot.others.items():
-            yield _command(compare_title(path.parent.name, path.name), Command.COMPARE, {"old": other, "new": uri})
+            yield _comparison(compare_title(path.parent.name, path.name), Command.COMPARE, {"old": other, "new": uri})
     if snapshot.compared:
-        yield _command(END_COMPARISON, Command.END_COMPARISON, {})
+        yield _comparison(END_COMPARISON, Command.END_COMPARISON, {})
 
 
-def _command(title: str, command: Command, argument: Mapping[str, str]) -> lsp.CodeAction:
+def _comparison(title: str, command: Command, argument: Mapping[str, str]) -> lsp.CodeAction:
     return lsp.CodeAction(title, ACTION_KIND, command=lsp.Command(title, command, arguments=[argument]))
 
 
 def _action(snapshot: Snapshot, action: Action, diagnostics: Sequence[lsp.Diagnostic]) -> lsp.CodeAction:
-    title = action_title(action)
-    match action:
-        case Explain(finding):
-            command = lsp.Command(title, Command.EXPLAIN, arguments=[{"code": finding.code.value}])
-            return _quick_fix(snapshot, command, finding, diagnostics)
-        case GoToRelated(finding, related):
-            return _quick_fix(snapshot, _go_to_command(snapshot, title, related.place), finding, diagnostics)
-        case GoToPeak():
-            command = _go_to_command(snapshot, title, action.place)
-        case GoToSource(frame):
-            argument = {"path": frame.file, "line": frame.line, "character": frame.column}
-            command = lsp.Command(title, Command.GO_TO, arguments=[argument])
-        case ShowPage(page):
-            command = _page_command(snapshot, title, page)
-    return lsp.CodeAction(title, ACTION_KIND, command=command)
-
-
-def _quick_fix(
-    snapshot: Snapshot, command: lsp.Command, finding: Finding, diagnostics: Sequence[lsp.Diagnostic]
-) -> lsp.CodeAction:
-    """An action for a finding, attached to its diagnostic if the editor has sent that."""
+    """An action; one for a finding is attached to its diagnostic if the editor has sent that."""
+    command, finding = _command(snapshot, action.title, action.target), action.finding
+    if finding is None:
+        return lsp.CodeAction(action.title, ACTION_KIND, command=command)
     start = snapshot.convert.position(finding.place.file, finding.place.start)
     own = [found for found in diagnostics if found.code == finding.code and found.range.start == start]
-    return lsp.CodeAction(command.title, lsp.CodeActionKind.QuickFix, own or None, command=command)
+    return lsp.CodeAction(action.title, lsp.CodeActionKind.QuickFix, own or None, command=command)
 
 
 def _is_in(kind: str, wanted: str) -> bool:
     return not wanted or kind == wanted or kind.startswith(f"{wanted}.")
-
-
-def _go_to_command(snapshot: Snapshot, title: str, place: Place) -> lsp.Command:
-    """A command that goes to a place."""
-    return lsp.Command(title, Command.GO_TO, arguments=[to_json(snapshot.convert.location(place))])
-
-
-def _page_command(snapshot: Snapshot, title: str, page: Page) -> lsp.Command:
-    """A command that shows a page."""
-    given = {field.name: getattr(page, field.name) for field in fields(page)}
-    return lsp.Command(title, _PAGE_COMMANDS[type(page)], arguments=[{"uri": snapshot.uri, **given}])
-
-
-_PAGE_COMMANDS: Final[Mapping[type[Page], Command]] = {
-    SummaryPage: Command.SHOW_SUMMARY,
-    ReportPage: Command.SHOW_REPORT,
-    AdvicePage: Command.SHOW_ADVICE,
-    LiveSetPage: Command.SHOW_LIVE_SET,
-    HistoryPage: Command.SHOW_ALLOCATION_HISTORY,
-}
 
 
 # ---------------------------------------------------------------- links
@@ -231,33 +201,29 @@ _PAGE_COMMANDS: Final[Mapping[type[Page], Command]] = {
 
 def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJson:
     """The links of a dump file or an HLO module. Links to source files get their target from `documentLink/resolve`."""
-    found: list[tuple[int, int, LinkTarget]]
     if isinstance(snapshot, HloSnapshot):
-        found = [(link.start, link.end, link.frame) for link in hlo_links(snapshot.module, LINK_LIMIT + 1)]
+        found = module_links(snapshot.module, LINK_LIMIT + 1)
     else:
-        every = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
-        found = [(link.start, link.end, link.target) for link in every]
+        found = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
     found = snapshot.truncate(found, LINK_LIMIT, "links")
-    ranges = snapshot.convert.ranges(snapshot.file, [(start, end) for start, end, _ in found])
-    return RawJson(
-        [
-            {"range": where, **tooltip(snapshot, target), **_target(snapshot, target)}
-            for (_, _, target), where in zip(found, ranges, strict=True)
-        ]
-    )
+    ranges = snapshot.convert.ranges(snapshot.file, [(link.start, link.end) for link in found])
+    shown_links = []
+    for link, where in zip(found, ranges, strict=True):
+        if isinstance(link.target, StackFrame):
+            target: Json = {"data": source_data(link.target)}
+        else:
+            target = {"target": snapshot.convert.line_uri(link.target)}
+        shown_links.append({"range": where, **tooltip(snapshot, link.tooltip), **target})
+    return RawJson(shown_links)
 
 
-def tooltip(snapshot: Snapshot | PageSnapshot, target: LinkTarget) -> dict[str, str]:
-    """Return the tooltip of a link as a property, if the editor shows any."""
+def tooltip(snapshot: Snapshot | PageSnapshot, text: str) -> dict[str, str]:
+    """Return the tooltip of a link as a property, if the editor shows any. VS Code renders tooltips as Markdown, which
+    LSP leaves open.
+    """
     if not snapshot.capabilities.has_link_tooltips:
         return {}
-    return {"tooltip": link_tooltip(target, is_markdown=snapshot.capabilities.has_markdown)}
-
-
-def _target(snapshot: Snapshot, target: LinkTarget) -> Json:
-    if isinstance(target, StackFrame):
-        return {"data": source_data(target)}
-    return {"target": snapshot.convert.line_uri(target.place)}
+    return {"tooltip": escaped(text) if snapshot.capabilities.has_markdown else text}
 
 
 def source_data(frame: StackFrame) -> Json:

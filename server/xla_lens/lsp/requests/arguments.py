@@ -1,6 +1,7 @@
 """The argument of a command: one object."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,7 +15,6 @@ from xla_lens.lsp.state import State, is_page
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.records import dataclass
 
 _T = TypeVar("_T")
 

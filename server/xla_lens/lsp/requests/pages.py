@@ -4,8 +4,10 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
+from xla_lens.features.hover import hover as hover_of
+from xla_lens.features.links import frame_tooltip
 from xla_lens.lsp.requests.annotations import source_data, tooltip
-from xla_lens.lsp.requests.hover import content, mention_markdown
+from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
@@ -35,7 +37,7 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
         return None
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
     uri = snapshot.convert.request_uri(link.target.file)
-    markdown = mention_markdown(analysis, module, mention, uri, capabilities)
+    markdown = hover_of(analysis, module, mention, command_links(uri, capabilities))
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
 
@@ -61,7 +63,7 @@ def document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> li
         where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
         if isinstance(link, PageLink):
             return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
-        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, link.frame))
+        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, frame_tooltip(link.frame)))
 
     return [link_to(link) for link in snapshot.page.links]
 

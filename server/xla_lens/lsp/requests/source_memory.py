@@ -4,7 +4,6 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.report.source_memory import LineBuffers, LineMemory
 from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
@@ -15,9 +14,10 @@ from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.sources import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of, uri_of
+from xla_lens.model.places.places import value_place
 from xla_lens.reading import read_source
 from xla_lens.render import contract
-from xla_lens.render.source_memory import is_shown, line_hover, line_label, source_memory_data
+from xla_lens.render.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
 from xla_lens.text.positions import to_position
 
 
@@ -39,8 +39,9 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     uri, modules = _uri(first), [_module(other) for other in others]
     links = command_links(uri, state.client.capabilities)
 
-    def link_to(text: str, one: LineBuffers) -> str:
-        return links.location(text, convert.locations([one.place]).json[0]) if one.place else text
+    def link_to(text: str, value: int) -> str:
+        place = value_place(memory.peak.dump, value)
+        return links.location(text, convert.locations([place]).json[0]) if place else text
 
     def made() -> contract.SourceMemory:
         return source_memory_data(

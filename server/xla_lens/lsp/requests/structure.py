@@ -9,16 +9,14 @@ from lsprotocol import types as lsp
 from xla_lens.features.folding import folds
 from xla_lens.features.hlo.folding import folds as hlo_folds
 from xla_lens.features.hlo.selection import selection as hlo_selection
-from xla_lens.features.hlo.symbols import symbols as hlo_symbols
 from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.selection import selection
-from xla_lens.features.symbols import document_symbols
+from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
-from xla_lens.model.places.outline import Symbol
 from xla_lens.model.places.tokens import TokenType
 
 SYMBOL_LIMIT: Final = 1_000
@@ -42,7 +40,7 @@ TOKEN_LIMIT: Final = 20_000
 def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file, or the computations of an HLO module and their instructions."""
     if isinstance(snapshot, HloSnapshot):
-        symbols = hlo_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
+        symbols = module_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
     else:
         symbols = document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT)
     tree = snapshot.convert.symbols(snapshot.file, symbols)
@@ -56,7 +54,7 @@ def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -
 
 
 def _is_truncated(symbol: Symbol) -> bool:
-    return 0 < len(symbol.children) < symbol.count or any(map(_is_truncated, symbol.children))
+    return symbol.is_truncated or any(map(_is_truncated, symbol.children))
 
 
 # ---------------------------------------------------------------- folding ranges

@@ -12,10 +12,7 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.memory_map import memory_map as memory_map_facts
-from xla_lens.features.overview import live_entries
-from xla_lens.features.overview import overview as overview_facts
-from xla_lens.features.report.peak_groups import peak_groups
+from xla_lens.features.hover import hover
 from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
@@ -23,7 +20,7 @@ from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
-from xla_lens.lsp.requests.hover import mention_markdown
+from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -45,7 +42,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render import contract
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, space_data
-from xla_lens.render.overview import overview_data, value_data
+from xla_lens.render.overview import Locate, overview_data, value_entries
 from xla_lens.render.pages import PageLink
 from xla_lens.render.peak_groups import peak_groups_data
 from xla_lens.render.warrants import gap_word, reasons
@@ -63,7 +60,7 @@ _EDITED_BYTES: Final = 50 << 20
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
     _, analysis, module = await arguments.loaded()
-    return await _map(arguments, lambda: memory_map_data(memory_map_facts(analysis, module)))
+    return await _map(arguments, lambda: memory_map_data(analysis, module))
 
 
 async def compared_maps(arguments: Arguments) -> RawJson:
@@ -117,13 +114,12 @@ async def overview(arguments: Arguments) -> RawJson:
     convert = Converter(opened, arguments.state.client.capabilities.encoding)
 
     def made() -> RawJson:
-        found = overview_facts(analysis, module, _TOP if top is None else top)
         texts = {path: one.document for path, one in opened.items()}
         files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
-        locate_value = partial(_value_location, convert, analysis.dump)
-        return RawJson(overview_data(found, uri, files, partial(_location, convert), locate_value))
+        data = overview_data(analysis, module, _TOP if top is None else top, _locate(convert, analysis.dump))
+        return RawJson({**data, "uri": uri, "files": files})
 
     return await in_thread(made)
 
@@ -132,10 +128,10 @@ async def peak(arguments: Arguments) -> RawJson:
     """Return what is live at the peak of a memory space of a set."""
     color = arguments.need_number("color")
     _, analysis, module = await arguments.loaded()
-    found = await in_thread(peak_groups, analysis, module, color)
+    found = await in_thread(peak_groups_data, analysis, module, color)
     if found is None:
         raise InvalidParams(f"nothing is ever live in memory space {color}")
-    return RawJson(peak_groups_data(found))
+    return RawJson(found)
 
 
 async def values(arguments: Arguments) -> RawJson:
@@ -146,8 +142,8 @@ async def values(arguments: Arguments) -> RawJson:
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
     convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
-    entries = await in_thread(lambda: [*live_entries(analysis.dump, module, np.array(rows, np.int64))])
-    return RawJson([value_data(entry, partial(_value_location, convert, analysis.dump)) for entry in entries])
+    locate = _locate(convert, analysis.dump)
+    return RawJson(await in_thread(value_entries, analysis.dump, module, np.array(rows, np.int64), locate))
 
 
 # ---------------------------------------------------------------- files and places
@@ -173,6 +169,10 @@ def _first(files: list[contract.SetFile]) -> str:
 def _location(convert: Converter, place: Place) -> contract.Location:
     found: contract.Location = convert.locations([place]).json[0]
     return found
+
+
+def _locate(convert: Converter, dump: DumpSet) -> Locate:
+    return Locate(partial(_location, convert), partial(_value_location, convert, dump))
 
 
 def _value_location(convert: Converter, dump: DumpSet, value: int) -> contract.Location | None:
@@ -283,7 +283,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    markdown = mention_markdown(analysis, module, mention, convert.request_uri(shown.file), capabilities)
+    markdown = hover(analysis, module, mention, command_links(convert.request_uri(shown.file), capabilities))
     return {"markdown": markdown, "location": location}
 
 

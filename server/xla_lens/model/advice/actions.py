@@ -6,6 +6,7 @@ where `Certainty` says otherwise.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -16,7 +17,6 @@ from xla_lens.model.advice.without import SpaceSlots
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import LiveBytes, accumulated
 from xla_lens.model.memory.sweep import Slots, coverage
-from xla_lens.records import dataclass
 
 
 class Certainty(StrEnum):

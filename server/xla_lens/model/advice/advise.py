@@ -3,6 +3,7 @@ both after each action.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.advice.actions import Action, Advice, Budget, Certainty, combined, peak_after
@@ -20,7 +21,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
-from xla_lens.records import dataclass
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions, because the peak after each is computed from scratch."""

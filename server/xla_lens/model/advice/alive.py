@@ -1,6 +1,6 @@
 """Why a live range ends where it does (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 

@@ -11,6 +11,7 @@ be from the smallest one:
 - At each step, at least as many values must go as it takes of the biggest ones there to make up for the excess.
 """
 
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -19,7 +20,6 @@ import numpy as np
 from xla_lens.model.advice.without import SpaceSlots, live_without, space_slots
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 _CANDIDATES_PER_STEP: Final = 8

@@ -11,14 +11,13 @@ result is conservative: donations that XLA would honor by adding copies are not 
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 

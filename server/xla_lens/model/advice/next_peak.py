@@ -5,12 +5,13 @@ starts or ends. So the live bytes without the value are the live bytes minus a c
 steps, and the peak is the maximum over these ranges, looked up in a sparse table of range maxima.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from xla_lens.model.advice.without import space_slots
 from xla_lens.model.memory.over_time import LiveBytes, Memory, covering
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -9,13 +9,13 @@ An element of less than a byte takes a whole byte unless the layout packs it. Th
 the logical shape count it the same way.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, is_tuple, parse_shape
 

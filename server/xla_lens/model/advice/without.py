@@ -1,13 +1,13 @@
 """Live bytes of a memory space without some of its values: a value frees the bytes that only it covers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from xla_lens.model.memory.over_time import LiveBytes, accumulated, placed_values, slots_of
 from xla_lens.model.memory.sweep import Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

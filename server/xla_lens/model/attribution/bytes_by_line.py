@@ -4,6 +4,7 @@ libraries. No line makes the parameters of the program; they count for their arg
 """
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,6 @@ from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ root has all bytes that are live in the memory space at the step. Each byte coun
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,6 @@ from xla_lens.model.attribution.parameters import MAX_DEPTH, path_parts, paths_o
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

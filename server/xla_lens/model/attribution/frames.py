@@ -10,7 +10,7 @@ The metadata of the instruction that defines a value may say nothing about its c
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -19,7 +19,6 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction
 

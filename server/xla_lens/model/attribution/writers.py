@@ -7,12 +7,11 @@ their own. The data flow in the HLO module leads from each of them to an instruc
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.lexical import NAME

@@ -97,7 +97,7 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
     file, problem, facts = finding.place.file, finding.problem.kind, finding.problem.facts
     cause, bound, quantities = Cause.CONTRADICTION, Bound.UNKNOWN, tuple[Quantity, ...]()
     match problem:
-        case Problem.FOREIGN_USED_VALUES | Problem.FOREIGN_LIVE_RANGES | Problem.FOREIGN_SLICES:
+        case Problem.FOREIGN_FILE:
             quantities = tuple(Quantity)
         case Problem.TRUNCATED_FILE:
             cause, bound, quantities = Cause.CUT_OFF, Bound.AT_LEAST, _at(file, file.document.content_end)
@@ -113,9 +113,9 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
                     for quantity in quantities:
                         yield Gap(quantity, bound, Cause.UNREADABLE, file.kind, finding.code)
             return
-        case Problem.MISSING_ALLOCATION | Problem.MISSING_ALLOCATIONS:
+        case Problem.MISSING_ALLOCATION:
             cause, quantities = Cause.UNREADABLE, (*_MEMORY, Quantity.VALUES)
-        case Problem.TOTAL_MISMATCH | Problem.REPORT_TOTAL | Problem.REPORT_SPACE_TOTAL:
+        case Problem.TOTAL_MISMATCH | Problem.REPORT_TOTAL:
             bound = Bound.AT_LEAST if facts["reserved_bytes"] < facts["printed_bytes"] else Bound.UNKNOWN
             quantities = _MEMORY if problem is Problem.TOTAL_MISMATCH else (Quantity.RESERVED,)
         case Problem.FOREIGN_REPORT:
@@ -124,7 +124,7 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             cause, quantities = Cause.UNREADABLE, (Quantity.TOTAL,)
         case Problem.SIZES_TOO_LARGE:
             quantities = (Quantity.RESERVED, Quantity.LIVE, Quantity.PRINTED_PEAK)
-        case Problem.SLICE_ID_MISMATCH | Problem.SLICE_NAME_MISMATCH | Problem.UNDEFINED_VALUE:
+        case Problem.LISTS_DIFFER | Problem.UNDEFINED_VALUE:
             # The lists and the live ranges know the value by different names.
             quantities = (Quantity.VALUES, Quantity.LIVE, Quantity.SOURCES, Quantity.USES)
         case Problem.PEAK_VALUE_NOT_LIVE | Problem.PEAK_VALUES_MISSING:

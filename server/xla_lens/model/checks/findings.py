@@ -1,13 +1,13 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Occurrence, Problem
 from xla_lens.model.places.places import Place
-from xla_lens.records import dataclass
 
 MAXIMUM_RELATED: Final = 10
 """Maximum number of related locations of one finding."""

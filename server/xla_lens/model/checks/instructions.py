@@ -1,12 +1,12 @@
 """Checks of values against the instructions that the dump quotes: their operands and shapes."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
@@ -34,52 +34,71 @@ def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     _ = dump.position_map
     operands, first, count = quoted_operands(dump, distinct(uses.name))
     release_memory()
-    value = taken(dump.value_of_used_value, uses.value)
     is_quoted = first[uses.name] != NONE
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
-    read = np.where(operand != NONE, dump.values_at(operand, uses.index), NONE)
-    wrong = is_quoted & (read != value) & (value != NONE)
+    seen: set[tuple[int, ...]] = set()
+    for row, value, read in wrong_uses(dump, tainted, is_quoted, operand, np.maximum(uses.index, EMPTY_INDEX)):
+        name, number, source = int(uses.name[row]), int(uses.operand[row]), int(operand[row])
+        tainted.values[value] = True
+        # One wrong operand or missing position makes all uses through that operand wrong.
+        cause = (name, number) if source == NONE else (value, source, int(uses.index[row]))
+        if read == NONE and cause in seen:
+            continue
+        if read == NONE:
+            seen.add(cause)
+            if source != NONE:
+                tainted.names[source] = True
+        instruction = dump.instruction(name)
+        quoted = instruction.operand(number) if instruction and source == NONE else None
+        label = dump.label(source, int(uses.index[row])) if source != NONE else ""
+        if quoted:
+            label = file.document.data[quoted.start : quoted.end].decode("utf-8", "replace").removeprefix("%")
+        yield error(
+            row_place(file, uses, row),
+            Problem.OPERAND_MISMATCH(*use_labels(dump, row, value), label),
+            *_quoted_instruction(dump, name),
+        )
+    yield from _operands_are_one_value(dump, tainted, file)
+
+
+def wrong_uses(
+    dump: DumpSet, tainted: Tainted, is_known: Marks, operand: Column, index: Column
+) -> Iterator[tuple[int, int, int]]:
+    """Yield uses whose operand shows another value: the row of the use, its value, and the value that the operand shows
+    at an index, NONE if it shows none. `operand` are names; NONE stands for operands and indices that are not there.
+    """
+    uses = dump.uses
+    value = taken(dump.value_of_used_value, uses.value)
+    read = np.where((operand != NONE) & (index != NONE), dump.values_at(operand, index), NONE)
+    wrong = is_known & (read != value) & (value != NONE)
     wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
     wrong &= (read == NONE) | ~is_marked(tainted.values, read)
     wrong &= (operand == NONE) | ~is_marked(tainted.names, operand)
-    lost: set[tuple[int, int, int]] = set()
-    for row in np.flatnonzero(wrong).tolist():
-        tainted.values[value[row]] = True
-        # One missing position makes all uses of the value through that operand wrong.
-        position = int(value[row]), int(operand[row]), int(uses.index[row])
-        if position in lost:
-            continue
-        if operand[row] != NONE and read[row] == NONE:
-            lost.add(position)
-            tainted.names[operand[row]] = True
-        use, name = row_place(file, uses, row), int(uses.name[row])
-        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), operand_label(dump, row)
-        unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None
-        if unknown:
-            quoted_name = decoded(file.document.data[unknown.start : unknown.end]).removeprefix("%")
-            yield error(unknown, Problem.UNKNOWN_OPERAND(label, user, text, quoted_name), Related(use, Relation.USE))
-            continue
-        if operand[row] == NONE:
-            problem = Problem.MISSING_OPERAND(label, user, text, operands=int(count[name]))
-        else:
-            problem = Problem.OPERAND_MISMATCH(label, user, text, dump.label(int(operand[row]), int(uses.index[row])))
-        yield error(use, problem, *_quoted_instruction(dump, name))
-    yield from _operands_are_one_value(dump, tainted, file, value)
+    rows = np.flatnonzero(wrong)
+    yield from zip(rows.tolist(), value[rows].tolist(), read[rows].tolist(), strict=True)
 
 
-def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, value: Column) -> Iterator[Finding]:
+def use_labels(dump: DumpSet, row: int, value: int) -> tuple[str, str, str]:
+    """A value, an instruction that reads it, and the operand as the dump prints it: `0 {1}`."""
+    uses = dump.uses
+    index = int(uses.index[row])
+    operand = f"{uses.operand[row]} {dump.indices[index].decode()}" if index != NONE else f"{uses.operand[row]}"
+    return dump.value_label(value), dump.label(int(uses.name[row]), NONE), operand
+
+
+def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
     """Each operand is one value. This holds for instructions that are not quoted, too."""
     uses = dump.uses
+    value = taken(dump.value_of_used_value, uses.value)
     known = np.flatnonzero(~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name))
     firsts, again = (known[rows] for rows in repeated(key[known] for key in (uses.index, uses.operand, uses.name)))
     is_other = value[firsts] != value[again]
     for first, row in zip(firsts[is_other].tolist(), again[is_other].tolist(), strict=True):
-        labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
+        label, *use = use_labels(dump, row, int(value[row]))
+        problem = Problem.SHARED_OPERAND(label, dump.value_label(int(value[first])), *use)
         yield error(
-            row_place(file, uses, row),
-            Problem.SHARED_OPERAND(*labels, dump.label(int(uses.name[row]), NONE), operand_label(dump, row)),
-            Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
+            row_place(file, uses, row), problem, Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE)
         )
 
 
@@ -103,14 +122,8 @@ def operands_have_no_gaps(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             continue
         tainted.names[name] = tainted.values[value[use]] = True
         missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
-        labels = dump.value_label(int(value[use])), dump.label(name, NONE), operand_label(dump, use)
-        yield error(row_place(file, uses, use), Problem.OPERAND_GAP(*labels, missing), *_quoted_instruction(dump, name))
-
-
-def operand_label(dump: DumpSet, use: int) -> str:
-    """The operand of a use as the dump prints it: `0 {1}`."""
-    index = int(dump.uses.index[use])
-    return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
+        problem = Problem.OPERAND_GAP(*use_labels(dump, use, int(value[use])), missing)
+        yield error(row_place(file, uses, use), problem, *_quoted_instruction(dump, name))
 
 
 def _quoted_instruction(dump: DumpSet, name: int) -> list[Related]:
@@ -120,86 +133,65 @@ def _quoted_instruction(dump: DumpSet, name: int) -> list[Related]:
     return [Related(Place(dump.used, instruction.start, instruction.end), Relation.QUOTED_INSTRUCTION)]
 
 
-def _unknown_operand(dump: DumpSet, file: DumpFile, name: int, operand: int) -> Place | None:
-    """The place of an operand in the text of its instruction, None if the instruction has fewer operands."""
-    instruction = dump.instruction(name)
-    found = instruction.operand(operand) if instruction else None
-    return Place(file, found.start, found.end) if found else None
-
-
 # ---------------------------------------------------------------- shapes
 
 
 def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     """A value has the shape that its instruction has at its index."""
-    values, slices = dump.values, dump.slices
+    values, used = dump.values, dump.used_values
     if dump.assignment is None or dump.used is None:
         return
-    data, text = dump.assignment.document.data, dump.used.document.data
-    start, end = dump.quote_spans
-    known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~tainted.values)
-    known = known[~is_marked(tainted.names, values.name[known])]
-    known = known[~_has_shape_of_own_quote(dump, data, text, known)]
-    known = known[~_has_shape_of_element(dump, data, text, known)]
-    rows = values.slice[known]
-    columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
-    # The elements of a tuple follow each other, so one tuple is cached at a time.
-    name, whole, parts = NONE, b"", dict[bytes, tuple[int, int]]()
-    for value, shape_start, shape_end, first, last in zip(*(column.tolist() for column in columns), strict=True):
-        shape, index = data[shape_start:shape_end], int(values.index[value])
-        if index > EMPTY_INDEX:
-            if name != values.name[value]:
-                name = int(values.name[value])
-                instruction = dump.instruction(name)
-                whole = instruction.shape if instruction else b""
-                parts = subshape_spans(whole)
-            found = whole[slice(*parts.get(dump.indices[index], (0, 0)))]
-        else:
-            place = text.find(b" = ", first, last) + 3
-            if text.startswith((shape + b" ", shape + b"\n"), place):
-                continue
-            instruction = read_instruction(text, first, last)
-            if instruction is None:
-                continue
-            found = instruction.shape
-        if shape != found:
-            yield _shape_finding(dump, tainted, value, Place(dump.used, first, last), (shape, found))
+    text, quote = dump.used.document.data, dump.first_quote[values.name]
+    known = np.flatnonzero((values.slice != NONE) & (quote != NONE) & ~tainted.values & ~tainted.names[values.name])
+    # The elements of a tuple share one quote.
+    rows, which = np.unique(quote[known], return_inverse=True)
+    quotes = read_quotes(text, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
+    start, end = quotes.shape_start.copy(), quotes.shape_end.copy()
+    for row in np.flatnonzero(start == NONE).tolist():
+        instruction = dump.instruction(int(used.name[rows[row]]))
+        if instruction:
+            start[row], end[row] = instruction.shape_start, instruction.shape_end
+    is_read = start[which] != NONE
+    spans = start[which][is_read], end[which][is_read]
+    for value, shape, found, span in wrong_shapes(dump, known[is_read], text, spans):
+        tainted.taint_values(np.array([value]))
+        yield error(
+            shape_place(dump, dump.assignment, value),
+            Problem.SHAPE_MISMATCH(dump.value_label(value), shape, "its allocation", "its instruction", found),
+            Related(Place(dump.used, *span), Relation.QUOTED_INSTRUCTION),
+        )
 
 
-def _has_shape_of_own_quote(dump: DumpSet, data: bytes, text: bytes, values: Column) -> Marks:
-    """For each of `values` whether it is a whole value and its quote has its shape; false also if that is not sure."""
-    start, end = dump.quote_spans
-    whole = np.flatnonzero(dump.values.index[values] <= EMPTY_INDEX)
-    quotes = read_quotes(text, start[values[whole]], end[values[whole]], QuoteParts.HEADS)
-    is_read = quotes.shape_start != NONE
-    whole, quoted = whole[is_read], (quotes.shape_start[is_read], quotes.shape_end[is_read])
-    rows = dump.values.slice[values[whole]]
-    has_shape = np.zeros(len(values), bool)
-    has_shape[whole] = same_texts(data, (dump.slices.shape_start[rows], dump.slices.end[rows]), text, quoted)
-    return has_shape
+def shape_place(dump: DumpSet, file: DumpFile, value: int) -> Place:
+    """The shape of a value in its allocation."""
+    row = dump.values.slice[value]
+    return Place(file, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
 
 
-def _has_shape_of_element(dump: DumpSet, data: bytes, text: bytes, values: Column) -> Marks:
-    """For each of `values` whether it is an element of a tuple of arrays that has its shape; false also if that is not
-    sure.
+def wrong_shapes(
+    dump: DumpSet, values: Column, text: bytes, spans: tuple[Column, Column]
+) -> Iterator[tuple[int, bytes, bytes, tuple[int, int]]]:
+    """Yield values that have another shape in their allocation than their instruction has at their index: the value,
+    both shapes, and the span of the instruction's whole shape. `spans` are those of all values, in `text`.
     """
-    used, slices = dump.used_values, dump.slices
-    number = _element_numbers(dump)[dump.values.index[values]]
-    quote = dump.first_quote[dump.values.name[values]]
-    # Elements of one tuple side by side.
-    rows = np.flatnonzero((dump.values.index[values] > EMPTY_INDEX) & (number != NONE) & (quote != NONE))
-    rows = rows[np.argsort(quote[rows], kind="stable")]
-    quoted, which = np.unique(quote[rows], return_inverse=True)
-    quotes = read_quotes(text, used.instruction_start[quoted], used.instruction_end[quoted], QuoteParts.HEADS)
-    is_read = quotes.shape_start[which] != NONE
-    rows, which = rows[is_read], which[is_read]
-    start, end = tuple_elements(text, quotes.shape_start[which], quotes.shape_end[which], number[rows])
-    is_there = start != NONE
-    rows, element = rows[is_there], (start[is_there], end[is_there])
-    own = dump.values.slice[values[rows]]
-    has_shape = np.zeros(len(values), bool)
-    has_shape[rows] = same_texts(data, (slices.shape_start[own], slices.end[own]), text, element)
-    return has_shape
+    order = np.argsort(spans[0], kind="stable")  # elements of one tuple side by side
+    values, whole = values[order], (spans[0][order], spans[1][order])
+    data, rows = dump.assignment.document.data if dump.assignment else b"", dump.values.slice[values]
+    own = dump.slices.shape_start[rows], dump.slices.end[rows]
+    index = dump.values.index[values]
+    is_element = index > EMPTY_INDEX
+    elements = tuple_elements(text, *whole, np.where(is_element, _element_numbers(dump)[index], NONE))
+    start, end = (np.where(is_element, part, span) for part, span in zip(elements, whole, strict=True))
+    is_same = (start != NONE) & same_texts(data, own, text, (np.maximum(start, 0), np.maximum(end, 0)))
+    read, parts = (NONE, NONE), dict[bytes, tuple[int, int]]()
+    for at in np.flatnonzero(~is_same).tolist():
+        span = int(whole[0][at]), int(whole[1][at])
+        if span != read:
+            read, parts = span, subshape_spans(text[slice(*span)])
+        first, last = parts.get(dump.indices[max(int(index[at]), EMPTY_INDEX)], (0, 0))
+        shape, found = data[own[0][at] : own[1][at]], text[span[0] + first : span[0] + last]
+        if shape != found:
+            yield int(values[at]), shape, found, span
 
 
 def _element_numbers(dump: DumpSet) -> Column:
@@ -217,61 +209,29 @@ def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[
     used, file = dump.used_values, dump.used
     if file is None:
         return
-    data, first = file.document.data, dump.first_quote
-    rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~tainted.used_values)
-    rows = rows[(first[used.name[rows]] != rows) & ~tainted.names[used.name[rows]]]
-    rows = rows[np.argsort(used.name[rows], kind="stable")]
-    name, text = NONE, b""
-    columns = (rows, used.name[rows], used.instruction_start[rows], used.instruction_end[rows])
-    for row, number, start, end in zip(*(column.tolist() for column in columns), strict=True):
-        if number != name:
-            name, before = number, int(first[number])
-            text = data[used.instruction_start[before] : used.instruction_end[before]]
-        if (end - start == len(text) and data.startswith(text, start)) or tainted.values[dump.value_of_used_value[row]]:
-            continue
-        tainted.names[number] = True
-        others = dump.quoting(number)
-        is_first_odd = len(others) > 2 and all(dump.instruction_text(one) == data[start:end] for one in others[1:])
-        # A quote that reads an unknown name is wrong.
-        quote = read_instruction(text)
-        is_first_odd |= any(dump.name_number(operand) == NONE for operand in (quote.operand_names() if quote else ()))
-        odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
-        spans = [(int(used.instruction_start[one]), int(used.instruction_end[one])) for one in (odd, right)]
-        places = [Place(file, *span) for span in spans]
-        instructions = [read_instruction(data, place.start, place.end) for place in places]
-        shapes = [instruction.shape if instruction else b"" for instruction in instructions]
-        problem = Problem.QUOTED_SHAPES_MISMATCH if shapes[0] != shapes[1] else Problem.QUOTED_OPERANDS_MISMATCH
-        yield error(places[0], problem(dump.label(number, NONE)), Related(places[1], Relation.QUOTED_INSTRUCTION))
-        if is_first_odd:
-            # Report the first quote once, not once for each that differs from it.
-            text = data[start:end]
+    data, start, end = file.document.data, used.instruction_start, used.instruction_end
+    rows = np.flatnonzero((used.id != NONE) & (start != NONE) & ~tainted.used_values & ~tainted.names[used.name])
+    rows = rows[~is_marked(tainted.values, dump.value_of_used_value[rows])]
+    first = dump.first_quote[used.name[rows]]
+    is_same = same_texts(data, (start[rows], end[rows]), data, (start[first], end[first]))
+    for name in distinct(used.name[rows[~is_same]]).tolist():
+        tainted.names[name] = True
+        places = [Place(file, int(start[row]), int(end[row])) for row in dump.quoting(name)]
+        texts = [data[place.start : place.end] for place in places]
+        # The text that most values quote is right, or else one that reads only names of the dump.
+        count = Counter(texts)
+        right = max(texts, key=lambda text: (count[text], _has_known_operands(dump, text)))
+        odd = next(at for at, text in enumerate(texts) if text != right)
+        instructions = read_instruction(texts[odd]), read_instruction(right)
+        shapes = {instruction.shape if instruction else b"" for instruction in instructions}
+        problem = Problem.QUOTED_SHAPES_MISMATCH if len(shapes) > 1 else Problem.QUOTED_OPERANDS_MISMATCH
+        related = Related(places[texts.index(right)], Relation.QUOTED_INSTRUCTION)
+        yield error(places[odd], problem(dump.label(name, NONE)), related)
 
 
-def _shape_finding(dump: DumpSet, tainted: Tainted, value: int, quoted: Place, shapes: tuple[bytes, bytes]) -> Finding:
-    """A value whose shape differs from that in the quoted instruction; `shapes` are both, in this order."""
-    assert dump.assignment is not None, "the shape is in it"
-    tainted.taint_values(np.array([value]))
-    row = int(dump.values.slice[value])
-    shape, found = shapes
-    slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-    instruction = read_instruction(quoted.file.document.data, quoted.start, quoted.end)
-    quote = Place(quoted.file, instruction.shape_start, instruction.shape_end) if instruction else quoted
-    # The shape that fits the size of the value is right. Tiled shapes are rounded up, so their sizes do not count.
-    sizes = [_byte_size(text) for text in (shape, found)]
-    is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found
-    label = dump.value_label(value)
-    return error(
-        quote if is_quote_wrong else slice_place,
-        Problem.SHAPE_MISMATCH(label, decoded(shape), decoded(found))
-        if found
-        else Problem.MISSING_ELEMENT(label, decoded(shape)),
-        Related(slice_place, Relation.SLICE) if is_quote_wrong else Related(quote, Relation.QUOTED_INSTRUCTION),
-    )
-
-
-def _byte_size(shape: bytes) -> int | None:
-    parsed = parse_shape(shape)
-    return parsed.byte_size if parsed else None
+def _has_known_operands(dump: DumpSet, text: bytes) -> bool:
+    instruction = read_instruction(text)
+    return instruction is None or all(dump.name_number(name) != NONE for name in instruction.operand_names())
 
 
 def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -291,7 +251,7 @@ def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             tainted.taint_values(np.array([value]))
             place = row_place(dump.assignment, dump.slices, int(values.slice[value]))
             sizes = (int(values.size_bytes[value]), int(logical[value]))
-            yield error(place, Problem.SIZE_BELOW_SHAPE(dump.value_label(value), decoded(text), *sizes))
+            yield error(place, Problem.SIZE_BELOW_SHAPE(dump.value_label(value), text, *sizes))
 
 
 def _holds_table(size_bytes: int, table_bytes: int) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Lack, Problem
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
@@ -28,9 +28,9 @@ def over_limits(
     if max_memory_bytes is not None:
         over = over_bytes(space, max_memory_bytes) if space else 0
         if dump.assignment is None:
-            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, is_partial=False))
+            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, Lack.ALLOCATIONS))
         elif over is None:
-            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, is_partial=True))
+            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, Lack.PARTS))
         elif over:
             problem = Problem.MEMORY_ABOVE_LIMIT(
                 dump.space_id(DEFAULT_COLOR), max_memory_bytes + over, max_memory_bytes
@@ -42,12 +42,12 @@ def over_limits(
         row = dump.schedule_row(step)
         place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
         if dump.assignment is None or not len(dump.live_ranges):
-            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, is_partial=False))
+            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.LIVE_RANGES))
         elif peak > max_peak_bytes and (space is None or space.live_bound is not Bound.UNKNOWN):
             yield error(place, Problem.PEAK_ABOVE_LIMIT(dump.space_id(DEFAULT_COLOR), peak, step, max_peak_bytes))
         elif space and space.live_bound is not Bound.EXACT:
             # A lower bound below the limit proves nothing.
-            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, is_partial=True))
+            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.PARTS))
 
 
 def _first_byte(dump: DumpSet) -> Place:

@@ -30,14 +30,8 @@ def live_ranges_lie_in_schedule(dump: DumpSet, tainted: Tainted) -> Iterator[Fin
     for row in np.flatnonzero((start > end) | (start < 0) | (end > last)).tolist():
         tainted.taint_values(dump.value_of_live_range[row : row + 1])
         tainted.is_liveness_sound = False
-        label, steps = _label(dump, row), (int(start[row]), int(end[row]))
-        yield error(
-            row_place(file, ranges, row),
-            Problem.BACKWARD_LIVE_RANGE(label, *steps)
-            if steps[0] > steps[1]
-            else Problem.INVALID_LIVE_RANGE(label, steps, scheduled=(0, last)),
-            *_scheduled(dump, int(ranges.name[row])),
-        )
+        problem = Problem.INVALID_LIVE_RANGE(_label(dump, row), start[row], end[row], last)
+        yield error(row_place(file, ranges, row), problem, *_scheduled(dump, int(ranges.name[row])))
 
 
 def _label(dump: DumpSet, row: int) -> str:
@@ -129,10 +123,8 @@ def _order(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column, ids: C
     for place in np.flatnonzero(np.diff(ids[rows]) < 0)[:1].tolist():
         before, row = int(rows[place]), int(rows[place + 1])
         tainted.names[ranges.name[[before, row]]] = True
-        yield error(
-            row_place(file, ranges, row),
-            Problem.LIVE_RANGE_OUT_OF_ORDER(_label(dump, row), int(ids[row]), _label(dump, before), int(ids[before])),
-        )
+        problem = Problem.OUT_OF_ORDER(f"`{_label(dump, row)}`", f"`{_label(dump, before)}`", "value ids")
+        yield error(row_place(file, ranges, row), problem)
 
 
 def _excused(dump: DumpSet, ids: Column) -> Marks:
@@ -185,18 +177,12 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, tainted: Tainted) -> Iter
     tainted.is_liveness_sound &= not wrong_starts and not early_ends
     if swapped:
         tainted.names[swapped] = True
-        first, *others = sorted(dump.schedule_row_of_name[swapped].tolist())
+        first, other = sorted(dump.schedule_row_of_name[swapped].tolist())
         names, steps = dump.schedule.name, dump.schedule.step
-        yield error(
-            row_place(file, dump.schedule, first),
-            Problem.SWAPPED_INSTRUCTIONS(
-                dump.label(int(names[first]), NONE),
-                int(steps[first]),
-                dump.label(int(names[others[0]]), NONE),
-                int(steps[others[0]]),
-            ),
-            *(Related(row_place(file, dump.schedule, row), Relation.SWAPPED) for row in others),
-        )
+        sides = ((dump.label(int(names[row]), NONE), steps[row]) for row in (first, other))
+        related = Related(row_place(file, dump.schedule, other), Relation.SWAPPED)
+        problem = Problem.SWAPPED_INSTRUCTIONS(*(fact for side in sides for fact in side))
+        yield error(row_place(file, dump.schedule, first), problem, related)
         return
     seen: set[tuple[int, int]] = set()
     for value in wrong_starts:
@@ -244,11 +230,9 @@ def _read_only_parameters(dump: DumpSet, tainted: Tainted, file: DumpFile) -> It
     known = is_kept & (values.live_range != NONE) & ~tainted.values & ~is_marked(tainted.allocations, values.allocation)
     for value in np.flatnonzero(known & ((values.start_step != 0) | (values.end_step != last))).tolist():
         tainted.taint_values(np.array([value]))
-        label, start, end = dump.value_label(value), int(values.start_step[value]), int(values.end_step[value])
-        yield warning(
-            row_place(file, dump.live_ranges, int(values.live_range[value])),
-            Problem.PARAMETER_START(label, start) if start != 0 else Problem.PARAMETER_END(label, end, last),
-        )
+        steps = int(values.start_step[value]), int(values.end_step[value])
+        problem = Problem.PARAMETER_LIVE_RANGE(dump.value_label(value), steps, (0, last))
+        yield warning(row_place(file, dump.live_ranges, int(values.live_range[value])), problem)
 
 
 def _wrong_starts(dump: DumpSet, tainted: Tainted, known: Marks, step: Column) -> list[int]:

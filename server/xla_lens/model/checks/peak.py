@@ -5,7 +5,6 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.live_ranges import defines_own_value
@@ -19,7 +18,7 @@ from xla_lens.model.places.places import row_place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, StackTraces
+from xla_lens.syntax.columns import NONE, Column
 
 
 def printed_peak_matches_live_ranges(dump: DumpSet, memory: Memory, tainted: Tainted) -> Iterator[Finding]:
@@ -103,7 +102,7 @@ def _list(dump: DumpSet, tainted: Tainted, file: DumpFile, step: int) -> Iterato
             return
     for row in np.flatnonzero(is_wrong & ~is_marked(tainted.values, dump.value_of_peak_buffer)).tolist():
         label = dump.label(int(buffers.name[row]), int(buffers.index[row]))
-        problem = Problem.PEAK_VALUE_SIZE(label, int(buffers.size_bytes[row]), shape_bytes=int(sizes[row]))
+        problem = Problem.PEAK_VALUE_SIZE(label, buffers.size_bytes[row], sizes[row])
         yield error(row_place(file, buffers, row), problem)
 
 
@@ -212,50 +211,25 @@ def _sizes(dump: DumpSet, *, is_indexed: bool) -> Column:
 
 
 def _order(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
-    """Lists with cumulative sizes are sorted by size, name and index, others in the order of the live ranges."""
+    """Lists with cumulative sizes are sorted by size, others are in the order of the live ranges."""
     buffers = dump.peak_buffers
     if not len(buffers) or np.any(is_marked(tainted.names, buffers.name)):
         return
-    is_by_size = bool(np.all(buffers.cumulative_bytes != NONE))
-    if is_by_size and _is_sorted(dump):
-        return
-    if is_by_size:
-        keys = [
-            (-size, *_name_and_path(dump, name, index))
-            for size, name, index in zip(
-                buffers.size_bytes.tolist(), buffers.name.tolist(), buffers.index.tolist(), strict=True
-            )
-        ]
-        back = [row for row, (key, sorted_key) in enumerate(zip(keys, sorted(keys), strict=True)) if key != sorted_key]
+    if np.all(buffers.cumulative_bytes != NONE):
+        order, keys = "by size", -buffers.size_bytes
     else:
-        # The order of the live ranges proves nothing where one of them is uncertain.
-        if not tainted.is_liveness_sound or np.any(is_marked(tainted.names, dump.live_ranges.name)):
+        order, keys = "in the order of the live ranges", taken(dump.values.live_range, dump.value_of_peak_buffer)
+        # That order proves nothing where one of them is uncertain.
+        is_sure = tainted.is_liveness_sound and not np.any(is_marked(tainted.names, dump.live_ranges.name))
+        if not is_sure or np.any(keys == NONE):
             return
-        place = taken(dump.values.live_range, dump.value_of_peak_buffer)
-        back = np.flatnonzero(place != np.sort(place)).tolist() if np.all(place != NONE) else []
+    back = np.flatnonzero(keys != np.sort(keys)).tolist()
     for row in back[:1]:
+        others = (row_place(file, buffers, other) for other in back[1 : 1 + MAXIMUM_RELATED])
+        problem = Problem.PEAK_OUT_OF_ORDER(dump.label(int(buffers.name[row]), int(buffers.index[row])), order)
         yield error(
-            row_place(file, buffers, row),
-            Problem.PEAK_OUT_OF_ORDER(dump.label(int(buffers.name[row]), int(buffers.index[row])), is_by_size),
-            *(
-                Related(row_place(file, buffers, other), Relation.OUT_OF_ORDER)
-                for other in back[1 : 1 + MAXIMUM_RELATED]
-            ),
+            row_place(file, buffers, row), problem, *(Related(other, Relation.OUT_OF_ORDER) for other in others)
         )
-
-
-def _is_sorted(dump: DumpSet) -> bool:
-    """Whether the list is sorted by size, name and index. Looks only at the names of rows with equal sizes."""
-    name, index, sizes = dump.peak_buffers.name, dump.peak_buffers.index, dump.peak_buffers.size_bytes
-    if np.any(sizes[1:] > sizes[:-1]):
-        return False
-    rows = np.flatnonzero(sizes[1:] == sizes[:-1])
-    columns = (name[rows], name[rows + 1], index[rows], index[rows + 1])
-    return all(
-        dump.names[one] < dump.names[other]
-        or (dump.names[one] == dump.names[other] and index_path(dump, first) <= index_path(dump, second))
-        for one, other, first, second in zip(*(column.tolist() for column in columns), strict=True)
-    )
 
 
 def _cumulative(dump: DumpSet, tainted: Tainted, file: DumpFile, found: set[int]) -> Iterator[Finding]:
@@ -275,7 +249,7 @@ def _cumulative(dump: DumpSet, tainted: Tainted, file: DumpFile, found: set[int]
         expected = np.where(known != NONE, known, sizes).cumsum()
     for row in np.flatnonzero(sums != expected)[:MAXIMUM_RELATED].tolist():
         if int(buffers.start[row]) not in found:
-            yield error(row_place(file, buffers, row), Problem.CUMULATIVE_MISMATCH(int(sums[row]), int(expected[row])))
+            yield error(row_place(file, buffers, row), Problem.CUMULATIVE_MISMATCH(sums[row], expected[row]))
 
 
 # ---------------------------------------------------------------- the stack trace breakdown
@@ -288,11 +262,9 @@ def _stack_trace_total(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Itera
     if not len(headers) or not tainted.is_whole(file) or int(headers.size_bytes[0]) == listed:
         return
     frames = int(dump.stack_traces.total_bytes[roots].sum())
-    is_sum_of_frames = bool(np.any(roots)) and frames != listed
-    expected = frames if is_sum_of_frames else listed
-    yield error(
-        row_place(file, headers, 0), Problem.STACK_TRACE_TOTAL(int(headers.size_bytes[0]), expected, is_sum_of_frames)
-    )
+    rows = ("its frames add", frames) if np.any(roots) and frames != listed else ("the list of the peak adds", listed)
+    problem = Problem.STACK_TRACE_MISMATCH("total of the breakdown", headers.size_bytes[0], *rows)
+    yield error(row_place(file, headers, 0), problem)
 
 
 def _stack_traces(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
@@ -311,18 +283,13 @@ def _stack_traces(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[F
         open_frames.append(row)
     sums = np.append(0, current.cumsum())
     before = np.append(sum(total[tree.depth == 0].tolist()), remaining[:-1])
-    is_current_wrong = before - current != remaining
-    if np.any(is_current_wrong):
+    wrong = (
+        ("remaining size", remaining, "the frames below add", before - current),
+        ("total of this frame", total, "it and the frames below it add", sums[end] - sums[:-1]),
+    )
+    for what, printed, frames, expected in wrong:
         # Report the first row only: one wrong row makes the next one look wrong, too.
-        for row in np.flatnonzero(is_current_wrong)[:1].tolist():
-            expected = int(before[row] - current[row])
-            problem = Problem.FRAME_REMAINING(_frame(file, tree, row), int(current[row]), int(remaining[row]), expected)
+        for row in np.flatnonzero(printed != expected)[:1].tolist():
+            problem = Problem.STACK_TRACE_MISMATCH(what, printed[row], frames, expected[row])
             yield error(row_place(file, tree, row), problem)
-        return
-    for row in np.flatnonzero(total != sums[end] - sums[:-1])[:1].tolist():
-        expected = int(sums[end[row]] - sums[row])
-        yield error(row_place(file, tree, row), Problem.FRAME_TOTAL(_frame(file, tree, row), int(total[row]), expected))
-
-
-def _frame(file: DumpFile, tree: StackTraces, row: int) -> str:
-    return decoded(file.document.data[tree.name_start[row] : tree.name_end[row]])
+            return

@@ -37,9 +37,7 @@ def steps_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     maximum = _maximum(dump)
     if maximum not in (NONE, len(schedule)) and not found and tainted.is_whole(file):
         tainted.is_liveness_sound = False
-        yield error(
-            row_place(file, dump.live_range_headers, 0), Problem.MAX_MISMATCH(maximum, instructions=len(schedule))
-        )
+        yield error(row_place(file, dump.live_range_headers, 0), Problem.MAX_MISMATCH(maximum, len(schedule)))
     elif found:
         tainted.is_liveness_sound = False
 
@@ -67,9 +65,7 @@ def _steps(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Ite
         return
     if np.array_equal(np.sort(step), np.arange(len(rows))):
         first, *others = displaced.tolist()
-        problem = Problem.STEPS_OUT_OF_ORDER(
-            _name(dump, first), int(schedule.step[first]), row=first, rows=len(displaced)
-        )
+        problem = Problem.WRONG_STEP(_name(dump, first), schedule.step[first], first, len(others))
         related = (Related(row_place(file, schedule, row), Relation.OUT_OF_ORDER) for row in others[:MAXIMUM_RELATED])
         tainted.names[schedule.name[displaced]] = True
         yield error(row_place(file, schedule, first), problem, *related)
@@ -83,7 +79,7 @@ def _steps(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Ite
         if row not in ascending or is_last_wrong:
             wrong += 1
             tainted.names[schedule.name[row]] = True
-            yield error(row_place(file, schedule, row), Problem.WRONG_STEP(_name(dump, row), number, expected))
+            yield error(row_place(file, schedule, row), Problem.WRONG_STEP(_name(dump, row), number, expected, 0))
             continue
         if number > expected and not wrong and tainted.is_whole(file):
             yield error(row_place(file, schedule, row), Problem.MISSING_STEP(expected, number, _name(dump, row)))
@@ -175,12 +171,12 @@ def _unknown_instruction(dump: DumpSet, tainted: Tainted, name: int, row: int, p
         tainted.names[dump.schedule.name[row]] = True
         return error(
             row_place(dump.live, dump.schedule, row),
-            Problem.MISNAMED_INSTRUCTION(_name(dump, row), label, mentions=len(places)),
+            Problem.MISNAMED_INSTRUCTION(_name(dump, row), label, len(places)),
             *(Related(place, Relation.MENTION) for place in places[:MAXIMUM_RELATED]),
         )
     first, *others = places
     related = (Related(other, Relation.MENTION) for other in others[:MAXIMUM_RELATED])
-    return error(first, Problem.UNSCHEDULED_INSTRUCTION(label, mentions=len(places)), *related)
+    return error(first, Problem.UNSCHEDULED_INSTRUCTION(label, len(places)), *related)
 
 
 def _renamed_steps(dump: DumpSet) -> Column:

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.places.places import row_place
@@ -24,53 +23,42 @@ from xla_lens.syntax.numbers import integer
 
 def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
     """All places of a value give the same memory space (BufferAllocation::AddAssignment)."""
-    slices, file = dump.slices, dump.assignment
+    slices, file, values = dump.slices, dump.assignment, dump.values
     if file is None:
         return
-    value = dump.value_of_slice
-    row = slices.color
-    allocation = taken(dump.allocations.color, slices.allocation)
-    used = taken(dump.used_values.color, dump.values.used_value[value])
-    shape = _shape_colors(dump)
+    value, owner, row = dump.value_of_slice, slices.allocation, slices.color
+    allocation = taken(dump.allocations.color, owner)
     # A place without memory space agrees with all others.
+    used, shape = taken(dump.used_values.color, values.used_value[value]), _shape_colors(dump)
     used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
-    is_known = (slices.allocation != NONE) & (row != NONE) & (allocation != NONE) & ~tainted.values[value]
-    listed_as_reused = {int(number) for number in file.columns.other_color_values.id}
-    is_known &= ~np.isin(slices.id, list(listed_as_reused))
-    yield from _headers(dump, tainted, file, np.flatnonzero(is_known), (row, allocation, used, shape))
-    is_known &= ~is_marked(tainted.allocations, slices.allocation)
-    agrees = (row == used) & (row == shape)
-    for found in np.flatnonzero(is_known & (row != allocation)).tolist():
-        # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
-        is_temp = dump.allocations.kind[slices.allocation[found]] & int(Kind.PREALLOCATED_TEMP)
-        is_reuse = bool(agrees[found] and is_temp and _has_second_place(dump, value[found], used[found], shape[found]))
-        problem = Problem.REUSED_ARENA if is_reuse else Problem.SLICE_SPACE_MISMATCH
-        number = int(dump.allocations.index[slices.allocation[found]])
-        label = dump.value_label(int(value[found]))
-        yield Finding(
-            Severity.HINT if is_reuse else Severity.ERROR,
-            row_place(file, slices, found),
-            problem(label, dump.space_id(int(row[found])), number, dump.space_id(int(allocation[found]))),
-            (Related(row_place(file, dump.allocations, int(slices.allocation[found])), Relation.ALLOCATION),),
-        )
-        tainted.values[value[found]] = True
-    is_known &= row == allocation
-    for found in np.flatnonzero(is_known & (row != used)).tolist():
-        if dump.used:
-            label = dump.value_label(int(value[found]))
-            yield error(
-                row_place(dump.used, dump.used_values, int(dump.values.used_value[value[found]])),
-                Problem.USED_VALUE_SPACE_MISMATCH(
-                    label, dump.space_id(int(used[found])), dump.space_id(int(row[found]))
-                ),
-                Related(row_place(file, slices, found), Relation.SLICE),
-            )
-            tainted.values[value[found]] = True
-    for found in np.flatnonzero(is_known & (row == used) & (row != shape)).tolist():
-        label = dump.value_label(int(value[found]))
-        spaces = (dump.space_id(int(color)) for color in (shape[found], row[found]))
-        yield warning(row_place(file, slices, found), Problem.LAYOUT_SPACE_MISMATCH(label, *spaces))
-        tainted.values[value[found]] = True
+    known = (owner != NONE) & (row != NONE) & (allocation != NONE) & ~tainted.values[value]
+    known &= ~np.isin(slices.id, file.columns.other_color_values.id)
+    yield from _headers(dump, tainted, file, np.flatnonzero(known), (row, allocation, used, shape))
+    known &= ~is_marked(tainted.allocations, owner)
+    for at in np.flatnonzero(known & ((row != allocation) | (row != used) | (row != shape))).tolist():
+        label, space = dump.value_label(int(value[at])), dump.space_id(int(row[at]))
+        place, header = row_place(file, slices, at), row_place(file, dump.allocations, int(owner[at]))
+        tainted.values[value[at]] = True
+        if row[at] != allocation[at]:
+            # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
+            agrees = dump.allocations.kind[owner[at]] & int(Kind.PREALLOCATED_TEMP) and row[at] == used[at] == shape[at]
+            is_reuse = bool(agrees) and _has_second_place(dump, int(value[at]), used[at], shape[at])
+            number, other = dump.allocations.index[owner[at]], dump.space_id(int(allocation[at]))
+            related = Related(header, Relation.ALLOCATION)
+            if is_reuse:
+                yield hint(place, Problem.REUSED_ARENA(label, space, number, other), related)
+            else:
+                yield error(
+                    place, Problem.SPACE_MISMATCH(f"`{label}`", space, f"allocation {number} is", other), related
+                )
+        elif row[at] != used[at] and dump.used:
+            used_place = row_place(dump.used, dump.used_values, int(values.used_value[value[at]]))
+            other = dump.space_id(int(used[at]))
+            problem = Problem.SPACE_MISMATCH(f"`{label}`", other, "its row in the allocation is", space)
+            yield error(used_place, problem, Related(place, Relation.SLICE))
+        else:
+            other = dump.space_id(int(shape[at]))
+            yield warning(place, Problem.SPACE_MISMATCH(f"The layout of `{label}`", other, "the value is", space))
 
 
 def _headers(
@@ -79,26 +67,21 @@ def _headers(
     """Report allocations with a memory space that all of their values contradict."""
     row, allocation, used, shape = colors
     owner = dump.slices.allocation
-    count = np.bincount(owner[known], minlength=len(dump.allocations))
-    against = known[(row[known] != allocation[known]) & (row[known] == used[known]) & (row[known] == shape[known])]
-    against = against[np.argsort(owner[against], kind="stable")]
-    owners = owner[against]
-    for found in np.flatnonzero((count > 0) & (np.bincount(owners, minlength=len(count)) == count)).tolist():
-        slices = against[slice(*owners.searchsorted((found, found + 1)))]
-        value_colors = {int(number) for number in row[slices]}
+    is_against = (row != allocation) & (row == used) & (row == shape)
+    count, against = (
+        np.bincount(owner[rows], minlength=len(dump.allocations)) for rows in (known, known[is_against[known]])
+    )
+    for found in np.flatnonzero((count > 0) & (against == count)).tolist():
+        slices = known[owner[known] == found]
         first = int(slices[0])
-        value = int(dump.value_of_slice[first])
-        if len(value_colors) > 1 or (
-            len(slices) == 1 and not _has_second_place(dump, value, used[first], shape[first])
-        ):
-            continue
-        tainted.allocations[found] = True
-        number, space = int(dump.allocations.index[found]), dump.space_id(int(dump.allocations.color[found]))
-        yield error(
-            row_place(file, dump.allocations, found),
-            Problem.ALLOCATION_SPACE_MISMATCH(number, space, dump.space_id(value_colors.pop())),
-            Related(row_place(file, dump.slices, first), Relation.SLICE),
-        )
+        is_sure = len(slices) > 1 or _has_second_place(dump, int(dump.value_of_slice[first]), used[first], shape[first])
+        if is_sure and np.all(row[slices] == row[first]):
+            tainted.allocations[found] = True
+            spaces = (dump.space_id(int(color)) for color in (dump.allocations.color[found], row[first]))
+            name = f"Allocation {dump.allocations.index[found]}"
+            problem = Problem.SPACE_MISMATCH(name, next(spaces), "its values are", next(spaces))
+            related = Related(row_place(file, dump.slices, first), Relation.SLICE)
+            yield error(row_place(file, dump.allocations, found), problem, related)
 
 
 def _has_second_place(dump: DumpSet, value: int, used: int, shape: int) -> bool:

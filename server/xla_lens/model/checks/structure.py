@@ -395,6 +395,4 @@ def _allocation_gaps(dump: DumpSet) -> Iterator[Finding]:
             first = int(dump.allocations.index[row - 1]) + 1 if row else 0
             last = int(dump.allocations.index[row]) - 1
             place = row_place(dump.assignment, dump.allocations, row)
-            is_one = first == last
-            missing = Problem.MISSING_ALLOCATION(first) if is_one else Problem.MISSING_ALLOCATIONS(first, last)
-            yield error(place, missing)
+            yield error(place, Problem.MISSING_ALLOCATION(first, last - first))

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
@@ -41,9 +40,7 @@ def value_ids_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
                 label, other = (dump.label(int(table.name[one]), int(table.index[one])) for one in (row, before))
                 yield error(
                     row_place(file, table, row),
-                    Problem.DUPLICATE_VALUE(int(ids[row]), label)
-                    if label == other
-                    else Problem.DUPLICATE_VALUE_ID(int(ids[row]), label, other),
+                    Problem.DUPLICATE_VALUE(ids[row], label, other if other != label else ""),
                     Related(row_place(file, table, before), Relation.OTHER_OCCURRENCE),
                 )
 
@@ -63,7 +60,7 @@ def value_ids_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             if file and not tainted.values[value] and not tainted.values[before]:
                 yield error(
                     row_place(file, table, row + 1),
-                    Problem.VALUE_OUT_OF_ORDER(int(table.id[row + 1]), int(table.id[row])),
+                    Problem.OUT_OF_ORDER(f"Value {table.id[row + 1]}", f"value {table.id[row]}", "value ids"),
                 )
 
 
@@ -86,17 +83,14 @@ def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
         is_same = slices.name[values.slice[both]] == used.name[values.used_value[both]]
         fewer, same = len(both) if is_cut else min(len(slices), len(used)), int(is_same.sum())
         if fewer - same > _MAXIMUM_EDITED and 2 * same < fewer:
-            yield error(
-                row_place(dump.used, used, 0), Problem.FOREIGN_USED_VALUES(missing=len(used) - same, total=len(used))
-            )
-    is_live_apart = dump.live and dump.live is not dump.assignment
-    if dump.assignment and dump.used and dump.live and is_live_apart and len(slices) > 1 and not is_cut:
+            problem = Problem.FOREIGN_FILE(len(used) - same, len(used), "used values", "in no allocation")
+            yield error(row_place(dump.used, used, 0), problem)
+    if dump.assignment and dump.used and dump.live not in (None, dump.assignment) and len(slices) > 1 and not is_cut:
         # Compare with both lists, as one of them may be cut off.
         unknown = int((~np.isin(ranges.name, np.append(slices.name, used.name))).sum())
-        if unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):
-            yield error(
-                row_place(dump.live, ranges, 0), Problem.FOREIGN_LIVE_RANGES(missing=unknown, total=len(ranges))
-            )
+        if dump.live and unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):
+            problem = Problem.FOREIGN_FILE(unknown, len(ranges), "live ranges", "of unknown values")
+            yield error(row_place(dump.live, ranges, 0), problem)
 
 
 def value_names_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -106,32 +100,22 @@ def value_names_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         return
     both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE) & ~tainted.values)
     row, other = values.slice[both], values.used_value[both]
-    differs = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
+    is_renamed = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
     # If only the lengths differ, the longer one has ` (phi)`.
-    longer = (slices.value_end - slices.value_start)[row] - (used.end - used.start)[other]
-    is_phi = ~differs & (slices.color[row] == used.color[other]) & (longer != 0)
-    for value, more in zip(both[is_phi].tolist(), longer[is_phi].tolist(), strict=True):
-        tainted.values[value] = True
-        yield error(
-            row_place(dump.assignment, slices, int(values.slice[value])),
-            Problem.PHI_MISMATCH(dump.value_label(value), is_phi_in_allocation=more > 0),
-            Related(row_place(dump.used, used, int(values.used_value[value])), Relation.OTHER_LIST),
+    is_longer = (slices.value_end - slices.value_start)[row] != (used.end - used.start)[other]
+    wrong = np.flatnonzero(is_renamed | (is_longer & (slices.color[row] == used.color[other])))
+    for at in wrong.tolist():
+        slice_row, used_row = int(row[at]), int(other[at])
+        tainted.taint_values(both[at : at + 1])
+        if is_renamed[at]:
+            tainted.names[[slices.name[slice_row], used.name[used_row]]] = True
+        places = (
+            Place(dump.assignment, int(slices.value_start[slice_row]), int(slices.value_end[slice_row])),
+            row_place(dump.used, used, used_row),
         )
-    for value in both[differs].tolist():
-        tainted.taint_values(np.array([value]))
-        tainted.names[[slices.name[values.slice[value]], used.name[values.used_value[value]]]] = True
-        row_of_slice, row_of_used = int(values.slice[value]), int(values.used_value[value])
-        slice_place = row_place(dump.assignment, slices, row_of_slice)
-        used_place = row_place(dump.used, used, row_of_used)
-        number = int(values.id[value])
-        name = dump.label(int(slices.name[row_of_slice]), int(slices.index[row_of_slice]))
-        used_name = dump.label(int(used.name[row_of_used]), int(used.index[row_of_used]))
-        if _is_defined_elsewhere(dump, row_of_used):
-            related = Related(slice_place, Relation.OTHER_LIST)
-            yield error(used_place, Problem.USED_NAME_MISMATCH(number, used_name, name), related)
-        else:
-            related = Related(used_place, Relation.OTHER_LIST)
-            yield error(slice_place, Problem.SLICE_NAME_MISMATCH(number, name, used_name), related)
+        texts = (place.file.document.data[place.start : place.end] for place in places)
+        place, related = reversed(places) if _is_defined_elsewhere(dump, used_row) else places
+        yield error(place, Problem.LISTS_DIFFER(*texts), Related(related, Relation.OTHER_LIST))
 
 
 def _is_defined_elsewhere(dump: DumpSet, used_value: int) -> bool:
@@ -166,12 +150,12 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
         tainted.taint_values(np.array([value, other]))
         yield error(
             row_place(dump.assignment, dump.slices, int(values.slice[value])),
-            Problem.SLICE_ID_MISMATCH(dump.value_label(value), int(values.id[value]), used_id=int(values.id[other])),
+            Problem.LISTS_DIFFER(*(f"{values.id[one]} {dump.value_label(one)}" for one in (value, other))),
             Related(row_place(used, dump.used_values, int(values.used_value[other])), Relation.OTHER_LIST),
         )
     if tainted.is_whole(used):
-        listed = dump.assignment, dump.slices, values.slice
-        yield from _missing(dump, tainted, undefined, listed, (Problem.UNDEFINED_VALUE, Problem.FOREIGN_SLICES))
+        in_slices = dump.assignment, dump.slices, values.slice
+        yield from _missing(dump, tainted, undefined, in_slices, Problem.UNDEFINED_VALUE)
     for value in np.flatnonzero(is_view).tolist():
         # The sum of the printed peak counts views, whose size is not known.
         tainted.is_liveness_sound = False
@@ -179,8 +163,8 @@ def values_are_in_both_lists(dump: DumpSet, tainted: Tainted) -> Iterator[Findin
             row_place(used, dump.used_values, int(values.used_value[value])), Problem.VIEW(dump.value_label(value))
         )
     if dump.used and tainted.is_whole(dump.assignment):
-        kinds = Problem.UNASSIGNED_VALUE, Problem.UNASSIGNED_VALUES
-        yield from _missing(dump, tainted, unassigned, (dump.used, dump.used_values, values.used_value), kinds)
+        listed = dump.used, dump.used_values, values.used_value
+        yield from _missing(dump, tainted, unassigned, listed, Problem.UNASSIGNED_VALUE)
 
 
 def _has_used_values(file: DumpFile) -> bool:
@@ -189,22 +173,20 @@ def _has_used_values(file: DumpFile) -> bool:
 
 
 def _missing(
-    dump: DumpSet,
-    tainted: Tainted,
-    is_missing: Marks,
-    listed: tuple[DumpFile, Table, Column],
-    kinds: tuple[Problem, Problem],
+    dump: DumpSet, tainted: Tainted, is_missing: Marks, listed: tuple[DumpFile, Table, Column], problem: Problem
 ) -> Iterator[Finding]:
     """Findings for values that are missing from the other list, at their rows in the list that has them. If more than
-    half are missing, the lists belong to different dumps: one finding, of the second kind.
+    half are missing, the lists belong to different dumps: one finding.
     """
     missing, (file, table, row) = np.flatnonzero(is_missing), listed
     tainted.taint_values(missing)
-    is_foreign = 2 * len(missing) > len(dump.values) and len(missing) > 1
-    for value in missing[: 1 if is_foreign else None].tolist():
-        number, label = int(dump.values.id[value]), dump.value_label(value)
-        problem = kinds[1](label, len(missing) - 1) if is_foreign else kinds[0](number, label)
-        yield error(row_place(file, table, int(row[value])), problem)
+    if 2 * len(missing) > len(dump.values) and len(missing) > 1:
+        problem_of_all = Problem.FOREIGN_FILE(len(missing), len(table), "values", "missing from the other list")
+        yield error(row_place(file, table, int(row[missing[0]])), problem_of_all)
+        return
+    for value in missing.tolist():
+        place = row_place(file, table, int(row[value]))
+        yield error(place, problem(dump.values.id[value], dump.value_label(value)))
 
 
 def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -213,56 +195,27 @@ def values_quote_their_instruction(dump: DumpSet, tainted: Tainted) -> Iterator[
     if file is None:
         return
     data = file.document.data
-    rows = np.flatnonzero((used.id != NONE) & (used.instruction_end > used.instruction_start) & ~tainted.used_values)
-    spans = used.instruction_start[rows], used.instruction_end[rows]
-    rows = rows[read_quotes(data, *spans, QuoteParts.NAMES, dump.names).name != used.name[rows]]
-    columns = (rows, used.instruction_start[rows], used.name[rows])
-    for row, start, name in zip(*(column.tolist() for column in columns), strict=True):
+    start = used.instruction_start
+    rows = np.flatnonzero((used.id != NONE) & (used.instruction_end > start) & ~tainted.used_values)
+    rows = rows[
+        read_quotes(data, start[rows], used.instruction_end[rows], QuoteParts.NAMES, dump.names).name != used.name[rows]
+    ]
+    for row, first, name in zip(rows.tolist(), start[rows].tolist(), used.name[rows].tolist(), strict=True):
         value = dump.value_of_used_value[row]
-        if data.startswith(b"%" + dump.names[name] + b" = ", start) or tainted.values[value]:
+        if data.startswith(b"%" + dump.names[name] + b" = ", first) or tainted.values[value]:
             continue
         tainted.values[value] = True
         # Text without ` = ` is not an instruction.
-        end = data.find(b" = ", start, int(used.instruction_end[row]))
+        end = data.find(b" = ", first, int(used.instruction_end[row]))
         if end >= 0:
-            quoted_name = decoded(data[start:end].removeprefix(b"%"))
-            yield error(
-                Place(file, start, end),
-                Problem.FOREIGN_QUOTE(dump.label(name, NONE), quoted_name),
-                Related(row_place(file, used, row), Relation.QUOTING_VALUE),
-            )
-    yield from _each_quotes_once(dump, tainted, file)
-
-
-_LONGEST_BEFORE_QUOTE: Final = len(b"\n uses:\n  (none)\n from instruction: ")
-_QUOTE: Final = b"\n from instruction:"
-
-
-def _each_quotes_once(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
-    """If any value quotes its instruction, each does, once."""
-    used, data = dump.used_values, file.document.data
-    is_quoted = used.instruction_start != NONE
-    if not tainted.is_whole(file) or not np.any(is_quoted):
-        return
-    for row in np.flatnonzero(~is_quoted & ~tainted.used_values & (used.id != NONE)).tolist():
-        if not is_marked(tainted.values, dump.value_of_used_value[row : row + 1])[0]:
-            yield error(
-                row_place(file, used, row), Problem.MISSING_QUOTE(dump.label(int(used.name[row]), int(used.index[row])))
-            )
-    last_position = used.first_position + used.position_count - 1
-    end = np.maximum(
-        _ends(dump.positions.end, last_position), _ends(dump.uses.end, used.first_use + used.use_count - 1)
-    )
-    for row in np.flatnonzero(is_quoted & (used.instruction_start - end > _LONGEST_BEFORE_QUOTE)).tolist():
-        first = data.find(_QUOTE, int(end[row]), int(used.instruction_start[row]))
-        second = data.find(_QUOTE, first + 1, int(used.instruction_start[row])) if first >= 0 else NONE
-        if second >= 0:
-            place = Place(file, second + len(b"\n "), int(used.instruction_end[row]))
-            yield error(place, Problem.REPEATED_QUOTE(dump.label(int(used.name[row]), NONE)))
-
-
-def _ends(ends: Column, rows: Column) -> Column:
-    return np.append(ends, 0)[np.minimum(rows, len(ends))]
+            problem = Problem.FOREIGN_QUOTE(dump.label(name, NONE), data[first:end].removeprefix(b"%"))
+            yield error(Place(file, first, end), problem, Related(row_place(file, used, row), Relation.QUOTING_VALUE))
+    # If any value quotes its instruction, each does.
+    lacking = np.flatnonzero((start == NONE) & ~tainted.used_values & (used.id != NONE))
+    for row in lacking.tolist() if tainted.is_whole(file) and np.any(start != NONE) else ():
+        if not tainted.values[dump.value_of_used_value[row]]:
+            label = dump.label(int(used.name[row]), int(used.index[row]))
+            yield error(row_place(file, used, row), Problem.MISSING_QUOTE(label))
 
 
 # ---------------------------------------------------------------- positions and uses
@@ -281,13 +234,11 @@ def first_positions_define_values(dump: DumpSet, tainted: Tainted) -> Iterator[F
         if tainted.values[value[row]]:
             continue
         tainted.taint_values(value[row : row + 1])
-        position = int(first[row])
-        name = dump.label(int(used.name[row]), int(used.index[row]))
-        if position == NONE:
-            yield error(row_place(dump.used, used, row), Problem.MISSING_POSITION(name))
-        else:
-            found = dump.label(int(dump.positions.name[position]), int(dump.positions.index[position]))
-            yield error(row_place(dump.used, dump.positions, position), Problem.DEFINITION_MISMATCH(name, found))
+        at = int(first[row])
+        label = dump.label(int(dump.positions.name[at]), int(dump.positions.index[at])) if at != NONE else ""
+        place = row_place(dump.used, dump.positions, at) if at != NONE else row_place(dump.used, used, row)
+        problem = Problem.DEFINITION_MISMATCH(dump.label(int(used.name[row]), int(used.index[row])), label)
+        yield error(place, problem)
 
 
 def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
@@ -307,10 +258,9 @@ def positions_are_unique(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         tainted.taint_values(value[[first, row]])
         position = dump.label(int(positions.name[row]), int(positions.index[row]))
         label, other = dump.value_label(int(value[wrong])), dump.value_label(int(value[right]))
-        is_same = value[first] == value[row]
         yield error(
             row_place(file, positions, wrong),
-            Problem.REPEATED_POSITION(label, position) if is_same else Problem.SHARED_POSITION(position, label, other),
+            Problem.SHARED_POSITION(position, label, other if value[first] != value[row] else ""),
             Related(row_place(file, positions, right), Relation.OTHER_OCCURRENCE),
         )
 

@@ -4,9 +4,10 @@ Between two aligned steps, the axis has as many places as the schedule with more
 step before the gap ends is stretched over the rest.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column
 
 

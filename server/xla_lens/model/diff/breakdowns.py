@@ -6,7 +6,7 @@ breakdown add up to the peak. Rows that do not own a byte are left out.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -19,7 +19,6 @@ from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 

@@ -5,6 +5,7 @@ whether only the schedule differs.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -18,7 +19,6 @@ from xla_lens.model.diff.traits import parameter_values
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 

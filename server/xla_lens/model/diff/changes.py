@@ -1,5 +1,6 @@
 """What happened to each value between two dumps: exactly one of unchanged, changed, moved, added and removed."""
 
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
 import numpy as np
@@ -10,7 +11,6 @@ from xla_lens.model.diff.traits import without_layout
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

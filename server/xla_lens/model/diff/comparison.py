@@ -1,6 +1,7 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 

@@ -7,6 +7,7 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 
 import zlib
 from collections.abc import Hashable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -16,7 +17,6 @@ from xla_lens.model.diff.alignment import Alignment, combined
 from xla_lens.model.diff.traits import Traits, read_traits
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -10,7 +11,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Instruction, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME, NAME_CHARACTER
 

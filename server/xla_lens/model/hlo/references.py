@@ -5,13 +5,13 @@ Searching the text for one name takes time proportional to the text, and finds i
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.tables.lookup import as_rows
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, place_in
 from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE, operand_position
 from xla_lens.syntax.hlo.module import ModuleColumns

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
-from xla_lens.records import dataclass
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 
 

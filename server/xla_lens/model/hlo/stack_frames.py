@@ -1,9 +1,9 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo.lexical import unquoted
 from xla_lens.syntax.hlo.module import ModuleColumns, Strings

@@ -6,12 +6,12 @@ bytes count as used, but not as live at any step.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from xla_lens.model.memory.over_time import Memory, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 

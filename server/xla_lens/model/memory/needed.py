@@ -7,12 +7,13 @@ lower: an output without a donated argument has its allocation before anything i
 gaps between them.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from xla_lens.model.memory.over_time import Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds, is_thread_local
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Column, Kind
 
 

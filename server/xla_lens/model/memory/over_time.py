@@ -10,7 +10,7 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -22,7 +22,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.model.warrants import Bound, Quantity, Warrants
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 

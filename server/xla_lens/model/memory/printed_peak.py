@@ -8,6 +8,7 @@ The list of buffers below it is another sum: the values live at that step, each 
 0.5.3 with the whole shape of its instruction.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from xla_lens.model.memory.over_time import Memory, MemorySpace, live_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 
 DEFAULT_COLOR: Final = 0

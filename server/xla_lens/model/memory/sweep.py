@@ -12,13 +12,13 @@ all loops in numpy.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct, distinct_pairs
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.texts import cells, column
 
@@ -117,7 +117,8 @@ def _covered(slots: Slots, event: _Events) -> Column:
     """How many more bytes are covered after each event."""
     lengths, low, high = _leaves(slots)
     events = np.where(event.is_start, event.slot, ~event.slot)
-    return column(covered_changes(*map(cells, (lengths, low, high, events))))
+    (changes,) = covered_changes(*map(cells, (lengths, low, high, events)))
+    return column(changes)
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:

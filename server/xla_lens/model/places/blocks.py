@@ -3,13 +3,13 @@ nested or disjoint.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses, place_in
 
 

@@ -4,12 +4,12 @@ Rows of tables can change when a file is reloaded; ids, indices and steps do not
 sends back identify things this way.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from xla_lens.model.places.mentions import Allocation, Peak, Step, Target, Value
 from xla_lens.model.places.places import Place, allocation_place, row_place, schedule_place, value_place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE
 
 

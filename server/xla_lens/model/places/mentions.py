@@ -5,13 +5,13 @@ A name without a value means the instruction, if it is scheduled.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
 from xla_lens.model.places.places import live_range_steps, report_table_allocation, use_places
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Table, place_in
 from xla_lens.syntax.hlo.lexical import reference_at
 

@@ -1,6 +1,7 @@
 """The values that names mean: `mention_at` for all names of some lines at once."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,6 @@ from xla_lens.model.places.mentions import position_of
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Table
 
 

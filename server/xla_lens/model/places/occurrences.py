@@ -6,6 +6,7 @@ on.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -28,7 +29,6 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.numbers import integer

@@ -1,9 +1,8 @@
 """Pages: generated documents about a dump set, and their names."""
 
 import re
+from dataclasses import dataclass
 from typing import Final, TypeAlias
-
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Places in the files of a dump set: the bytes of rows and of the names in them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table
 
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.records import dataclass
 from xla_lens.syntax.file_names import FileKind
 
 

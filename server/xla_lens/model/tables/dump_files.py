@@ -4,9 +4,9 @@ Recognition by name is in `syntax/file_names.py`.
 """
 
 import codecs
+from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import Document

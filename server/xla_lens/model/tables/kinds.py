@@ -30,3 +30,16 @@ def is_thread_local(dump: DumpSet) -> Column:
     """Return whether each allocation is in registers or on stacks, so that the device need not provide it."""
     is_local: Column = (np.maximum(dump.allocations.kind, 0) & int(Kind.THREAD_LOCAL)) != 0
     return is_local
+
+
+def kind_text(kind: Kind) -> str:
+    """Return the kinds of an allocation in the words of its header: ``parameter, maybe-live-out``."""
+    words = {
+        Kind.PARAMETER: "parameter",
+        Kind.OUTPUT: "output",
+        Kind.CONSTANT: "constant",
+        Kind.THREAD_LOCAL: "thread-local",
+        Kind.MAYBE_LIVE_OUT: "maybe-live-out",
+        Kind.PREALLOCATED_TEMP: "preallocated-temp",
+    }
+    return ", ".join(word for flag, word in words.items() if flag in kind)

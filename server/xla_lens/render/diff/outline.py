@@ -1,6 +1,7 @@
 """Comparisons as blocks: their title and answer, and which tables they have, in which order."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff
@@ -8,7 +9,6 @@ from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparison import Pair, Row, SpaceComparison
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.records import dataclass
 from xla_lens.render.diff.tables import breakdown_sections, derived_part, group_text, totals_sections, values_sections
 from xla_lens.render.diff.words import (
     BIG_BYTES,

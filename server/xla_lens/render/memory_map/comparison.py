@@ -5,7 +5,6 @@ from typing import Final, Literal
 import numpy as np
 
 from xla_lens.features.diff.facts import Diff, DiffSide
-from xla_lens.features.memory_map import memory_map
 from xla_lens.model.diff.axis import common_axis
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison
@@ -44,7 +43,7 @@ def compared_maps(one: Diff, old_uri: str = "", new_uri: str = "") -> contract.C
     compared = one.comparison
     assert compared is not None
     assert isinstance(one.old, DiffSide)
-    old, new = (memory_map_data(memory_map(side.analysis, side.module)) for side in (one.old, one.new))
+    old, new = (memory_map_data(side.analysis, side.module) for side in (one.old, one.new))
     matching, values, found = compared.matching, compared.values, _categories(compared)
     axis = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
     own = _move(old, axis.old, axis.length), _move(new, axis.new, axis.length)

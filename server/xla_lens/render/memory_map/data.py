@@ -1,70 +1,108 @@
-"""The memory map as JSON."""
+"""The memory map of a dump set as JSON: columns with a number for each value, allocation and step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 import numpy as np
 
-from xla_lens.features.memory_map import MemoryMap
+from xla_lens.model.advice.padding import padding_of_text
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
-from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.summary import SpaceSummary
-from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.summary import SpaceSummary, module_of
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import argument_text, call_text
 from xla_lens.render.warrants import reasons
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE
+
+STEP_LIMIT: Final = 1_000_000
+"""Maximum number of steps: the longest schedules have a tenth of it, but a broken line can have any step."""
 
 
-def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
-    """Return a memory map as columns of numbers; columns of texts hold indices into the list `strings`."""
-    strings: list[str] = []
+def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.MemoryMap:
+    """Return the map of a dump set; columns of texts hold indices into the list `strings`. Without the HLO module fewer
+    values have a source line.
+    """
+    dump, strings = analysis.dump, dict[str, int]()
+    values, allocations, rows = dump.values, dump.allocations, range(len(dump.values))
 
-    def numbers(texts: Sequence[str], column: Column) -> list[int]:
-        """Append texts to `strings` and shift a column of indices into them accordingly."""
-        first = len(strings)
-        strings.extend(texts)
-        found: list[int] = np.where(column == NONE, NONE, column + first).tolist()
-        return found
+    def indices(texts: Iterable[str | None]) -> list[int]:
+        """Add a column of texts to `strings`, and return the index of each; NONE for None."""
+        return [NONE if text is None else strings.setdefault(text, len(strings)) for text in texts]
 
-    allocations, values = one.allocations, one.values
-    kinds = numbers(KIND_NAMES, np.append(allocations.kind, values.kind))
-    return {
-        "module": one.module,
-        "incomplete": "; ".join(reasons(one.warrants.gaps)),
-        "strings": strings,
-        "steps": numbers(one.instructions, one.steps),
-        "spaces": [_space(space, one.capacity) for space in one.spaces],
-        "printedPeak": printed_peak_data(one.printed_peak),
+    kinds = [KIND_NAMES[kind] for kind in allocation_kinds(dump).tolist()]
+    allocation_of = values.allocation.tolist()
+    is_live = (values.live_range != NONE) & (values.start_step >= 0) & (values.start_step <= values.end_step)
+    steps = _instructions(dump, int(values.end_step[is_live].max(initial=NONE)))
+    start_step, end_step = (
+        np.where(is_live, np.minimum(column, len(steps) - 1), NONE).tolist()
+        for column in (values.start_step, values.end_step)
+    )
+    shapes = [dump.shape(value) for value in rows]
+    origins = Origins(dump, module)
+    found = [origins.of_value(value) for value in rows]
+    arguments = arguments_of(origins, rows)
+    data: contract.MemoryMap = {
+        "module": module_of(dump.files),
+        "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
+        "strings": [],
+        "steps": indices(steps),
+        "spaces": [_space(space, analysis.capacity) for space in analysis.memory.spaces],
+        "printedPeak": printed_peak_data(first_printed_peak(dump)),
         "allocations": {
             "index": allocations.index.tolist(),
             "color": allocations.color.tolist(),
             "sizeBytes": allocations.size_bytes.tolist(),
-            "kind": kinds[: len(allocations.kind)],
+            "kind": indices(kinds),
         },
         "values": {
-            "label": numbers(values.label, np.arange(len(values.label))),
-            "allocation": values.allocation.tolist(),
+            "label": indices(map(dump.value_label, rows)),
+            "allocation": allocation_of,
             "offsetBytes": values.offset.tolist(),
             "sizeBytes": values.size_bytes.tolist(),
-            "startStep": values.start_step.tolist(),
-            "endStep": values.end_step.tolist(),
-            "kind": kinds[len(allocations.kind) :],
-            "shape": numbers(one.shapes, values.shape),
-            "opName": numbers(one.op_names, values.op_name),
-            "source": numbers(tuple(map(_source, one.sources)), values.source),
-            "derivedFrom": numbers(one.writers, values.derived_from),
-            "paddingBytes": values.padding_bytes.tolist(),
+            "startStep": start_step,
+            "endStep": end_step,
+            "kind": indices(kinds[allocation] if allocation != NONE else None for allocation in allocation_of),
+            "shape": indices(None if text is None else text.decode("utf-8", "replace") for text in shapes),
+            "opName": indices(origin.op_name for origin in found),
+            "source": indices(_source(origin, arguments.get(value)) for value, origin in enumerate(found)),
+            "derivedFrom": indices(origin.derived.writer if origin.derived else None for origin in found),
+            "paddingBytes": [
+                NONE if size is None else size
+                for text, size_bytes in zip(shapes, values.size_bytes.tolist(), strict=True)
+                for size in [padding_of_text(text, size_bytes).size_bytes]
+            ],
         },
     }
+    data["strings"] = [*strings]
+    return data
 
 
-def _source(source: StackFrame | str) -> str:
-    return argument_text(source) if isinstance(source, str) else call_text(source)
+def _instructions(dump: DumpSet, last_live_step: int) -> list[str | None]:
+    """The instruction of each step, None where it is unknown. The last step is the end of the program."""
+    schedule = dump.schedule
+    last = max(last_live_step, dump.last_step + 1 if dump.last_step is not None else NONE)
+    steps = np.full(min(last + 1, STEP_LIMIT), NONE)
+    # If two instructions have the same step, the first counts.
+    row = np.flatnonzero((schedule.step >= 0) & (schedule.step < len(steps)))[::-1]
+    steps[schedule.step[row]] = schedule.name[row]
+    return [dump.label(name, NONE) if name != NONE else None for name in steps.tolist()]
+
+
+def _source(origin: Origin, argument: str | None) -> str | None:
+    """The source line, or the argument of a parameter that has none."""
+    if origin.line:
+        return call_text(origin.line)
+    return argument_text(argument) if argument is not None else None
 
 
 def _space(space: MemorySpace, capacity: Capacity | None) -> contract.MapSpace:

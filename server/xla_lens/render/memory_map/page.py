@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from xla_lens.features.memory_map import memory_map
-from xla_lens.features.overview import Overview, SpaceOverview, overview
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.summary import module_of
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import counted, human
-from xla_lens.render.warrants import bounded_size, gap_lines, share
+from xla_lens.render.pages import file_labels
+from xla_lens.render.report.html import section_html
+from xla_lens.render.report.outline import report_outline
+from xla_lens.render.warrants import gap_lines
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.printable import printable_line
 
 PAGE_TOP: Final = 20
@@ -44,13 +46,14 @@ class MapContent:
 
 def map_content(analysis: Analysis, module: HloModule | None, top: int = PAGE_TOP) -> MapContent:
     """Return the map of a dump set. `top` limits the values listed without a script."""
-    one = overview(analysis, module, top)
+    files = file_labels(analysis) or {FileKind.BUFFER_ASSIGNMENT: ""}
+    options = ReportOptions(top, parts=frozenset({Part.TOTALS, Part.LIVE}))
+    made = report(analysis, files, options, module)
     tables = (
-        *(f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(one.warrants.gaps)),
-        *_spaces(one),
-        *(line for space in one.spaces for line in _live(space)),
+        *(f"<p>Incomplete: {escape(line)}.</p>" for line in gap_lines(made.warrants.gaps)),
+        *(line for part in report_outline(made).parts for section in part for line in section_html(section)),
     )
-    return MapContent(one.module, packed(memory_map_data(memory_map(analysis, module))), tables)
+    return MapContent(module_of(analysis.dump.files), packed(memory_map_data(analysis, module)), tables)
 
 
 def packed(data: contract.MemoryMap | contract.ComparedMaps) -> str:
@@ -79,7 +82,7 @@ def small_page(analysis: Analysis, module: HloModule | None, script: str, style:
     packed script.
     """
     name = module_of(analysis.dump.files)
-    content = MapContent(name, packed(memory_map_data(memory_map(analysis, module))), ())
+    content = MapContent(name, packed(memory_map_data(analysis, module)), ())
     return memory_maps_page(f"{name}: memory map", (), (content,), script, style, is_script_packed=True)
 
 
@@ -171,58 +174,3 @@ def _source(code: str) -> str:
     from hashlib import sha256
 
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
-
-
-# ---------------------------------------------------------------- without a script
-
-
-def _spaces(one: Overview) -> Iterator[str]:
-    yield from _table(
-        "Memory spaces",
-        ("memory space", "needed", "reserved", "peak", "step", "instruction"),
-        (
-            (
-                space_name(space.space.id),
-                bounded_size(space.space.needed_bytes, space.space.reserved_bound),
-                bounded_size(space.space.reserved_bytes, space.space.reserved_bound),
-                bounded_size(space.space.peak_live_bytes, space.space.live_bound),
-                "" if space.space.peak_step is None else f"{space.space.peak_step}",
-                space.peak_instruction,
-            )
-            for space in one.spaces
-        ),
-    )
-
-
-def _live(one: SpaceOverview) -> Iterator[str]:
-    peak_bytes, left_out = one.space.peak_live_bytes, one.live_count - len(one.live)
-    if not one.live:
-        return
-    yield from _table(
-        f"Live at the peak of {space_name(one.space.id)}",
-        ("size", "share", "value", "shape", "op_name"),
-        (
-            (
-                human(value.size_bytes),
-                share(value.size_bytes, peak_bytes, one.space.live_bound),
-                value.label,
-                value.shape,
-                value.op_name,
-            )
-            for value in one.live
-        ),
-    )
-    if left_out:
-        yield f"<p>... and {counted(left_out, 'smaller value')}</p>"
-
-
-def _table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    yield f"<table><caption>{escape(title)}</caption>"
-    yield _row(header, '<th scope="col">', "</th>")
-    for row in rows:
-        yield _row(row, "<td>", "</td>")
-    yield "</table>"
-
-
-def _row(cells: Iterable[str], start: str, end: str) -> str:
-    return f"<tr>{''.join(f'{start}{escape(cell)}{end}' for cell in cells)}</tr>"

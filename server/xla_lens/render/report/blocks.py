@@ -6,12 +6,12 @@ link there. Everything else is our own wording and contains no markup.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
-from xla_lens.records import dataclass
 
 WIDEST_NAME: Final = 40
 WIDEST_SHAPE: Final = 44

@@ -1,9 +1,10 @@
 """Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate.
 
+Facts have the names in JSON that they have in the model (`_facts`), except for the few that mean something else there.
 Modules that only one part needs are imported there, so that no report waits for the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,16 @@ from xla_lens.features.report.options import Part
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound, Gap, Quantity
+from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.syntax.columns import NONE, Column
 
 if TYPE_CHECKING:
-    from xla_lens.model.advice.actions import Action, Advice, Buffers
+    from xla_lens.model.advice.actions import Advice
     from xla_lens.model.advice.donation import Donation
-    from xla_lens.model.attribution.bytes_by_line import LineBytes
     from xla_lens.model.attribution.bytes_by_op import BytesNode
-    from xla_lens.model.attribution.frames import Origin
+    from xla_lens.model.hlo.stack_frames import StackFrame
     from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 
 
@@ -30,35 +30,32 @@ def report_data(report: Report) -> dict[str, Any]:
     """Return a report as a JSON object. Parts that were not requested are left out. Numbers that are not even bounds
     are null, and parts that would be made of them are null or empty.
     """
-    warrants = report.warrants
-    parts = report.options.parts
+    parts, dump = report.options.parts, report.dump
+    bound = {quantity: report.warrants.of(quantity).bound for quantity in Quantity}
     step, size_bytes = report.printed or (None, None)
-    printed: dict[str, Any] = {
-        "total_bytes": _known(report.total_bytes, warrants.of(Quantity.TOTAL).bound),
-        "peak_step": step,
-        "peak_bytes": _known(size_bytes, warrants.of(Quantity.PRINTED_PEAK).bound),
-        "bounds": _bounds(
-            total_bytes=warrants.of(Quantity.TOTAL).bound, peak_bytes=warrants.of(Quantity.PRINTED_PEAK).bound
-        ),
-    }
+    printed = {"peak_step": step} | _bounded(
+        (bound[Quantity.TOTAL], {"total_bytes": report.total_bytes}),
+        (bound[Quantity.PRINTED_PEAK], {"peak_bytes": size_bytes}),
+    )
     if Part.PEAK in parts:
-        printed["explained"] = report.printed_peak and _printed_peak(report.printed_peak)
+        counted = asdict(report.printed_peak) if report.printed_peak else {}
+        terms = ("listed", "counted_at_printed", "counted_at_peak")
+        printed["explained"] = {term: counted[term] for term in terms} if counted else None
     known: dict[str, Any] = {
         "module": report.module,
-        "files": {kind.value: path for kind, path in report.files.items()},
-        "complete": warrants.is_complete,
-        "incomplete": [_gap(gap) for gap in warrants.gaps],
-        "left_out": [part.value for part in report.left_out],
+        "files": dict(report.files),
+        "complete": report.warrants.is_complete,
+        "incomplete": [
+            _facts(dump, gap, "quantity bound cause") | {"file": gap.kind, "finding": gap.code}
+            for gap in report.warrants.gaps
+        ],
+        "left_out": report.left_out,
         "findings": _findings(report),
-        "instructions": _known(report.instruction_count, warrants.of(Quantity.SCHEDULE).bound),
-        "values": _known(report.value_count, warrants.of(Quantity.VALUES).bound),
-        "allocations": _known(report.allocation_count, warrants.of(Quantity.RESERVED).bound),
-        "reserved_bytes": _known(report.reserved_bytes, warrants.of(Quantity.RESERVED).bound),
-        "bounds": _bounds(
-            instructions=warrants.of(Quantity.SCHEDULE).bound,
-            values=warrants.of(Quantity.VALUES).bound,
-            allocations=warrants.of(Quantity.RESERVED).bound,
-            reserved_bytes=warrants.of(Quantity.RESERVED).bound,
+        **_bounded(
+            (bound[Quantity.SCHEDULE], {"instructions": report.instruction_count}),
+            (bound[Quantity.VALUES], {"values": report.value_count}),
+            (bound[Quantity.RESERVED], {"allocations": report.allocation_count}),
+            (bound[Quantity.RESERVED], {"reserved_bytes": report.reserved_bytes}),
         ),
         "printed": printed,
         "device": _device(report),
@@ -75,14 +72,14 @@ def _device(report: Report) -> dict[str, Any] | None:
     if report.hbm is None or report.capacity is None:
         return None
     space, capacity = report.hbm.space, report.capacity
-    parts = reserved_parts(report.dump, space.color) if space.reserved_bound is not Bound.UNKNOWN else ()
+    bound, is_known = space.reserved_bound, space.reserved_bound is not Bound.UNKNOWN
+    reserved = reserved_parts(report.dump, space.color) if is_known else ()
+    numbers = {"over_bytes": over_bytes(space, capacity.size_bytes)}
     return {
-        "size_bytes": capacity.size_bytes,
-        "source": capacity.source.value,
-        "file": capacity.file,
-        "over_bytes": over_bytes(space, capacity.size_bytes),
-        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in parts],
-        "bounds": _bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
+        **_facts(report.dump, capacity, "size_bytes source file"),
+        **numbers,
+        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved],
+        "bounds": _bounds((bound, ("over_bytes", "reserved"))),
     }
 
 
@@ -93,67 +90,48 @@ def _fits(report: Report, space: MemorySpace) -> bool | None:
     return None if over is None else not over
 
 
-def _program_bytes(report: Report, space: MemorySpace) -> dict[str, int | None]:
-    found = asdict(program_bytes(report.dump, space.color))
-    found["parameter_bytes"] = found.pop("argument_bytes")
-    return {name: _known(size_bytes, space.reserved_bound) for name, size_bytes in found.items()}
-
-
 def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
-    dump, space, parts, top = report.dump, one.space, report.options.parts, report.options.top
-    peak_step = space.peak_step if space.live_bound is not Bound.UNKNOWN else None
+    dump, space, parts, options = report.dump, one.space, report.options.parts, report.options
+    is_known = space.live_bound is not Bound.UNKNOWN
+    peak_step = space.peak_step if is_known else None
+    sizes = asdict(program_bytes(dump, space.color))
+    reserved = _facts(dump, space, "reserved_bytes needed_bytes") | {"parameter_bytes": sizes.pop("argument_bytes")}
+    live = {
+        "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
+        "live_bytes_at_printed_peak": one.live_at_printed_peak,
+    }
+    attributed = report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
     known: dict[str, Any] = {
         "color": space.color,
-        "reserved_bytes": _known(space.reserved_bytes, space.reserved_bound),
-        "needed_bytes": _known(space.needed_bytes, space.reserved_bound),
         "fits": _fits(report, space),
-        **_program_bytes(report, space),
         "peak_step": peak_step,
         "peak_instruction": dump.instruction_at(peak_step) if peak_step is not None else None,
-        "peak_live_bytes": _known(space.peak_live_bytes if report.has_live_ranges else None, space.live_bound),
-        "live_bytes_at_printed_peak": one.live_at_printed_peak,
-        "bounds": _bounds(
-            reserved_bytes=space.reserved_bound,
-            needed_bytes=space.reserved_bound,
-            parameter_bytes=space.reserved_bound,
-            output_bytes=space.reserved_bound,
-            temporary_bytes=space.reserved_bound,
-            aliased_bytes=space.reserved_bound,
-            peak_live_bytes=space.live_bound,
-            live_bytes_at_printed_peak=space.live_bound,
-        ),
+        **_bounded((space.reserved_bound, reserved | sizes), (space.live_bound, live)),
     }
     if Part.LIVE in parts:
-        known["live_at_peak"] = _live_at_peak(report, one.peak, space.color, top) if one.peak else []
-    if report.options.at_step is not None:
+        known["live_at_peak"] = _live_at_peak(report, one.peak, space.color, options.top) if one.peak else []
+    if options.at_step is not None:
         known["at_step"] = one.at_step and _live_set(report, one.at_step)
     if Part.CURVE in parts:
-        is_known = space.live_bound is not Bound.UNKNOWN
         known["curve"] = _pairs(space.live.steps, space.live.live_bytes) if is_known else []
     if Part.LINE in parts:
-        known["lines"] = one.lines and {
-            "size_bytes": one.lines.size_bytes,
-            "count": one.lines.count,
-            "lines": [_line(dump, line) for line in one.lines.lines],
-            "rest_bytes": one.lines.rest_bytes,
-            "unresolved_bytes": one.lines.unresolved_bytes,
-            "without_source": [asdict(kind) for kind in one.lines.without_source],
-            "bounds": _bounds(
-                size_bytes=space.live_bound, lines=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
-            ),
+        lines = one.lines
+        known["lines"] = lines and {
+            **_facts(dump, lines, "size_bytes count rest_bytes unresolved_bytes"),
+            "lines": [
+                _place(line.frame)
+                | _facts(dump, line, "argument size_bytes derived_bytes values")
+                | {"stacks": [asdict(stack) for stack in line.stacks]}
+                for line in lines.lines
+            ],
+            "without_source": [asdict(kind) for kind in lines.without_source],
+            "bounds": _bounds((space.live_bound, ("size_bytes",)), (attributed, ("lines",))),
         }
     if Part.SOURCE in parts:
+        trees = ("by_op_name", "by_opcode", "by_kind", "by_parameter")
         known["sources"] = one.sources and {
-            "bounds": _bounds(
-                by_op_name=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
-                by_opcode=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
-                by_kind=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
-                by_parameter=report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound,
-            ),
-            "by_op_name": _node(dump, one.sources.by_op_name),
-            "by_opcode": _node(dump, one.sources.by_opcode),
-            "by_kind": _node(dump, one.sources.by_kind),
-            "by_parameter": _node(dump, one.sources.by_parameter),
+            "bounds": _bounds((attributed, trees)),
+            **{tree: _node(dump, getattr(one.sources, tree)) for tree in trees},
         }
     if Part.ALIVE in parts:
         known["alive_at_peak"] = [_alive(dump, without) for without in one.alive]
@@ -166,30 +144,38 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     return known
 
 
-# ---------------------------------------------------------------- warrants
+# ---------------------------------------------------------------- facts by their names
 
 
-def _known(number: int | None, bound: Bound) -> int | None:
-    """A number that is exact or a bound, None for another one."""
-    return None if bound is Bound.UNKNOWN else number
+def _facts(dump: DumpSet, one: object, names: str) -> dict[str, Any]:
+    """Some facts under their own names. Values of the dump, which are rows of `DumpSet.values`, become the name of a
+    single one and the ids of several.
+    """
+    found = {name: getattr(one, name) for name in names.split()}
+    for name, fact in found.items():
+        if name in ("parameter", "output", "copy"):
+            found[name] = _name(dump, fact)
+        elif name == "values":
+            found[name] = dump.values.id[list(fact)].tolist()
+    return found
 
 
-def _bounds(**bounds: Bound) -> dict[str, str]:
-    """The bounds of the numbers beside it that are not exact."""
-    return {name: bound.value for name, bound in bounds.items() if bound is not Bound.EXACT}
+def _place(frame: "StackFrame | None") -> dict[str, Any]:
+    """A line of the program; null if there is none."""
+    return {name: frame and getattr(frame, name) for name in ("file", "line", "function")}
 
 
-def _gap(gap: Gap) -> dict[str, Any]:
-    return {
-        "quantity": gap.quantity.value,
-        "bound": gap.bound.value,
-        "cause": gap.cause.value,
-        "file": gap.kind.value,
-        "finding": gap.code,
+def _bounded(*groups: tuple[Bound, Mapping[str, int | None]]) -> dict[str, Any]:
+    """Numbers, which are null if they are not even bounds, and the bounds of those that are not exact."""
+    numbers = {
+        name: None if bound is Bound.UNKNOWN else number for bound, group in groups for name, number in group.items()
     }
+    return numbers | {"bounds": _bounds(*((bound, tuple(group)) for bound, group in groups))}
 
 
-# ---------------------------------------------------------------- values
+def _bounds(*groups: tuple[Bound, Sequence[str]]) -> dict[str, str]:
+    """The bounds of the numbers with some names, without those that are exact."""
+    return {name: bound.value for bound, names in groups for name in names if bound is not Bound.EXACT}
 
 
 def _name(dump: DumpSet, value: int) -> dict[str, Any]:
@@ -202,33 +188,27 @@ def _name(dump: DumpSet, value: int) -> dict[str, Any]:
     }
 
 
-def _names(dump: DumpSet, values: Iterable[int]) -> list[dict[str, Any]]:
-    return [_name(dump, value) for value in values]
+def _cells(dump: DumpSet, value: int, names: str) -> dict[str, Any]:
+    """A value, and some columns of its row."""
+    return _name(dump, value) | {name: int(getattr(dump.values, name)[value]) for name in names.split()}
 
 
 def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
     from xla_lens.render.report.values import shape_text
 
-    dump, table = report.dump, report.dump.values
-    origins = {value: report.origins.of_value(value) for value in values.tolist()}
-    return [
-        {
-            **_name(dump, value),
-            "allocation": int(dump.allocations.index[table.allocation[value]]),
-            "offset": int(table.offset[value]),
-            "size_bytes": int(table.size_bytes[value]),
-            "shape": shape_text(dump, value),
-            "start_step": int(table.start_step[value]),
-            "end_step": int(table.end_step[value]),
-            "op_name": origins[value].op_name,
-            "derived_from": _derived_from(origins[value]),
-        }
-        for value in values.tolist()
-    ]
-
-
-def _derived_from(origin: "Origin") -> str | None:
-    return origin.derived.writer if origin.derived else None
+    dump, found = report.dump, list[dict[str, Any]]()
+    for value in values.tolist():
+        origin = report.origins.of_value(value)
+        found.append(
+            _cells(dump, value, "offset size_bytes start_step end_step")
+            | {
+                "allocation": int(dump.allocations.index[dump.values.allocation[value]]),
+                "shape": shape_text(dump, value),
+                "op_name": origin.op_name,
+                "derived_from": origin.derived.writer if origin.derived else None,
+            }
+        )
+    return found
 
 
 def _live_at_peak(report: Report, live: LiveSet, color: int, top: int | None) -> list[dict[str, Any]]:
@@ -246,14 +226,9 @@ def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
         "step": live.step,
         "instruction": report.dump.instruction_at(live.step),
         "live_bytes": live.live_bytes,
-        "bounds": _bounds(live_bytes=report.warrants.of(Quantity.LIVE).bound),
+        "bounds": _bounds((report.warrants.of(Quantity.LIVE).bound, ("live_bytes",))),
         "live": _live_values(report, live.values[: report.options.top]),
     }
-
-
-def _ids(dump: DumpSet, values: tuple[int, ...]) -> list[int]:
-    ids: list[int] = dump.values.id[list(values)].tolist()
-    return ids
 
 
 # ---------------------------------------------------------------- parts
@@ -267,40 +242,9 @@ def _findings(report: Report) -> list[dict[str, Any]]:
     return [finding_data(finding) for finding in report.analysis.findings]
 
 
-def _printed_peak(printed: PrintedPeak) -> dict[str, Any]:
-    return {
-        "listed": printed.listed and asdict(printed.listed),
-        "counted_at_printed": printed.counted_at_printed and asdict(printed.counted_at_printed),
-        "counted_at_peak": printed.counted_at_peak and asdict(printed.counted_at_peak),
-    }
-
-
-def _line(dump: DumpSet, line: "LineBytes") -> dict[str, Any]:
-    frame = line.frame
-    return {
-        "file": frame.file if frame else None,
-        "line": frame.line if frame else None,
-        "function": frame.function if frame else None,
-        "argument": line.argument,
-        "size_bytes": line.size_bytes,
-        "derived_bytes": line.derived_bytes,
-        "values": _ids(dump, line.values),
-        "stacks": [
-            {"size_bytes": stack.size_bytes, "frames": [asdict(frame) for frame in stack.frames]}
-            for stack in line.stacks
-        ],
-    }
-
-
 def _node(dump: DumpSet, node: "BytesNode") -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "size_bytes": node.size_bytes,
-        "own_bytes": node.own_bytes,
-        "count": node.count,
-        "values": _ids(dump, node.values),
-        "children": [_node(dump, child) for child in node.children],
-    }
+    children = [_node(dump, child) for child in node.children]
+    return _facts(dump, node, "name size_bytes own_bytes count values") | {"children": children}
 
 
 def _alive(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
@@ -309,12 +253,8 @@ def _alive(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
 
     ending = without.ending
     return {
-        **_name(dump, without.value),
-        "size_bytes": int(dump.values.size_bytes[without.value]),
-        "freed_bytes": without.freed_bytes,
-        "next_peak_bytes": without.next_peak_bytes,
-        "next_peak_step": without.next_peak_step,
-        "end_step": int(dump.values.end_step[without.value]),
+        **_cells(dump, without.value, "size_bytes end_step"),
+        **_facts(dump, without, "freed_bytes next_peak_bytes next_peak_step"),
         "reason": (ending.reason if ending else Reason.UNKNOWN).name.lower(),
         "ended_by": reader_names(dump, ending) if ending else [],
     }
@@ -338,13 +278,12 @@ def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, An
 
     padding = padding_of(dump, value)
     return {
-        **_name(dump, value),
+        **_cells(dump, value, "size_bytes"),
         "shape": shape_text(dump, value),
-        "size_bytes": int(dump.values.size_bytes[value]),
         "logical_bytes": padding.logical_bytes if padding else None,
         "padding_bytes": padding_bytes,
         "causes": [asdict(part) for part in padding.parts] if padding else [],
-        "unexplained": padding.unexplained.value if padding and padding.unexplained else None,
+        "unexplained": padding.unexplained if padding else None,
     }
 
 
@@ -352,14 +291,11 @@ def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
     dump, arena, rows = report.dump, one.arena, one.history_rows
     return {
         "allocation": int(dump.allocations.index[arena.allocation]),
-        "size_bytes": arena.size_bytes,
-        "peak_step": arena.peak_step,
-        "peak_bytes": arena.peak_bytes,
-        "fragmentation": arena.fragmentation,
+        **_facts(dump, arena, "size_bytes peak_step peak_bytes fragmentation"),
         "never_used_bytes": one.history.never_used_bytes,
         "holes": _intervals(one.history.free_at_space_peak, 0),
         "full_size_steps": _intervals(arena.full_size_steps, 1),
-        "reaching": _names(dump, arena.reaching[: report.options.top].tolist()),
+        "reaching": [_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
         "history": _history(dump, one.history, rows) if rows is not None else None,
     }
 
@@ -390,13 +326,8 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
 def _budget(report: Report, budget: BudgetReport) -> dict[str, Any]:
     plan = budget.plan
     return {
-        "budget_bytes": budget.budget_bytes,
-        "is_reached": budget.is_reached,
-        "is_proven_smallest": budget.is_proven_smallest,
-        "at_least": budget.at_least,
-        "needed_bytes": budget.needed_bytes,
-        "peak_bytes": plan.peak_bytes,
-        "peak_step": plan.peak_step,
+        **_facts(report.dump, budget, "budget_bytes is_reached is_proven_smallest at_least needed_bytes"),
+        **_facts(report.dump, plan, "peak_bytes peak_step"),
         "count": len(plan.values),
         "values": _live_values(report, plan.values[: report.options.top]),
     }
@@ -405,103 +336,56 @@ def _budget(report: Report, budget: BudgetReport) -> dict[str, Any]:
 def _donation(report: Report, donation: "Donation") -> dict[str, Any]:
     from xla_lens.model.advice.donation import Fit
 
-    dump, top = report.dump, report.options.top
+    dump = report.dump
+
+    def rows(found: Iterable[object], names: str) -> list[dict[str, Any]]:
+        return [_facts(dump, row, names) for row in [*found][: report.options.top]]
+
+    donated = rows(donation.donated, "parameter reused_by size_bytes")
+    for row in donated:
+        row["reused_by"] = [_name(dump, value) for value in row["reused_by"]]
     return {
         "donated_count": len(donation.donated),
         "donated_bytes": donation.donated_bytes,
-        "donated": [
-            {
-                "parameter": _name(dump, row.parameter),
-                "reused_by": _names(dump, row.reused_by),
-                "size_bytes": row.size_bytes,
-            }
-            for row in donation.donated[:top]
-        ],
+        "donated": donated,
         "missed_count": len(donation.missed),
         "missed_bytes": {fit.value: donation.missed_bytes(fit) for fit in Fit},
-        "missed": [
-            {
-                "parameter": _name(dump, row.parameter),
-                "output": _name(dump, row.output),
-                "last_read": row.last_read,
-                "birth": row.birth,
-                "fit": row.fit.value,
-                "size_bytes": row.size_bytes,
-            }
-            for row in donation.missed[:top]
-        ],
+        "missed": rows(donation.missed, "parameter output last_read birth fit size_bytes"),
         "copies_count": len(donation.kept_apart),
         "copies_bytes": donation.kept_apart_bytes,
-        "copies": [
-            {
-                "copy": _name(dump, row.copy),
-                "parameter": _name(dump, row.parameter),
-                "is_output": row.is_output,
-                "size_bytes": row.size_bytes,
-            }
-            for row in donation.kept_apart[:top]
-        ],
+        "copies": rows(donation.kept_apart, "copy parameter is_output size_bytes"),
     }
 
 
 def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
-    budget = advice.budget
+    dump, top, budget = report.dump, report.options.top, advice.budget
+    saved = "saved_bytes saved_needed_bytes needed_bytes peak_bytes peak_step"
+    actions = [
+        _facts(dump, action, f"rule certainty size_bytes {saved} factor")
+        | {
+            "buffers": [
+                _facts(dump, group, "count shape size_bytes op_name values") | _place(group.line)
+                for group in action.groups
+            ]
+        }
+        for action in advice.actions[:top]
+    ]
     return {
-        "color": advice.color,
-        "peak_bytes": advice.peak_bytes,
-        "peak_step": advice.peak_step,
-        "actions": [_action(report.dump, action) for action in advice.actions[: report.options.top]],
-        "together": list(advice.together),
-        "needed_bytes": advice.needed_bytes,
+        **_facts(dump, advice, "color peak_bytes peak_step together needed_bytes argument_bytes"),
+        "actions": actions,
         "together_needed_bytes": advice.all_needed_bytes,
         "together_peak_bytes": advice.all_peak_bytes,
         "together_peak_step": advice.all_peak_step,
-        "argument_bytes": advice.argument_bytes,
         "arguments": [
-            {
-                "name": tree.name,
-                "count": tree.count,
-                "size_bytes": tree.size_bytes,
-                "is_optimizer_state": tree.is_idle,
-            }
-            for tree in advice.arguments[: report.options.top]
+            _facts(dump, tree, "name count size_bytes") | {"is_optimizer_state": tree.is_idle}
+            for tree in advice.arguments[:top]
         ],
         "budget": budget
         and {
+            **_facts(dump, budget, "is_reached actions divide_arguments_by"),
             "size_bytes": budget.budget_bytes,
-            "is_reached": budget.is_reached,
-            "actions": list(budget.actions),
-            "needed_bytes": list(budget.needs),
-            "peak_bytes": list(budget.peaks),
+            "needed_bytes": budget.needs,
+            "peak_bytes": budget.peaks,
             "arguments_exceed": budget.do_arguments_exceed,
-            "divide_arguments_by": budget.divide_arguments_by,
         },
-    }
-
-
-def _action(dump: DumpSet, action: "Action") -> dict[str, Any]:
-    return {
-        "rule": action.rule,
-        "certainty": action.certainty,
-        "size_bytes": action.size_bytes,
-        "saved_bytes": action.saved_bytes,
-        "saved_needed_bytes": action.saved_needed_bytes,
-        "needed_bytes": action.needed_bytes,
-        "peak_bytes": action.peak_bytes,
-        "peak_step": action.peak_step,
-        "factor": action.factor,
-        "buffers": [_group(dump, group) for group in action.groups],
-    }
-
-
-def _group(dump: DumpSet, group: "Buffers") -> dict[str, Any]:
-    return {
-        "count": group.count,
-        "shape": group.shape,
-        "size_bytes": group.size_bytes,
-        "file": group.line and group.line.file,
-        "line": group.line and group.line.line,
-        "function": group.line and group.line.function,
-        "op_name": group.op_name,
-        "values": _ids(dump, group.values),
     }

@@ -5,12 +5,11 @@ then moves to lines of its own below each row.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.model.places.entities import Entity, entity_place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
 from xla_lens.render.report.blocks import (
     Bar,
     Command,

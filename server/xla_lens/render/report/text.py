@@ -1,11 +1,11 @@
 """Reports as aligned text. Each line has spans, which link characters to entities of the dump or to source lines."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
-from xla_lens.records import dataclass
 from xla_lens.render.numbers import shortened
 from xla_lens.render.report.blocks import (
     Bar,

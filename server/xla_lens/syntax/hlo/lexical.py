@@ -5,9 +5,8 @@ readers equal to the grammar on every module and every quoted instruction of the
 """
 
 import re
+from dataclasses import dataclass
 from typing import Final
-
-from xla_lens.records import dataclass
 
 NAME_CHARACTER: Final = rb"[^\s{}()\[\]\",=%]"
 NAME: Final = NAME_CHARACTER + rb"+"

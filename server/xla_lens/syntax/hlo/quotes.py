@@ -4,11 +4,14 @@ It is written in C and reads only the usual form, `%name = shape opcode(operands
 all other forms, one instruction at a time. A test holds the two equal.
 """
 
+from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+
 import tree_sitter_xla_dump
-from xla_lens.records import dataclass
-from xla_lens.syntax.columns import NO_TEXTS, Column, Texts
+from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
+from xla_lens.syntax.hlo.shapes import elements_of_flat_tuple
 from xla_lens.syntax.texts import cells, column
 
 
@@ -43,8 +46,8 @@ class Quotes:
 def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: Texts = NO_TEXTS) -> Quotes:
     """Read the instructions at some spans of a text."""
     offsets = cells(names.offsets)
-    found = tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names.block, offsets, int(parts))
-    return Quotes(*map(column, found))
+    found, operands = tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names.block, offsets, int(parts))
+    return Quotes(*map(column, (*found, *operands)))
 
 
 def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> tuple[Column, Column]:
@@ -52,8 +55,14 @@ def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> t
     `end`. NONE if the shape is not a tuple of arrays or has fewer elements. Rows of equal shapes should follow each
     other, because each shape is then read once.
     """
-    found = tree_sitter_xla_dump.tuple_elements(data, cells(start), cells(end), cells(number))
-    return column(found[0]), column(found[1])
+    starts, ends = np.full(len(start), NONE), np.full(len(start), NONE)
+    before, elements = (NONE, NONE), list[tuple[int, int]]()
+    for row, (first, last, wanted) in enumerate(zip(start.tolist(), end.tolist(), number.tolist(), strict=True)):
+        if (first, last) != before:
+            before, elements = (first, last), elements_of_flat_tuple(data[first:last])
+        if 0 <= wanted < len(elements):
+            starts[row], ends[row] = first + elements[wanted][0], first + elements[wanted][1]
+    return starts, ends
 
 
 class Difference(IntEnum):
@@ -72,7 +81,8 @@ def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_
     """
     spans = (cells(part) for part in (*span, *module_span))
     start, end, module_start, module_end = spans
-    return column(tree_sitter_xla_dump.differences(data, start, end, module, module_start, module_end))
+    (found,) = tree_sitter_xla_dump.differences(data, start, end, module, module_start, module_end)
+    return column(found)
 
 
 def unknown_computation(data: bytes, start: Column, end: Column, names: Texts) -> tuple[int, int, int] | None:

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 from tree_sitter import Node
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
 from xla_lens.syntax.numbers import integer
@@ -141,9 +141,9 @@ def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
     """
     if nests_too_deeply(shape):
         return {}
-    found = _spans_in_flat_tuple(shape)
-    if found:
-        return found
+    if elements := elements_of_flat_tuple(shape):
+        return {b"{%d}" % number: span for number, span in enumerate(elements)} | {b"{}": (0, len(shape))}
+    found: dict[bytes, tuple[int, int]] = {}
     # The index of the subshape that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
     starts: list[int] = []
@@ -176,20 +176,22 @@ def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
     return found
 
 
-def _spans_in_flat_tuple(shape: bytes) -> dict[bytes, tuple[int, int]]:
-    """`subshape_spans` of a tuple of arrays, the most frequent long shape; empty for any other shape."""
-    found: dict[bytes, tuple[int, int]] = {}
+def elements_of_flat_tuple(shape: bytes) -> list[tuple[int, int]]:
+    """Return the spans of the elements of a tuple of arrays, the most frequent long shape, without the comments before
+    them; empty for any other shape.
+    """
     if not shape.startswith(b"(") or shape.startswith((b"((", b"(b(", b"()")) or b", (" in shape or b" b(" in shape:
-        return found
+        return []
     if b"*/(" in shape or not shape.endswith(b")"):
-        return found
-    start = 1
-    for number, element in enumerate(shape[1:-1].split(b", ")):
+        return []
+    found, start = [], 1
+    for element in shape[1:-1].split(b", "):
         end = start + len(element)
         comment = element.find(b"*/") + 2 if element.startswith(b"/*") else 0
-        found[b"{%d}" % number] = (start + comment, end)
+        if comment == 1:
+            return []
+        found.append((start + comment, end))
         start = end + 2
-    found[b"{}"] = (0, len(shape))
     return found
 
 

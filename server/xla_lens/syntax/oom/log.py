@@ -5,10 +5,9 @@ cleaned: without colors, carriage returns, and whatever loggers, clusters and te
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
-
-from xla_lens.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +116,9 @@ def _by_process(lines: Iterable[tuple[int, bytes]]) -> Iterator[Passage]:
         own = found.setdefault(worker[0].strip() if worker else "", [])
         # Progress bars end with a carriage return.
         own += (LogLine(number, _cleaned(part)) for part in re.split(r"[\r\n]", text) if part)
-    yield from (_without_prefix(own) for own in found.values() if own)
+    yield from (tuple(own) for own in found.values() if own)
 
 
 def _cleaned(text: str) -> str:
     prefix = _PREFIX.match(text)
     return text[prefix.end() :].rstrip() if prefix else text.rstrip()
-
-
-_HEADING: Final = re.compile(
-    r"(?P<prefix>\S.{0,200}?)\s*"
-    r"(?:Total \w+ usage >=|Program \w+ requirement|Largest program alloc|BufferAssignment stats:)"
-)
-"""The headings below a sentence, which stand at the start of a line unless something prints a prefix."""
-
-
-def _without_prefix(lines: Sequence[LogLine]) -> Passage:
-    """Strip a prefix that `_PREFIX` does not know. Lines may have other numbers and blanks in it than the heading."""
-    heading = next((match for line in lines if (match := _HEADING.match(line.text))), None)
-    if heading is None:
-        return tuple(lines)
-    words = re.split(r"(\d+|\s+)", heading["prefix"])
-    parts = (r"\d+" if word.isdigit() else r"\s+" if word.isspace() else re.escape(word) for word in words)
-    prefix = re.compile("".join(parts) + " ?")
-    return tuple(
-        LogLine(line.number, prefix.sub("", line.text, count=1)) if prefix.match(line.text) else line for line in lines
-    )

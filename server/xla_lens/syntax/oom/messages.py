@@ -6,13 +6,13 @@ documents in `docs/errors` of XLA and messages in public issues.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
-from xla_lens.records import dataclass
 from xla_lens.syntax.oom.log import LogLine, Passage, passages
 from xla_lens.syntax.oom.sizes import SIZE, PrintedSize, printed_size
 
@@ -206,20 +206,18 @@ _SENTENCES: Final = tuple(
         ),
         (
             OomKind.ALLOCATOR_WARNING,
-            r"Allocator \((?P<subject>\w+)\) ran out of memory trying to allocate <needed>"
-            r"(?: \(rounded to <needed_exact>\))?",
+            r"Allocator \((?P<subject>\w+)\) ran out of memory trying to allocate <needed>",
         ),
-        (OomKind.ALLOCATE, r"Failed to allocate request for <needed>(?: \(<needed_exact>\))? on device ordinal \d+"),
+        (OomKind.ALLOCATE, r"Failed to allocate request for <needed> on device ordinal \d+"),
         (
             OomKind.ALLOCATOR_WARNING,
-            r"(?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>"
-            r"(?: \(<needed_exact>\) from device)?(?=[: ]|$)",
+            r"(?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>(?: from device)?(?=[: ]|$)",
         ),
         (OomKind.SHARED_MEMORY, r"Shared memory size limit exceeded: requested <needed>, available: <capacity>"),
         (
             OomKind.REMATERIALIZATION,
-            r"Can't reduce memory use below <capacity>(?: \(<capacity_exact>\))? by rematerialization;"
-            r" only reduced to <needed>(?: \(<needed_exact>\))?(?:, down from <original>(?: \(<original_exact>\))?)?",
+            r"Can't reduce memory use below <capacity> by rematerialization; only reduced to <needed>"
+            r"(?:, down from <original>)?",
         ),
         (OomKind.LIST, r"Total (?P<space>\w+) usage >= <total>:"),
         (OomKind.LIST, r"Largest program allocations in (?P<space>\w+):"),
@@ -255,61 +253,53 @@ def _messages(lines: Passage) -> Iterator[OomMessage]:
         is_list_below = kind is OomKind.LIST and found and found[-1][0] is not OomKind.REMATERIALIZATION
         if not is_inside and not is_list_below:
             found.append((kind, match))
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.text) + 1)
+    starts = [*accumulate((len(line.text) + 1 for line in lines), initial=0)]
     ends = [*(match.start() for _, match in found), len(text)]
-    place = 0
     for (kind, match), (_, end) in zip(found, pairwise(ends), strict=True):
-        while starts[place + 1] <= match.start():
-            place += 1
+        line = lines[bisect_right(starts, match.start()) - 1]
         before = text[max(0, match.start() - 200) : match.start()]
         body = _body(text[match.start() if kind is OomKind.LIST else match.end() : end].split("\n"))
-        yield _message(kind, match, lines[place], before[before.rfind("RESOURCE_EXHAUSTED") :], body)
+        yield _message(kind, match, line, before[before.rfind("RESOURCE_EXHAUSTED") :], body)
 
 
 def _message(kind: OomKind, match: re.Match[str], line: LogLine, before: str, body: "_Body") -> OomMessage:
-    words = match.groupdict()
-    sizes = {name: printed_size(text) for name, text in words.items() if text and name not in _TEXTS}
-    exact = {name: sizes.get(f"{name}_exact", size) for name, size in sizes.items()}
+    words = {name: " ".join(text.split()) for name, text in match.groupdict().items() if text}
+    needed = printed_size(words.get("needed"))
+    facts = [OomFact("", name, printed_size(words[group])) for group, name in _IN_SENTENCE.items() if group in words]
+    if "named" in words:
+        facts.append(OomFact("", words["named"], needed))
     code = _CODE.findall(before)
-    facts = [OomFact("", _IN_SENTENCE[name], exact[name]) for name in _IN_SENTENCE if name in exact]
-    named = words.get("named")
-    if named:
-        facts.append(OomFact("", " ".join(named.split()), exact["needed"]))
-    space = words.get("space") or body.space or ("hbm" if body.capacity else None)
-    buffers = body.buffers
-    if words.get("shape"):
-        tag = words.get("tag") or ""
-        tagged = _TAGGED.search(tag)
-        # The scratch memory of an instruction is not the buffer that it defines.
-        is_scratch = kind is OomKind.SCOPED or tag.startswith("scoped")
-        own = OomBuffer(
-            size=None if is_scratch else exact.get("needed"),
-            shape=None if tag and is_scratch else " ".join(words["shape"].split()),
-            name=tagged[0] if tagged else words.get("subject"),
-            tag=tag or None,
-        )
-        buffers = (own, *buffers)
     return OomMessage(
         kind=kind,
         line=line.number,
         sentence=" ".join(match[0].split()),
         code=code[-1] if code else None,
-        space=space.lower() if space else None,
-        module=(words.get("module") or "").rstrip(".") or None,
+        space=(words.get("space") or body.space or ("hbm" if body.capacity else "")).lower() or None,
+        module=words.get("module", "").rstrip(".") or None,
         subject=words.get("subject"),
-        needed=exact.get("needed"),
-        capacity=exact.get("capacity") or body.capacity,
-        excess=exact.get("excess"),
-        free=exact.get("free"),
+        needed=needed,
+        capacity=printed_size(words.get("capacity")) or body.capacity,
+        excess=printed_size(words.get("excess")),
+        free=printed_size(words.get("free")),
         facts=(*facts, *body.facts),
-        buffers=buffers,
+        buffers=(*_buffer_of_sentence(kind, words, needed), *map(_buffer, body.entries)),
         is_cut_off=body.is_cut_off,
     )
 
 
-_TEXTS: Final = frozenset({"space", "module", "subject", "shape", "tag", "named"})
+def _buffer_of_sentence(kind: OomKind, words: Mapping[str, str], needed: PrintedSize | None) -> Iterator[OomBuffer]:
+    if "shape" in words:
+        tag = words.get("tag")
+        tagged = _TAGGED.search(tag or "")
+        # The scratch memory of an instruction is not the buffer that it defines.
+        is_scratch = kind is OomKind.SCOPED or (tag or "").startswith("scoped")
+        yield OomBuffer(
+            size=None if is_scratch else needed,
+            shape=None if tag and is_scratch else words["shape"],
+            name=tagged[0] if tagged else words.get("subject"),
+            tag=tag,
+        )
+
 
 _TAGGED: Final = re.compile(r"(?<=output of )[\w.-]+|(?<=scoped memory for )[\w.-]+")
 
@@ -318,106 +308,84 @@ _TAGGED: Final = re.compile(r"(?<=output of )[\w.-]+|(?<=scoped memory for )[\w.
 
 @dataclass(slots=True)
 class _Body:
+    """What is below a sentence. `entries` are the buffers of the list, as the fields of each by name."""
+
     space: str | None = None
-    facts: tuple[OomFact, ...] = ()
-    buffers: tuple[OomBuffer, ...] = ()
-    is_cut_off: bool = False
     capacity: PrintedSize | None = None
+    facts: list[OomFact] = field(default_factory=list)
+    entries: list[dict[str, str]] = field(default_factory=list)
+    is_cut_off: bool = False
 
 
 _UNKNOWN: Final = r"unknown(?: size)?"
 
+# Loggers may print anything in front of a line, so these are searched.
 _GROUP: Final = re.compile(
-    rf"\s*(?P<name>Total (?P<space>\w+) usage >=|Program (?P<space2>\w+) requirement|BufferAssignment stats"
+    rf"(?P<name>Total (?P<space>\w+) usage >=|Program (?P<space2>\w+) requirement|BufferAssignment stats"
     rf"|HBM capacity|Heap allocator status|Persistent allocations include some or all of)"
     rf"\s*(?P<size>{SIZE}|{_UNKNOWN})?:"
 )
 _FACT: Final = re.compile(
-    rf"\s*(?P<name>[A-Za-z_][\w -]{{1,40}}?(?:\s?\([^()]{{1,60}}\))?)(?::\s+|\s{{2,}}|(?<=\))\s)"
-    rf"(?P<size>{SIZE}|{_UNKNOWN})\s*(?:\(\s*(?P<exact>\d[\d,]* bytes)\)|(?P<note>[(\[].*))?$"
+    rf"(?P<name>[A-Za-z_][\w -]{{1,40}}?(?:\s?\([^()]{{1,60}}\))?)(?::\s+|\s{{2,}}|(?<=\))\s)"
+    rf"(?P<size>{SIZE}|{_UNKNOWN})\s*(?P<note>[(\[].*)?$"
 )
-_OUTPUT: Final = re.compile(rf"\s*Output size (?:(?P<size>{SIZE})|unknown)(?:; shares (?P<shared>{SIZE}))?")
-_LIST: Final = re.compile(r"\s*(?:Largest program allocations in (?P<space>\w+)|Peak buffers)\s*:")
-_BUFFER: Final = re.compile(r"\s*Buffer (\d{1,9}):")
-_SIZE_LINE: Final = re.compile(rf"\s*(?:(?P<number>\d{{1,9}})\.\s+)?Size: (?P<size>{SIZE})")
-_END: Final = re.compile(r"\s*={8,}")
+_OUTPUT: Final = re.compile(rf"Output size (?:(?P<size>{SIZE})|unknown)(?:; shares (?P<shared>{SIZE}))?")
+_LIST: Final = re.compile(r"Largest program allocations in (?P<space>\w+)\s*:")
+_ENTRY: Final = re.compile(r"\bBuffer (\d{1,9}):|(?:^|\s)(\d{1,9})\.\s+(?=Size: \d)")
+_END: Final = re.compile(r"={8,}")
 _FIELD: Final = re.compile(
-    r"\s*(Operator|Shape|Unpadded size|Extra memory due to padding|XLA [Ll]abel|Allocation type|Tag|"
+    r"\b(Size|Operator|Shape|Unpadded size|Extra memory due to padding|XLA label|XLA Label|Allocation type|Tag|"
     r"Entry Parameter Subshape): ?(.*)"
 )
 _LABEL: Final = re.compile(r"%?(?P<name>[\w.-]+) = (?:\(.{0,4000}\)\s|\S{1,500}\s)?(?P<opcode>[a-z][a-z0-9-]*)\(")
 _OPCODE: Final = re.compile(r"[a-z][a-z0-9-]*")
 _METADATA: Final = re.compile(r'(op_name|source_file)="((?:[^"\\]|\\.)*)"|(source_line)=(\d{1,9})')
 
-
-@dataclass(slots=True)
-class _Entry:
-    number: int | None = None
-    fields: dict[str, str] = field(default_factory=dict)
+_LONGEST_FIELD: Final = 20_000
 
 
 def _body(lines: Iterable[str]) -> _Body:
     body = _Body()
-    facts: list[OomFact] = []
-    buffers: list[OomBuffer] = []
-    group, entry, last = "", None, None
-    for line in lines:
-        if match := _SIZE_LINE.match(line):
-            if entry and entry.fields:
-                buffers.append(_buffer(entry))
-            number = int(match["number"]) if match["number"] else entry.number if entry else None
-            entry, last = _Entry(number, {"Size": match["size"]}), None
-        elif match := _BUFFER.match(line):
-            if entry and entry.fields:
-                buffers.append(_buffer(entry))
-            entry, last = _Entry(int(match[1])), None
-        elif entry and _END.match(line):
-            buffers.append(_buffer(entry))
-            entry = None
-        elif entry and (match := _FIELD.match(line)):
+    group = last = ""
+    for whole in lines:
+        line = whole[:_LONGEST_FIELD]
+        if match := _ENTRY.search(line):
+            body.entries.append({"number": match[1] or match[2]})
+            body.is_cut_off, last, line = True, "", line[match.end() :]
+        entry = body.entries[-1] if body.is_cut_off else None
+        if entry and _END.search(line):
+            body.is_cut_off = False
+        elif entry and (match := _FIELD.search(line)):
             last = match[1]
-            entry.fields[last] = match[2]
+            entry[last] = match[2]
         elif entry and last and line.strip():
             # A long label or op_name that the log wraps.
-            entry.fields[last] = f"{entry.fields[last]} {line.strip()}"[:_LONGEST_FIELD]
-        elif match := _GROUP.match(line):
-            group = match["name"].removesuffix(" >=")
+            entry[last] = f"{entry[last]} {line.strip()}"[:_LONGEST_FIELD]
+        elif match := _GROUP.search(line):
+            group, size = match["name"].removesuffix(" >="), printed_size(match["size"])
             body.space = body.space or match["space"] or match["space2"]
             if match["size"]:
-                facts.append(OomFact("", group, _size(match["size"])))
-            body.capacity = body.capacity or (_size(match["size"]) if group == "HBM capacity" else None)
-        elif match := _LIST.match(line):
+                body.facts.append(OomFact("", group, size))
+            body.capacity = body.capacity or (size if group == "HBM capacity" else None)
+        elif match := _LIST.search(line):
             body.space = body.space or match["space"]
-        elif match := _OUTPUT.match(line):
-            facts.append(OomFact("", "Output size", _size(match["size"])))
+        elif match := _OUTPUT.search(line):
+            body.facts.append(OomFact("", "Output size", printed_size(match["size"])))
             if match["shared"]:
-                facts.append(OomFact("", "Output shared with arguments", _size(match["shared"])))
-        elif group and (match := _FACT.match(line)):
-            facts.append(OomFact(group, match["name"], _size(match["exact"] or match["size"]), match["note"] or ""))
-    body.is_cut_off = entry is not None
-    if entry and entry.fields:
-        buffers.append(_buffer(entry))
-    body.facts, body.buffers = tuple(facts), tuple(buffers)
+                body.facts.append(OomFact("", "Output shared with arguments", printed_size(match["shared"])))
+        elif group and (match := _FACT.search(line)):
+            body.facts.append(OomFact(group, match["name"], printed_size(match["size"]), match["note"] or ""))
     return body
 
 
-_LONGEST_FIELD: Final = 20_000
-
-
-def _size(text: str | None) -> PrintedSize | None:
-    return printed_size(text) if text and text[0].isdigit() else None
-
-
-def _buffer(entry: _Entry) -> OomBuffer:
-    fields = entry.fields
+def _buffer(fields: Mapping[str, str]) -> OomBuffer:
     label = fields.get("XLA label") or fields.get("XLA Label")
     named = _LABEL.match(label) if label else None
     metadata = {match[1] or match[3]: match[2] or match[4] for match in _METADATA.finditer(fields.get("Operator", ""))}
     parameter = fields.get("Entry Parameter Subshape")
-    padding = fields.get("Extra memory due to padding", "")
     return OomBuffer(
-        number=entry.number,
-        size=_size(fields.get("Size")),
+        number=int(fields["number"]),
+        size=printed_size(fields.get("Size")),
         shape=(parameter or fields.get("Shape", "")).strip() or None,
         name=named["name"] if named else None,
         opcode=named["opcode"] if named else label if label and _OPCODE.fullmatch(label) else None,
@@ -425,8 +393,8 @@ def _buffer(entry: _Entry) -> OomBuffer:
         op_name=metadata.get("op_name"),
         source_file=metadata.get("source_file"),
         source_line=int(metadata["source_line"]) if "source_line" in metadata else None,
-        unpadded=_size(fields.get("Unpadded size")),
-        padding=_size(padding),
+        unpadded=printed_size(fields.get("Unpadded size")),
+        padding=printed_size(fields.get("Extra memory due to padding")),
         allocation_type=fields.get("Allocation type"),
         tag=fields.get("Tag"),
         is_parameter=parameter is not None,

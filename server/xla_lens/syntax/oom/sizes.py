@@ -1,14 +1,17 @@
 """Sizes as messages print them: ``15.75G``, ``384.0KiB``, ``6291456 bytes``, all in powers of 1024."""
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from xla_lens.records import dataclass
+SIZE: Final = (
+    r"\d[\d,]{0,25}(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|B)\b)?"
+    r"(?:\s\(\s*(?:rounded\sto\s)?\d[\d,]{0,25}(?:\s?bytes|B)?\))?"
+)
+"""A regular expression for a size, which may have the exact one behind it: ``3.39GiB (3640655872B)``."""
 
-SIZE: Final = r"\d[\d,]{0,25}(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|B)\b)?"
-"""A regular expression for a size."""
-
+_EXACT: Final = re.compile(r"[^(]*\((?:\s*|rounded\sto\s)(\d[\d,]*(?:\s?bytes|B)?)\)")
 _PARTS: Final = re.compile(r"(?P<digits>\d[\d,]*)(?:\.(?P<fraction>\d+))?(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|B)\b)?")
 
 
@@ -34,9 +37,10 @@ class PrintedSize:
         return self.least_bytes <= size_bytes < self.end_bytes
 
 
-def printed_size(text: str) -> PrintedSize | None:
-    """Read a size; None if the text does not begin with one."""
-    match = _PARTS.match(text)
+def printed_size(text: str | None) -> PrintedSize | None:
+    """Read a size, the exact one if the text has two; None if the text does not begin with one."""
+    exact = _EXACT.match(text or "")
+    match = _PARTS.match(exact[1] if exact else text or "")
     if not match:
         return None
     text, digits = match[0], match["digits"].replace(",", "")

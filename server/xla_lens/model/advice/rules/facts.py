@@ -6,6 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -19,7 +20,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import NONE, Column, Kind, place_in
 from xla_lens.syntax.numbers import integer
 

@@ -12,12 +12,12 @@ actions are combined, the one that `is_layer_input` finds is left out.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.advice.actions import Action, Certainty, Piece
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.rules.facts import Dimensions, Draft, Facts, layers_in, without_ones
-from xla_lens.records import dataclass
 from xla_lens.syntax.columns import Kind
 
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"while", b"conditional", b"call"))

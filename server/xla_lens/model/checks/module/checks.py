@@ -107,7 +107,7 @@ def _unknown_lines(module: HloModule) -> Iterator[Finding]:
     rows, document = module.unknown_rows, module.file.document
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
         place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
-        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), rows=()))
+        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), ()))
 
 
 _PASSING_ENDS: Final = re.compile(

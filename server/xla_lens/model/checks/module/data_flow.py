@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.instructions import operand_label
+from xla_lens.model.checks.instructions import use_labels, wrong_uses
 from xla_lens.model.checks.module.evidence import related_in_module
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
@@ -110,24 +110,15 @@ def uses_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]
     """The uses of a value are the operands that show it (HloValue::ComputeUses)."""
     dump, file, uses = graph.dump, graph.dump.used, graph.dump.uses
     assert file is not None, "checked before"
-    value, row = taken(dump.value_of_used_value, uses.value), graph.row[uses.name]
+    row = graph.row[uses.name]
     operand = np.where(row != NONE, graph.operand(row, uses.operand), NONE)
     name, index = graph.source(operand, np.maximum(uses.index, EMPTY_INDEX))
-    read = np.where((operand != NONE) & (index != NONE), dump.values_at(name, index), NONE)
-    wrong = (row != NONE) & (read != value) & (value != NONE)
-    wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
-    wrong &= (read == NONE) | ~is_marked(tainted.values, read)
     # A name that the dump does not have stands for an element whose tuple is unknown.
-    wrong &= (operand == NONE) | ((name != NONE) & ~is_marked(tainted.names, name))
-    for use in np.flatnonzero(wrong).tolist():
-        tainted.values[value[use]] = True
-        if read[use] != NONE:
-            tainted.values[read[use]] = True
-        labels = dump.value_label(int(value[use])), dump.label(int(uses.name[use]), NONE), operand_label(dump, use)
-        if operand[use] == NONE:
-            problem = Problem.MISSING_OPERAND(*labels, operands=int(graph.operand_count[row[use]]))
-        else:
-            problem = Problem.OPERAND_MISMATCH(*labels, dump.label(int(name[use]), int(index[use]) or NONE))
+    known = (row != NONE) & ((operand == NONE) | (name != NONE))
+    for use, value, read in wrong_uses(dump, tainted, known, name, index):
+        tainted.values[[value, read] if read != NONE else value] = True
+        label = dump.label(int(name[use]), int(index[use]) or NONE) if name[use] != NONE else ""
+        problem = Problem.OPERAND_MISMATCH(*use_labels(dump, use, value), label)
         yield error(row_place(file, uses, use), problem, *related_in_module(graph, int(row[use])))
     yield from _missing_uses(graph, tainted)
 

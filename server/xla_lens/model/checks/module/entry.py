@@ -9,10 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.module.evidence import related_in_module
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import KindConflict, Problem
 from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import Place, row_place
@@ -35,9 +34,9 @@ def entry_parameters_are_numbered(graph: ModuleGraph, tainted: Tainted) -> Itera
     wrong = (numbers >= len(rows)) | (np.bincount(np.minimum(numbers, len(rows)))[np.minimum(numbers, len(rows))] > 1)
     tainted.names[graph.name[rows[wrong]][graph.name[rows[wrong]] != NONE]] = True
     *others, row = rows[wrong].tolist()
-    number, name = int(graph.quotes.parameter[row]), decoded(graph.module.name(row))
+    problem = Problem.ENTRY_PARAMETER_NUMBER(graph.module.name(row), numbers[wrong][-1], len(rows))
     related = (Related(graph.module.place(other), Relation.OTHER_OCCURRENCE) for other in others)
-    yield error(graph.module.place(row), Problem.ENTRY_PARAMETER_NUMBER(name, number, len(rows)), *related)
+    yield error(graph.module.place(row), problem, *related)
 
 
 def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
@@ -62,7 +61,7 @@ def parameters_are_those_of_module(graph: ModuleGraph, tainted: Tainted) -> Iter
         tainted.allocations[row] = True
         path = dump.indices[int(index[place])].decode() if index[place] != EMPTY_INDEX else "{}"
         label = dump.label(int(name[place]), NONE) if name[place] != NONE else ""
-        problem = Problem.MODULE_PARAMETER_MISMATCH(int(allocations.index[row]), int(number[place]), path, label)
+        problem = Problem.PARAMETER_MISMATCH(allocations.index[row], number[place], path, label)
         yield error(row_place(file, allocations, row), problem, *related_in_module(graph, int(instruction[place])))
 
 
@@ -82,8 +81,7 @@ def results_live_out(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
     is_wrong = (kind != NONE) & ((kind & stays) == 0) & ~is_marked(tainted.allocations, allocation)
     for row in distinct(allocation[is_wrong]).tolist():
         tainted.allocations[row] = True
-        one = int(value[allocation == row][0])
-        problem = Problem.NOT_LIVE_OUT(int(allocations.index[row]), dump.value_label(one))
+        problem = Problem.KIND_CONFLICT(allocations.index[row], KindConflict.RESULT)
         yield error(row_place(file, allocations, row), problem, *related_in_module(graph, root))
     yield from _aliases(graph, tainted, name)
 
@@ -116,9 +114,8 @@ def _aliases(graph: ModuleGraph, tainted: Tainted, root: int) -> Iterator[Findin
     is_wrong |= is_missing.any(axis=1)
     for row in np.flatnonzero(is_wrong).tolist():
         alias = aliases[row]
-        labels = ("" if value == NONE else dump.value_label(value) for value in shown[row].tolist())
-        problem = Problem.ALIAS_MISMATCH(decoded(alias[1]), integer(alias[2]), decoded(alias[3]), *labels)
-        yield error(Place(module.file, alias.start(), alias.end()), problem)
+        place = Place(module.file, alias.start(), alias.end())
+        yield error(place, Problem.ALIAS_MISMATCH(alias[1], integer(alias[2]), alias[3]))
     if not np.any(is_wrong):
         aliased = {(integer(alias[2]), path) for alias, (_, path) in zip(aliases, paths, strict=True)}
         yield from _live_out_parameters(dump, tainted, aliased)
@@ -134,7 +131,7 @@ def _live_out_parameters(dump: DumpSet, tainted: Tainted, aliased: set[tuple[int
         parameter = int(allocations.parameter[row])
         if file and lives_out != ((parameter, path) in aliased):
             tainted.allocations[row] = True
-            problem = Problem.LIVE_OUT_PARAMETER(int(allocations.index[row]), parameter, decoded(path), lives_out)
+            problem = Problem.LIVE_OUT_PARAMETER(allocations.index[row], parameter, path, lives_out)
             yield error(row_place(file, allocations, row), problem)
 
 
@@ -166,9 +163,9 @@ def entry_layout_matches(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findi
             continue
         if row != NONE and graph.name[row] != NONE and tainted.names[graph.name[row]]:
             continue
-        name = decoded(module.name(row)) if row != NONE else ""
+        name = module.name(row) if row != NONE else "ROOT"
         place = Place(module.file, start + one, start + other)
-        problem = Problem.ENTRY_SHAPE_MISMATCH(name, decoded(expected), decoded(shape))
+        problem = Problem.SHAPE_MISMATCH(name, expected, "`entry_computation_layout`", "the entry computation", shape)
         wrong.append(error(place, problem, *related_in_module(graph, row)))
     # They are in one line: a parameter that is missing there shifts all others.
     for first in wrong[:1]:

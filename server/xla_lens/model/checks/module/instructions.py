@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
+from xla_lens.model.checks.instructions import shape_place, wrong_shapes
 from xla_lens.model.checks.module.evidence import MAXIMUM_DIFFERENCES, related_in_module
-from xla_lens.model.checks.problems import Problem, QuotePart
+from xla_lens.model.checks.problems import ModuleDamage, Problem
 from xla_lens.model.checks.tainted import Marks, Tainted, is_marked
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import Place, row_place
@@ -21,7 +21,6 @@ from xla_lens.model.tables.lookup import distinct, first_rows, taken
 from xla_lens.syntax.columns import NONE, Positions, Texts, Uses
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.quotes import Difference, differences, tuple_elements, unknown_computation
-from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import same_texts
 
 
@@ -71,13 +70,13 @@ def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
     repeated = np.flatnonzero(np.bincount(names, minlength=len(graph.dump.names)) > 1)
     for name in repeated[:1].tolist():
         first, second, *_ = np.flatnonzero(graph.name == name).tolist()
-        problem = Problem.MODULE_NAME_TWICE(decoded(module.name(second)))
+        problem = Problem.DAMAGED_MODULE(module.name(second), ModuleDamage.TWICE)
         yield error(module.place(second), problem, Related(module.place(first), Relation.OTHER_OCCURRENCE))
         return
     count = len(module.columns.computations)
     roots = np.bincount(graph.computation[np.flatnonzero(table.is_root)], minlength=count)
     for computation in np.flatnonzero(roots != 1)[:1].tolist():
-        problem = Problem.MODULE_ROOT(decoded(module.computation_name(computation)))
+        problem = Problem.DAMAGED_MODULE(module.computation_name(computation), ModuleDamage.ROOT)
         yield error(module.computation_place(computation), problem)
         return
     user = graph.users()
@@ -85,7 +84,7 @@ def module_is_well_formed(graph: ModuleGraph) -> Iterator[Finding]:
     is_wrong = (operand >= user) | (graph.computation[operand] != graph.computation[user])
     for place in np.flatnonzero(is_wrong & (operand != NONE))[:1].tolist():
         row, other = int(user[place]), int(operand[place])
-        problem = Problem.MODULE_ORDER(*(decoded(module.name(one)) for one in (row, other)))
+        problem = Problem.DAMAGED_MODULE(module.name(row), ModuleDamage.ORDER)
         yield error(module.place(row), problem, *related_in_module(graph, other))
         return
     yield from _missing_computations(graph)
@@ -107,8 +106,7 @@ def _missing_computations(graph: ModuleGraph) -> Iterator[Finding]:
     missing = unknown_computation(module.data, graph.quotes.opcode_end[rows], ends, texts)
     if missing:
         row, start, end = missing
-        label = decoded(module.name(int(rows[row])))
-        problem = Problem.MODULE_COMPUTATION(label, decoded(module.data[start:end]))
+        problem = Problem.DAMAGED_MODULE(module.name(int(rows[row])), ModuleDamage.CALL)
         yield error(Place(module.file, start, end), problem)
 
 
@@ -138,9 +136,8 @@ def quotes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
             _taint_called(graph, tainted, int(row[place]))
             if difference[place] == Difference.OPERANDS and _reads_missing(graph, tainted, quoted):
                 continue
-            part, start, end, in_module = _differing_part(quoted, other, Difference(int(difference[place])))
-            text = decoded(data[start:end]).removeprefix("%")
-            problem = Problem.QUOTE_MISMATCH(dump.label(name, NONE), part, text, decoded(in_module))
+            start, end, in_module = _differing_part(quoted, other, Difference(int(difference[place])))
+            problem = Problem.QUOTE_MISMATCH(dump.label(name, NONE), data[start:end].removeprefix(b"%"), in_module)
             yield error(Place(file, start, end), problem, *related_in_module(graph, int(row[place])))
 
 
@@ -161,34 +158,30 @@ def _reads_missing(graph: ModuleGraph, tainted: Tainted, quoted: Instruction) ->
     return any(number != NONE and is_missing[number] for number in numbers)
 
 
-def _differing_part(
-    quoted: Instruction, other: Instruction, difference: Difference
-) -> tuple[QuotePart, int, int, bytes]:
-    """What differs, its place in the quote, and the text in the module."""
+def _differing_part(quoted: Instruction, other: Instruction, difference: Difference) -> tuple[int, int, bytes]:
+    """The place of what differs in the quote, and the text in the module."""
+    close = quoted.operands_end - 1
     if difference is Difference.SHAPE:
-        return QuotePart.SHAPE, quoted.shape_start, quoted.shape_end, other.shape
-    opcode_end = quoted.opcode_start + len(quoted.opcode)
+        return quoted.shape_start, quoted.shape_end, other.shape
     if difference is Difference.OPCODE:
-        return QuotePart.OPCODE, quoted.opcode_start, opcode_end, other.opcode
-    if quoted.parameter_number is not None and quoted.parameter_number != other.parameter_number:
-        end = quoted.text.index(b")", quoted.operands_start)
-        return QuotePart.PARAMETER, quoted.operands_start, end, b"%d" % (other.parameter_number or 0)
-    if difference is Difference.OPERANDS:
+        return quoted.opcode_start, quoted.opcode_start + len(quoted.opcode), other.opcode
+    if difference is Difference.OPERANDS and quoted.parameter_number is None:
         names, others = [*quoted.operand_names()], [*other.operand_names()]
         pairs = enumerate(zip(names, others, strict=False))
         # The module prints the element of a tuple where the dump prints the name of a `get-tuple-element`.
         number = next((n for n, (one, another) in pairs if one != another and b"#" not in another), None)
         number = min(len(names), len(others)) if number is None else number
         operand = quoted.operand(number)
-        end = quoted.operands_end - 1
-        span = (operand.start, operand.end) if operand else (end, end)
-        return QuotePart.OPERAND, *span, others[number] if number < len(others) else b""
+        span = (operand.start, operand.end) if operand else (close, close)
+        return *span, others[number] if number < len(others) else b""
+    if quoted.parameter_number != other.parameter_number:
+        return quoted.operands_start, close, b"%d" % (other.parameter_number or 0)
     attributes = [[*_ATTRIBUTE.finditer(one.text, one.operands_end, one.end)] for one in (quoted, other)]
     for one, another in zip_longest(*attributes):
         if one is None or another is None or one[0].replace(b"%", b"") != another[0].replace(b"%", b""):
-            span = one.span(1) if one else (quoted.operands_end - 1, quoted.operands_end)
-            return QuotePart.ATTRIBUTE, *span, another[1] if another else b""
-    return QuotePart.ATTRIBUTE, quoted.start, quoted.end, other.text[other.start : other.end]
+            span = one.span(1) if one else (close, close)
+            return *span, another[1] if another else b""
+    return quoted.start, quoted.end, other.text[other.start : other.end]
 
 
 _ATTRIBUTE: Final = re.compile(rb", ([\w-]+=.*?)(?=, [\w-]+=|$)")
@@ -202,41 +195,14 @@ def shapes_match_module(graph: ModuleGraph, tainted: Tainted) -> Iterator[Findin
     dump, file = graph.dump, graph.dump.assignment
     if file is None:
         return
-    values, slices = dump.values, dump.slices
-    row = graph.row[values.name]
-    known = np.flatnonzero((values.slice != NONE) & (row != NONE) & ~tainted.values & ~tainted.names[values.name])
-    row = row[known]
-    quotes, text, data = graph.quotes, graph.module.data, file.document.data
-    is_read = quotes.shape_start[row] != NONE
-    known, row = known[is_read], row[is_read]
-    own = values.slice[known]
-    span = slices.shape_start[own], slices.end[own]
-    index = np.maximum(values.index[known], EMPTY_INDEX)
-    # Elements of one tuple side by side.
-    order = np.argsort(row, kind="stable")
-    start, end = quotes.shape_start[row].copy(), quotes.shape_end[row].copy()
-    number = np.where(graph.rest[index] == EMPTY_INDEX, graph.first[index], NONE)
-    part = [np.full(len(row), NONE), np.full(len(row), NONE)]
-    part[0][order], part[1][order] = tuple_elements(text, start[order], end[order], number[order])
-    is_element = index != EMPTY_INDEX
-    start[is_element], end[is_element] = part[0][is_element], part[1][is_element]
-    is_there = start != NONE
-    same = same_texts(data, span, text, (np.maximum(start, 0), np.maximum(end, 0))) & is_there
-    parts: dict[tuple[int, int], dict[bytes, tuple[int, int]]] = {}
-    for place in np.flatnonzero(~same).tolist():
-        value = int(known[place])
-        shape = data[int(span[0][place]) : int(span[1][place])]
-        whole = int(quotes.shape_start[row[place]]), int(quotes.shape_end[row[place]])
-        if whole not in parts:
-            parts = {whole: subshape_spans(text[slice(*whole)])}
-        one, other = parts[whole].get(dump.indices[int(index[place])], (0, 0))
-        expected = text[whole[0] + one : whole[0] + other]
-        if shape == expected:
-            continue
+    row = graph.row[dump.values.name]
+    known = (dump.values.slice != NONE) & (row != NONE) & ~tainted.values & ~tainted.names[dump.values.name]
+    values = np.flatnonzero(known & (taken(graph.quotes.shape_start, row) != NONE))
+    spans = graph.quotes.shape_start[row[values]], graph.quotes.shape_end[row[values]]
+    for value, shape, found, _ in wrong_shapes(dump, values, graph.module.data, spans):
         tainted.taint_values(np.array([value]))
-        problem = Problem.MODULE_SHAPE_MISMATCH(dump.value_label(value), decoded(shape), decoded(expected))
-        place_of = Place(file, int(slices.shape_start[own[place]]), int(slices.end[own[place]]))
-        yield error(place_of, problem, *related_in_module(graph, int(row[place])))
+        problem = Problem.SHAPE_MISMATCH(dump.value_label(value), shape, "its allocation", "the HLO module", found)
+        yield error(shape_place(dump, file, value), problem, *related_in_module(graph, int(row[value])))
 
 
 def elements_have_shapes_of_tuples(graph: ModuleGraph, tainted: Tainted) -> Iterator[Finding]:
@@ -258,11 +224,7 @@ def elements_have_shapes_of_tuples(graph: ModuleGraph, tainted: Tainted) -> Iter
     for place in np.flatnonzero(differs).tolist():
         row = int(rows[place])
         tainted.names[graph.name[row]] = True
-        shapes = text[own[0][place] : own[1][place]], text[start[place] : end[place]]
-        names = decoded(module.name(row)), decoded(module.name(int(source[place])))
-        problem = Problem.ELEMENT_SHAPE_MISMATCH(*names, *map(decoded, shapes))
-        yield error(
-            Place(module.file, int(own[0][place]), int(own[1][place])),
-            problem,
-            *related_in_module(graph, int(source[place])),
-        )
+        found, shape = text[start[place] : end[place]], text[own[0][place] : own[1][place]]
+        problem = Problem.SHAPE_MISMATCH(module.name(row), shape, "the HLO module", "the tuple that it reads", found)
+        at = Place(module.file, int(own[0][place]), int(own[1][place]))
+        yield error(at, problem, *related_in_module(graph, int(source[place])))

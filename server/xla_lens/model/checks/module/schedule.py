@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import decoded
 from xla_lens.model.checks.findings import Finding, error, warning
 from xla_lens.model.checks.module.evidence import related_in_module
 from xla_lens.model.checks.problems import Problem
@@ -60,7 +59,7 @@ def schedule_is_order_of_module(graph: ModuleGraph, tainted: Tainted) -> Iterato
             if name != NONE:
                 tainted.names[name] = True
             tainted.is_liveness_sound = False
-            yield error(graph.module.place(row), Problem.MISSING_FROM_SCHEDULE(decoded(graph.module.name(row))))
+            yield error(graph.module.place(row), Problem.MISSING_FROM_SCHEDULE(graph.module.name(row)))
 
 
 def _is_scheduled(module: HloModule) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.features.call_hierarchy.items import Flow, Item
 from xla_lens.model.hlo.mentions import (
     HloComputation,
     HloInstruction,
@@ -23,99 +24,59 @@ from xla_lens.model.hlo.mentions import (
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
+from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import NONE
+from xla_lens.text.positions import decode
 
 VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
 """The opcodes of instructions that give a part or another view of their operand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A computation or an instruction in the hierarchy.
-
-    `name` identifies it across reloads of the module, see `find_item`. `place` is its whole text and `selection`
-    its name. An instruction has an `opcode`, the bytes of the values that it defines as `size_bytes`, and the
-    `computation` around it; a computation has an `instruction_count`. Attributes that do not apply are None.
-    """
-
-    target: HloTarget
-    name: bytes
-    computation: bytes
-    is_entry: bool
-    opcode: str | None
-    size_bytes: int | None
-    instruction_count: int | None
-    place: Place
-    selection: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """A call or a data flow to or from `item`. `places` are the references that show it: in the text of the caller, or
-    in that of the reading instruction.
-    """
-
-    item: Item
-    places: tuple[Place, ...]
 
 
 def item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
     """Return a computation or an instruction as an item."""
     match target:
         case HloComputation(row):
-            table, name = module.columns.computations, module.computation_name(row)
-            return Item(
-                target,
-                *(name, name, bool(table.is_entry[row]), None, None, int(table.instruction_count[row])),
-                place=Place(module.file, *module.computation_span(row)),
-                selection=module.computation_place(row),
-            )
+            name, place = module.computation_name(row), Place(module.file, *module.computation_span(row))
+            entry = "entry · " if module.columns.computations.is_entry[row] else ""
+            detail = entry + counted(len(module.instructions_of(row)), "instruction")
+            return Item(target, decode(name), detail, name, None, place, module.computation_place(row))
         case HloInstruction(row):
-            computation, name = module.computation_of(row), module.name(row)
-            instruction = module.instruction(row)
-            number = dump.name_number(name)
+            name, place = module.name(row), Place(module.file, *module.span(row))
+            instruction, number = module.instruction(row), dump.name_number(name)
             sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)
             sizes = sizes[sizes != NONE]
-            return Item(
-                HloInstruction(row),
-                *(name, module.computation_name(computation)),
-                is_entry=bool(module.columns.computations.is_entry[computation]),
-                opcode=instruction.opcode.decode() if instruction else None,
-                size_bytes=int(sizes.sum()) if len(sizes) else None,
-                instruction_count=None,
-                place=Place(module.file, *module.span(row)),
-                selection=module.place(row),
-            )
+            computation = decode(module.computation_name(module.computation_of(row)))
+            parts = [decode(instruction.opcode) if instruction else "?", f"in {computation}"]
+            parts[1:1] = [human(sum(sizes.tolist()))] if len(sizes) else []
+            return Item(HloInstruction(row), decode(name), " · ".join(parts), name, None, place, module.place(row))
 
 
-def find_item(module: HloModule, name: bytes, *, is_computation: bool) -> HloTarget | None:
+def find_item(dump: DumpSet, module: HloModule, name: bytes, *, is_computation: bool) -> Item | None:
     """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
-    if is_computation:
-        row = module.computation_rows.get(name, NONE)
-        return HloComputation(row) if row != NONE else None
-    row = module.row_of(name)
-    return HloInstruction(row) if row != NONE else None
+    row = module.computation_rows.get(name, NONE) if is_computation else module.row_of(name)
+    return item(dump, module, HloComputation(row) if is_computation else HloInstruction(row)) if row != NONE else None
 
 
-def incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Flow]:
+def incoming(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
     """Return at most `limit` callers of a computation, or producers that an instruction reads, in the order of the
     text.
     """
-    match target:
+    match of.target:
         case HloComputation():
-            return _flows(dump, module, _callers(module, target), limit)
+            return _flows(dump, module, _callers(module, of.target), limit)
         case HloInstruction(row):
             return _flows(dump, module, _producers(module, row), limit)
+    return []
 
 
-def outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Flow]:
+def outgoing(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
     """Return at most `limit` callees of a computation, or consumers of an instruction, in the order of the text."""
-    match target:
+    match of.target:
         case HloComputation(row):
             return _flows(dump, module, _callees(module, row, limit), limit)
         case HloInstruction(row):
             return _flows(dump, module, _consumers(module, row), limit)
+    return []
 
 
 def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[Flow]:

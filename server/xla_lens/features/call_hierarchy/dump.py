@@ -1,4 +1,5 @@
-"""The data flow between values, as a call hierarchy: producers call their consumers.
+"""The data flow between values, as a call hierarchy: producers call their consumers. Where several uses prove an edge,
+they are all in the block of the producer.
 
 The uses in a dump look through tuples, bitcasts and the like. An instruction that defines no value, such as a
 `bitcast`, a `get-tuple-element` or a `copy-done`, is an alias of other bytes, and its readers are among the uses of
@@ -14,11 +15,13 @@ If B is a consumer of A, then A, or a value that A stands for, is a producer of 
 or defines no value.
 """
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
+from xla_lens.features.call_hierarchy.items import Flow, Item
 from xla_lens.model.hlo.dataflow import (
     by_reader,
     defined_values,
@@ -32,47 +35,9 @@ from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Val
 from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.records import dataclass
+from xla_lens.model.tables.kinds import kind_text
+from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import NONE, Column, Kind
-
-ItemTarget: TypeAlias = Value | Instruction
-"""A value, or an instruction that defines several values or none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An item of the hierarchy. `name` and `index` identify it in any dump set of the same program, see `find_item`;
-    `index` is None for an instruction and for a value without an index.
-
-    `value_count` is the number of its values: 0 for an instruction that defines none. `size_bytes` is their sum,
-    `live_range` the first and the last step of any of them, `allocation` the index of the allocation that holds all of
-    them, and `kind` the kind of that. They are None where they do not exist.
-
-    `place` is the block of the value, or of the first of several, in the used values; `selection` is the name in it.
-    For an instruction without a value both are the first use that names it.
-    """
-
-    target: ItemTarget
-    label: str
-    name: bytes
-    index: bytes | None
-    value_count: int
-    size_bytes: int | None
-    allocation: int | None
-    kind: Kind | None
-    live_range: tuple[int, int] | None
-    place: Place
-    selection: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """An edge to or from an item. `places` are the uses that prove it, or the positions in a tuple that is not the
-    result. They are always in the block of the producer.
-    """
-
-    item: Item
-    places: tuple[Place, ...]
 
 
 def prepare(dump: DumpSet, mention: Mention) -> list[Item]:
@@ -108,21 +73,21 @@ def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
     return _value_item(dump, int(values[0])) if len(values) else None
 
 
-def producers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
+def producers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
     """Return at most `limit` values that an item is computed from, in the order of its operands."""
     read: dict[int, list[Place]] = {}
-    for value, place in operands(dump, _name(dump, target)):
+    for value, place in operands(dump, dump.name_number(item.name)):
         read.setdefault(value, []).append(place)
     items = ((_value_item(dump, value), places) for value, places in read.items())
-    return list(islice((Flow(item, tuple(places)) for item, places in items if item), limit))
+    return list(islice((Flow(made, tuple(places)) for made, places in items if made), limit))
 
 
-def consumers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
+def consumers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
     """Return at most `limit` instructions that read an item, in the order of the schedule."""
     if dump.used is None:
         return []
-    name = _name(dump, target)
-    values = np.array([target.row]) if isinstance(target, Value) else _values_of(dump, name)
+    name = dump.name_number(item.name)
+    values = np.array([item.target.row]) if isinstance(item.target, Value) else _values_of(dump, name)
     rows = uses(dump, values if len(values) else shown_values(dump, name))
     is_defining = is_by_defining(dump, rows)
     if is_defining.any() or not len(values):
@@ -130,12 +95,7 @@ def consumers(dump: DumpSet, target: ItemTarget, limit: int) -> list[Flow]:
     found = by_reader(dump, rows)[:limit]
     items = _instruction_items(dump, dump.used, [reader for reader, _ in found])
     places = (tuple(row_places(dump.used, dump.uses, rows)) for _, rows in found)
-    return [Flow(item, said) for item, said in zip(items, places, strict=True) if item]
-
-
-def _name(dump: DumpSet, target: ItemTarget) -> int:
-    """The number of the name of the instruction that an item is or that defines it."""
-    return target.name if isinstance(target, Instruction) else int(dump.values.name[target.row])
+    return [Flow(reader, said) for reader, said in zip(items, places, strict=True) if reader]
 
 
 def _values_of(dump: DumpSet, name: int) -> Column:
@@ -167,13 +127,9 @@ def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[
 
 
 def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
-    """The item of one value, or of several values of one instruction."""
+    """The item of one value, or of several values of one instruction: the block of the first among the used values."""
     values, first = dump.values, int(rows[0])
     name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
-    sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
-    steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
-    allocation, *others = set(values.allocation[rows].tolist())
-    has_allocation = not others and allocation != NONE and dump.allocations.index[allocation] != NONE
     row = int(values.used_value[first])
     block = used_value_block(dump, used, row)
     # A broken dump may have another name for the value in its allocation.
@@ -184,22 +140,36 @@ def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
     return Item(
         target=Value(first) if len(rows) == 1 else Instruction(name),
         label=dump.label(name, index),
+        detail=" · ".join(_details(dump, rows)),
         name=dump.names[name],
         index=dump.indices[index] if index != NONE else None,
-        value_count=len(rows),
-        size_bytes=sum(sizes) if sizes else None,
-        allocation=int(dump.allocations.index[allocation]) if has_allocation else None,
-        kind=Kind(int(dump.allocations.kind[allocation])) if has_allocation else None,
-        live_range=(min(steps), max(steps)) if steps else None,
         place=block,
         selection=Place(used, name_start, name_end),
     )
+
+
+def _details(dump: DumpSet, rows: Column) -> Iterator[str]:
+    """The number of several values, their bytes, the allocation of all of them, and the first and the last step of any:
+    ``4.0 KiB``, ``allocation 2, preallocated-temp``, ``live 4–5``.
+    """
+    values, allocations = dump.values, dump.allocations
+    if len(rows) > 1:
+        yield counted(len(rows), "value")
+    sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
+    if sizes:
+        yield human(sum(sizes))
+    allocation, *others = set(values.allocation[rows].tolist())
+    if not others and allocation != NONE and allocations.index[allocation] != NONE:
+        kind = kind_text(Kind(max(0, int(allocations.kind[allocation]))))
+        yield f"allocation {allocations.index[allocation]}" + (f", {kind}" if kind else "")
+    steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
+    if steps:
+        yield f"live {min(steps)}–{max(steps)}"
 
 
 def _silent_item(dump: DumpSet, used: DumpFile, use: int) -> Item:
     """An instruction that defines no value, by the first row of `DumpSet.uses` that names it."""
     name = int(dump.uses.name[use])
     ((place, name_end),) = use_places(dump, used, range(use, use + 1))
-    selection = Place(used, place.start, name_end)
-    label = dump.label(name, NONE)
-    return Item(Instruction(name), label, dump.names[name], None, 0, None, None, None, None, place, selection)
+    label, selection = dump.label(name, NONE), Place(used, place.start, name_end)
+    return Item(Instruction(name), label, "no value", dump.names[name], None, place, selection)

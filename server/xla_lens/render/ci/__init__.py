@@ -1,1 +1,0 @@
-"""Findings and violated limits in the formats that continuous integration (CI) systems read."""
