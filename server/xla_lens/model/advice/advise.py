@@ -10,7 +10,6 @@ from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, 
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
-from xla_lens.model.advice.rematerialize import carried_dimensions, is_layer_input
 from xla_lens.model.advice.rules import RULES, RuleRow
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
@@ -41,7 +40,7 @@ def advise(
     search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
     is_exceeded = budget_bytes is not None and space.needed_bytes > budget_bytes
     actions = search.actions(is_exceeded=is_exceeded)
-    together = search.together(actions)
+    together = tuple(range(len(actions)))
     after = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
@@ -145,16 +144,6 @@ class _Search:
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
-
-    def together(self, actions: Sequence[Action]) -> tuple[int, ...]:
-        """Return the actions that can be taken together. Layers can be computed again only from an input that stays
-        saved: what looks like the input of a layer, or the smallest group if nothing does.
-        """
-        rows = [row for row, action in enumerate(actions) if action.rule is Rule.REMATERIALIZE]
-        carried = carried_dimensions(self.facts) if len(rows) > 1 else set()
-        inputs = [row for row in rows if is_layer_input(self.facts, actions[row], carried)]
-        kept = (inputs or rows[1:])[-1:]
-        return tuple(row for row in range(len(actions)) if row not in kept)
 
     def budget(
         self, actions: Sequence[Action], together: Sequence[int], budget_bytes: int, argument_bytes: int

@@ -50,14 +50,13 @@ class Dimensions(NamedTuple):
 class Change(NamedTuple):
     """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
 
-    `source` is the instruction to blame, None for the one that computes the content of the value. The value stacks
-    `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no longer needs.
+    The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
+    longer needs.
     """
 
     value: int
     pieces: tuple[Piece, ...] = ()
     part: object = None
-    source: int | None = None
     layers: int = 1
     outputs: tuple[int, ...] = ()
 
@@ -88,7 +87,7 @@ class Facts:
         self.origins = Origins(dump, module)
         self.op_name = cache(self._op_name)
         self.reads = cache(self._reads)
-        self.is_backward = cache(self._is_backward)
+        self.is_backward = lru_cache(maxsize=None)(is_backward)
         self._for_backward: dict[int, bool] = {}
 
     @cached_property
@@ -146,15 +145,29 @@ class Facts:
         return missed_donations(self.dump)
 
     @cached_property
-    def arguments(self) -> tuple[int, ...]:
-        """The arguments of the program that are in the memory space."""
+    def all_arguments(self) -> tuple[int, ...]:
+        """The arguments of the program, in all memory spaces."""
         allocations, values = self.dump.allocations, self.dump.values
-        rows = np.flatnonzero((allocations.kind & int(Kind.PARAMETER) != 0) & (allocations.color == self.space.color))
+        rows = np.flatnonzero(allocations.kind & int(Kind.PARAMETER) != 0)
         is_first = np.isin(values.allocation, rows) & (values.size_bytes > 0) & (values.start_step <= 0)
         placed = np.flatnonzero(is_first)
         # The first value of the allocation of a parameter is the parameter.
         first = np.unique(values.allocation[placed], return_index=True)[1]
         return tuple(np.sort(placed[first]).tolist())
+
+    @cached_property
+    def arguments(self) -> tuple[int, ...]:
+        """The arguments of the program that are in the memory space."""
+        color = self.dump.allocations.color[self.dump.values.allocation[[*self.all_arguments]]].tolist()
+        return tuple(value for value, found in zip(self.all_arguments, color, strict=True) if found == self.space.color)
+
+    def is_argument(self, op_name: str | None) -> bool:
+        """Whether an op_name is that of an argument."""
+        return op_name in self._argument_names
+
+    @cached_property
+    def _argument_names(self) -> frozenset[str | None]:
+        return frozenset(self.op_name(self.name[value]) for value in self.all_arguments)
 
     @cached_property
     def idle_arguments(self) -> frozenset[int]:
@@ -168,7 +181,7 @@ class Facts:
             if self.kind[value] & Kind.MAYBE_LIVE_OUT
             and (reads := self.reads(value))
             and reads[0].step > (begin or 0)
-            and not any(self.is_backward(read.name) for read in reads)
+            and not any(self.is_backward(self.op_name(read.name)) for read in reads)
         )
 
     def same_slice(self, value: int) -> list[int]:
@@ -218,16 +231,12 @@ class Facts:
         values = self.dump.value_of_used_value[used[used != NONE]]
         return list(dict.fromkeys(values[values != NONE].tolist()))
 
-    def _is_backward(self, name: int) -> bool:
-        """Whether an instruction belongs to the backward pass."""
-        return is_backward(self.op_name(name))
-
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""
         known = self._for_backward
         if name not in known:
             # Something that reads its own result through others is in a loop, and no copy for the backward pass.
-            known[name] = self.is_backward(name)
+            known[name] = self.is_backward(self.op_name(name))
             if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in _COPIES):
                 known[name] = self._passes_to_backward(name)
         return known[name]
@@ -250,17 +259,13 @@ class Facts:
     def backward_step(self) -> int | None:
         """The first step at which the backward pass reads a value that is not an argument, None without one."""
         reads = (read for value in {*self.candidates} - {*self.arguments} for read in self.reads(value))
-        return min((step for step, name in reads if step != NONE and self.is_backward(name)), default=None)
+        return min((step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))), default=None)
 
     # ------------------------------------------------------------ sources
 
-    def source(self, name: int) -> object:
-        """What tells the source of an instruction from others: its line, or its op_name if no line is known."""
-        return _source(self.origins.of_name(name))
-
-    def place(self, value: int) -> tuple[object, str]:
-        """What tells the values of one place in the program from others: the source and the shape."""
-        return self.source(self.name[value]), self.shape(value)
+    def content(self, value: int) -> object:
+        """What tells the source of a value's content from others: its line, or its op_name if no line is known."""
+        return _source(self.origins.of_value(value))
 
     def shape(self, value: int, layers: int = 1) -> str:
         """The shape of one layer of a value without its layout, empty if unknown."""
@@ -272,11 +277,10 @@ class Facts:
     def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
         layers = changes[0].layers
-        found = {change.value: change.source for change in changes if change.value in self.owned}
+        found = {change.value for change in changes} & self.owned.keys()
         members: dict[tuple[str, object], list[tuple[int, Origin]]] = {}
         for value in sorted(found, key=lambda value: (-self.owned[value], value)):
-            name = found[value]
-            origin = self.origins.of_value(value) if name is None else self.origins.of_name(name)
+            origin = self.origins.of_value(value)
             members.setdefault((self.shape(value, layers), _source(origin)), []).append((value, origin))
         groups = [
             Buffers(
@@ -323,7 +327,9 @@ def layers_in(op_name: str | None) -> tuple[str, ...]:
     return tuple(_LAYER.findall(op_name or ""))
 
 
-_COPIES: Final = frozenset((b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier"))
+_COPIES: Final = frozenset(
+    (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
+)
 """Opcodes of instructions that pass the content of a value on."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")

@@ -4,17 +4,20 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.donation import Fit
 from xla_lens.model.advice.edits import Piece
-from xla_lens.model.advice.facts import FLOATS, Change, Facts
+from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts, without_ones
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.advice.rematerialize import GATHERING, rematerialize
+from xla_lens.model.advice.rematerialize import rematerialize, saved
+from xla_lens.model.attribution.parameters import argument_of, told_path
 
 SHORTEST_SEQUENCE: Final = 128
 """Attention scores of shorter sequences are no problem."""
@@ -41,17 +44,15 @@ def donate(facts: Facts, fit: Fit) -> Iterator[Change]:
 
 
 def optimizer_state(facts: Facts) -> Iterator[Change]:
-    """Optimizer state in host memory: only what the update reads is left, while it reads it."""
-    for value in sorted(facts.idle_arguments):
-        steps = [read.step for read in facts.reads(value)]
-        yield Change(value, (facts.piece(value, min(steps), max(steps)),))
+    """The first moment of the optimizer in bfloat16: the first of several trees of optimizer state, or the only one."""
+    state = [value for value in facts.idle_arguments if (shape := facts.dimensions(value)) and shape.type == "f32"]
+    trees: dict[str, list[int]] = {}
+    for value in sorted(state):
+        trees.setdefault(argument_of(told_path(facts.op_name(facts.name[value])) or ""), []).append(value)
+    names = sorted(name for name in trees if name)
+    for value in trees[names[0]] if names else ():
         for other in facts.dump.values_of_allocation(int(facts.dump.values.allocation[value])).tolist():
-            if other != value and facts.start[other] >= 0:
-                yield _at_its_start(facts, other)
-
-
-def _at_its_start(facts: Facts, value: int) -> Change:
-    return Change(value, (facts.piece(value, facts.start[value], facts.start[value]),))
+            yield _divided(facts, other, 2)
 
 
 def _divided(facts: Facts, value: int, parts: int) -> Change:
@@ -61,113 +62,83 @@ def _divided(facts: Facts, value: int, parts: int) -> Change:
 # ---------------------------------------------------------------- parts of a model
 
 
-def gradients(facts: Facts) -> Iterator[Change]:
-    """Gradients that wait for the update while the optimizer state is live."""
-    lengths = {shape.lengths for value in facts.idle_arguments if (shape := facts.squeezed(value))}
-    for value in facts.candidates if lengths else ():
-        shape = facts.squeezed(value)
-        if shape is None or shape.lengths not in lengths or not facts.is_computed(value):
-            continue
-        if len(shape.lengths) > 1 and _is_collected(facts, value):
-            yield _divided(facts, value, shape.lengths[0])
-        elif facts.is_backward(facts.name[value]):
-            yield _at_its_start(facts, value)
-
-
-def _is_collected(facts: Facts, value: int) -> bool:
-    """Whether a loop of the backward pass collects the gradients of all layers in the bytes of a value."""
-    values = (value, *facts.same_slice(value))
-    is_in_loop = any(facts.opcode(other) in (b"while", b"parameter") for other in values)
-    return is_in_loop and any(facts.is_backward(facts.name[other]) for other in values)
-
-
 def attention_scores(facts: Facts) -> Iterator[Change]:
-    """Values of attention that have a row and a column for each position of a sequence; not those of kernels."""
-    for value in facts.candidates:
-        shape, op_name = facts.dimensions(value), facts.op_name(facts.name[value]) or ""
-        long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE] if shape else []
-        is_square = shape is not None and shape.type in FLOATS and len(long) > len({*long})
-        if is_square and facts.is_computed(value) and _ATTENTION.search(op_name) and not _KERNEL.search(op_name):
-            yield Change(value)
+    """Values of attention that have a row and a column for each position of a sequence, computed for some rows at a
+    time; not those of kernels. What the forward pass saves of them is gone.
+    """
+    shapes = {value: shape for value in facts.candidates if (shape := _of_layer(facts, value))}
+    scores = {shape.lengths for value, shape in shapes.items() if _is_score(facts, value, shape)}
+    saved_values = {change.value: change for change in saved(facts)} if scores else {}
+    for value, shape in shapes.items():
+        if shape.lengths in scores and facts.is_computed(value):
+            change = saved_values.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
+            pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
+            yield change._replace(pieces=tuple(pieces), part=None)
 
 
-_ATTENTION: Final = re.compile(r"attention|attn|softmax", re.IGNORECASE)
+def _of_layer(facts: Facts, value: int) -> Dimensions | None:
+    """The dimensions of a value in one layer, without those of length 1."""
+    origin, shape = facts.origins.of_value(value), facts.dimensions(value)
+    is_stacked = origin.derived and origin.derived.stored
+    return without_ones(shape.of_one_layer if shape and is_stacked and len(shape.lengths) > 1 else shape)
+
+
+def _is_score(facts: Facts, value: int, shape: Dimensions) -> bool:
+    origin = facts.origins.of_value(value)
+    long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE]
+    if shape.type not in FLOATS or len(long) == len({*long}) or not facts.is_computed(value):
+        return False
+    text = f"{origin.op_name} {origin.line.function if origin.line else None}"
+    # Weights may be square, too, but nobody exponentiates them.
+    is_told = _ATTENTION.search(text) or (len(shape.lengths) > 2 and _SOFTMAX.search(origin.op_name or ""))
+    return bool(is_told) and not _KERNEL.search(text)
+
+
+_ATTENTION: Final = re.compile(r"attention|attn|softmax|attend", re.IGNORECASE)
+_SOFTMAX: Final = re.compile(r"/(?:exp|reduce_max)$")
 _KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 
 
 def logits(facts: Facts) -> Iterator[Change]:
-    """The logits and what has their shape: the largest arrays from which the loss is computed."""
+    """The logits and what has their shape: arrays with an element for each token and each entry of the vocabulary."""
+    words, tokens = _vocabulary(facts), _token_counts(facts)
+    weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
-    lengths = {
-        tuple(sorted(shape.lengths))
-        for value, shape in shapes.items()
-        if _LOSS.search(facts.op_name(facts.name[value]) or "")
-    }
-    largest = max(map(max, lengths), default=0)
+    named = {(prod(shape.lengths), max(shape.lengths)) for value, shape in shapes.items() if _LOSS.search(facts.origins.of_value(value).op_name or "")}
     for value, shape in shapes.items():
-        is_like = tuple(sorted(shape.lengths)) in lengths and largest in shape.lengths
-        if is_like and shape.type in FLOATS and facts.is_computed(value):
+        count = prod(shape.lengths)
+        length = next((length for length in shape.lengths if length in words), None)
+        is_like = length is not None and any(total % (count // length) == 0 for total in tokens)
+        is_named = bool(named) and (count, max(shape.lengths)) == max(named)
+        is_weight = tuple(sorted(shape.lengths)) in weights
+        if shape.type in FLOATS and facts.is_computed(value) and (is_like or is_named) and not is_weight:
             yield _divided(facts, value, CHUNKS)
 
 
-_LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
-
-
-def gathered(facts: Facts) -> Iterator[Change]:
-    """Results of all-gathers that wait to be read: before their first read, or between the forward and the backward
-    pass. Gathering again costs communication instead of memory.
+def _vocabulary(facts: Facts) -> set[int]:
+    """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has.
     """
-    for value in facts.candidates:
-        if facts.opcode(value) in GATHERING and facts.is_computed(value):
-            reads = [read for read in facts.reads(value) if read.step >= facts.start[value]]
-            passes = ([read.step for read in reads if facts.is_backward(read.name) is late] for late in (False, True))
-            pieces = tuple(facts.piece(value, min(steps) - 1, max(steps)) for steps in passes if steps)
-            if pieces:
-                yield Change(value, pieces, part=facts.place(value))
+    longer, others = Counter[int](), set[int]()
+    for value in facts.arguments:
+        shape = facts.squeezed(value)
+        if shape and shape.type in FLOATS and shape.lengths:
+            is_table = len(shape.lengths) == 2
+            longer.update([max(shape.lengths)] if is_table else [])
+            others.update([min(shape.lengths)] if is_table else shape.lengths)
+    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others
 
 
-# ---------------------------------------------------------------- the same data twice
+_MOST_TABLES: Final = 6
+"""The embedding and what computes the logits, each with two moments."""
 
 
-def wide_copy(facts: Facts) -> Iterator[Change]:
-    """Values converted to a wider type while the narrow value stays live."""
-    for value, original in _copies(facts, b"convert", _CONVERTING):
-        before, after = facts.dimensions(original), facts.dimensions(value)
-        if before and after and after.type in _WIDER.get(before.type, ()):
-            yield Change(value, part=facts.place(value))
+def _token_counts(facts: Facts) -> set[int]:
+    """The numbers of tokens that the integer arguments may hold."""
+    shapes = (facts.squeezed(value) for value in facts.all_arguments)
+    return {prod(shape.lengths) for shape in shapes if shape and shape.type in ("s32", "s64", "u32") and shape.lengths}
 
 
-def two_layouts(facts: Facts) -> Iterator[Change]:
-    """Copies in another layout while the original stays live."""
-    for value, original in _copies(facts, b"copy", _MOVING):
-        before, after = facts.dimensions(original), facts.dimensions(value)
-        is_moved = before != after or facts.layout(original) != facts.layout(value)
-        if before and after and before.type == after.type and is_moved:
-            yield Change(value)
-
-
-def _copies(facts: Facts, opcode: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield copies, and the first operand of as many elements that each may be a copy of, both live at the peak."""
-    for value in facts.candidates:
-        name = facts.name[value]
-        if value not in facts.owned or not pattern.match(facts.dump.names[name]):
-            continue
-        if facts.opcode(value) in (opcode, b"fusion", b"transpose"):
-            operands = (other for other in facts.operands(name) if other in facts.owned and other != value)
-            original = next(operands, None)
-            if original is not None and _lengths(facts, original) == _lengths(facts, value):
-                yield value, original
-
-
-def _lengths(facts: Facts, value: int) -> list[int] | None:
-    shape = facts.dimensions(value)
-    return sorted(shape.lengths) if shape else None
-
-
-_WIDER: Final = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",)}
-_CONVERTING: Final = re.compile(rb"(?:wrapped_)?convert(?:_bitcast)?(?:_fusion)?(?:\.|$)")
-_MOVING: Final = re.compile(rb"(?:wrapped_)?(?:transpose|copy)(?:_bitcast)?(?:_(?:copy|transpose|fusion))*(?:\.|$)")
-"""Names of instructions that only convert or only move. XLA names a fusion after the instructions in it."""
+_LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
 
 
 def padding(facts: Facts) -> Iterator[Change]:
@@ -199,11 +170,7 @@ RULES: Final = (
     RuleRow(Rule.DONATE, Certainty.POSSIBLE, partial(donate, fit=Fit.SHARED)),
     RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, rematerialize),
     RuleRow(Rule.OPTIMIZER_STATE, Certainty.ESTIMATED, optimizer_state),
-    RuleRow(Rule.GRADIENTS, Certainty.POSSIBLE, gradients),
     RuleRow(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, attention_scores),
     RuleRow(Rule.LOGITS, Certainty.ESTIMATED, logits, CHUNKS),
-    RuleRow(Rule.GATHERED, Certainty.ESTIMATED, gathered),
-    RuleRow(Rule.WIDE_COPY, Certainty.POSSIBLE, wide_copy),
-    RuleRow(Rule.TWO_LAYOUTS, Certainty.POSSIBLE, two_layouts),
     RuleRow(Rule.PADDING, Certainty.POSSIBLE, padding),
 )

@@ -142,13 +142,9 @@ def _rows(report: Report, number: int, action: Action) -> Iterator[tuple[Text, .
 _WHAT: Final = {
     Rule.DONATE: "donate these arguments: the caller keeps them, so outputs of the same shape need other memory",
     Rule.REMATERIALIZE: "rematerialize what the forward pass saves here for the backward pass",
-    Rule.OPTIMIZER_STATE: "keep the optimizer state in host memory until the update reads it, or shard it",
-    Rule.GRADIENTS: "apply gradients as they are completed: they are live together with the optimizer state",
+    Rule.OPTIMIZER_STATE: "keep the first moment of the optimizer in bfloat16",
     Rule.ATTENTION_SCORES: "compute attention in blocks (flash attention), so that it never stores these scores",
     Rule.LOGITS: "compute logits and loss in {factor} chunks",
-    Rule.GATHERED: "gather again where the array is read, instead of keeping it",
-    Rule.WIDE_COPY: "use the narrow value instead of a wider copy of it",
-    Rule.TWO_LAYOUTS: "avoid the copy: the same data is live in two layouts",
     Rule.PADDING: "avoid padding: fold or transpose dimensions",
 }
 
@@ -168,13 +164,9 @@ def largest_saving(action: Action) -> str:
 _DOING: Final = {
     Rule.DONATE: "Donating arguments",
     Rule.REMATERIALIZE: "Rematerializing activations",
-    Rule.OPTIMIZER_STATE: "Offloading or sharding the optimizer state",
-    Rule.GRADIENTS: "Applying gradients as they are completed",
+    Rule.OPTIMIZER_STATE: "Keeping the first moment of the optimizer in bfloat16",
     Rule.ATTENTION_SCORES: "Computing attention in blocks",
     Rule.LOGITS: "Computing logits and loss in chunks",
-    Rule.GATHERED: "Gathering arrays again where they are read",
-    Rule.WIDE_COPY: "Using narrow values instead of wider copies",
-    Rule.TWO_LAYOUTS: "Keeping arrays in one layout",
     Rule.PADDING: "Avoiding padding",
 }
 

@@ -1,0 +1,394 @@
+"""Realistic programs, each in variants that apply one piece of advice: `python programs.py FOLDER NAME…` compiles them.
+
+Compiling needs no data, so the programs are as large as real ones. Those for a TPU are compiled ahead of time and need
+libtpu, but no TPU. Needs jax, but not XLA Lens.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    FOLDER = Path(sys.argv[1])
+    DUMPS = FOLDER / f"all{os.getpid()}"
+    FLAGS = f"--xla_dump_to={DUMPS} --xla_dump_hlo_as_text"
+    os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_force_host_platform_device_count=8"
+    os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8"}
+    os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+HALF, FULL = jnp.bfloat16, jnp.float32
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a program is, and what is done about its memory. Each piece of advice changes one field."""
+
+    kind: str = "transformer"
+    layers: int = 8
+    width: int = 1024
+    batch: int = 8
+    length: int = 1024
+    words: int = 4096
+    heads: int = 8
+    is_scanned: bool = False
+    devices: int = 1
+    dtype: Any = HALF
+    """The type of the activations. Weights and optimizer state are float32."""
+    donated: tuple[int, ...] = ()
+    remat: str = ""
+    """"layer" recomputes each layer, "dots" all of it but its matrix products, "attention" the scores only."""
+    block: int = 0
+    """How many queries attend at a time; 0 for all."""
+    loss_chunks: int = 1
+    is_flat: bool = False
+    """Whether the logits are those of [tokens, words]."""
+    microbatches: int = 1
+    mean_dtype: Any = FULL
+    """The type of the first moment of Adam."""
+    is_offloaded: bool = False
+    """Whether optimizer state stays in the memory of the host between steps."""
+    is_flat_cache: bool = False
+    """Whether a cache has one dimension for all heads."""
+
+
+def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def normed(x: Any) -> Any:
+    wide = x.astype(FULL)
+    return (wide * lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + 1e-6)).astype(x.dtype)
+
+
+def attention(one: Program, query: Any, key: Any, value: Any) -> Any:
+    """Causal attention of [batch, heads, length, size], all queries at once or some at a time."""
+
+    def attend(query: Any, start: Any) -> Any:
+        scores = jnp.einsum("bhqd,bhkd->bhqk", query, key, preferred_element_type=FULL) / query.shape[-1] ** 0.5
+        is_past = jnp.arange(key.shape[2]) <= start + jnp.arange(query.shape[2])[:, None]
+        weights = jax.nn.softmax(jnp.where(is_past, scores, -1e9), axis=-1).astype(value.dtype)
+        return jnp.einsum("bhqk,bhkd->bhqd", weights, value)
+
+    if not one.block:
+        return attend(query, 0)
+    batch, heads, length, size = query.shape
+    blocks = query.reshape(batch, heads, length // one.block, one.block, size).transpose(2, 0, 1, 3, 4)
+    starts = jnp.arange(0, length, one.block)
+    attended = lax.map(jax.checkpoint(lambda args: attend(*args)), (blocks, starts))
+    return attended.transpose(1, 2, 0, 3, 4).reshape(query.shape)
+
+
+def layer(one: Program, x: Any, weights: Any) -> Any:
+    """A layer of a transformer."""
+    batch, length, width = x.shape
+    heads = (batch, length, one.heads, width // one.heads)
+    cast = jax.tree.map(lambda array: array.astype(one.dtype), weights)
+    h = normed(x)
+    query, key, value = ((h @ cast[name]).reshape(heads).transpose(0, 2, 1, 3) for name in ("query", "key", "value"))
+    attend = jax.checkpoint(partial(attention, one)) if one.remat == "attention" else partial(attention, one)
+    x = x + attend(query, key, value).transpose(0, 2, 1, 3).reshape(x.shape) @ cast["out"]
+    return x + jax.nn.gelu(normed(x) @ cast["up"]) @ cast["down"]
+
+
+def dense(one: Program, x: Any, weights: Any) -> Any:
+    """A layer of a perceptron."""
+    return jax.nn.gelu(x @ weights["up"].astype(one.dtype)) @ weights["down"].astype(one.dtype) + x
+
+
+def convolution(one: Program, x: Any, weights: Any) -> Any:
+    """A residual block of a convolutional net, NHWC."""
+    h = x
+    for name in ("first", "second"):
+        kernel = weights[name].astype(one.dtype)
+        h = lax.conv_general_dilated(h, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        wide = h.astype(FULL)
+        scale = lax.rsqrt(jnp.var(wide, (0, 1, 2)) + 1e-5)
+        h = jax.nn.relu((wide - jnp.mean(wide, (0, 1, 2))) * scale).astype(one.dtype)
+    return x + h
+
+
+LAYERS: dict[str, Callable[..., Any]] = {"transformer": layer, "mlp": dense, "conv": convolution}
+
+
+def shapes(one: Program) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of one layer."""
+    width = one.width
+    if one.kind == "conv":
+        return dict.fromkeys(("first", "second"), (3, 3, width, width))
+    wide = {"up": (width, 4 * width), "down": (4 * width, width)}
+    return wide if one.kind == "mlp" else wide | dict.fromkeys(("query", "key", "value", "out"), (width, width))
+
+
+def remat(one: Program, function: Callable[..., Any]) -> Callable[..., Any]:
+    if one.remat == "layer":
+        return jax.checkpoint(function)
+    if one.remat == "dots":
+        return jax.checkpoint(function, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+    return function
+
+
+def through_layers(one: Program, weights: Any, x: Any) -> Any:
+    block = remat(one, partial(LAYERS[one.kind], one))
+    if one.is_scanned:
+        return lax.scan(lambda x, weights: (block(x, weights), None), x, weights)[0]
+    for weights_of_layer in weights:
+        x = block(x, weights_of_layer)
+    return x
+
+
+def cross_entropy(one: Program, x: Any, table: Any, targets: Any) -> Any:
+    """The loss of the next tokens: the logits of all positions at once, or of some at a time."""
+
+    def loss(x: Any, targets: Any) -> Any:
+        logits = (x @ table.astype(one.dtype).T).astype(FULL)
+        picked = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
+        return jnp.sum(jax.nn.logsumexp(logits, -1) - picked)
+
+    if one.is_flat:
+        x, targets = x.reshape(-1, x.shape[-1]), targets.reshape(-1)
+    if one.loss_chunks == 1:
+        return loss(x, targets) / targets.size
+    axis = 0 if one.is_flat else 1
+    parts = [jnp.moveaxis(array, axis, 0).reshape(one.loss_chunks, -1, *_without(array.shape, axis)) for array in (x, targets)]
+    losses = lax.map(jax.checkpoint(lambda part: loss(*part)), tuple(parts))
+    return jnp.sum(losses) / targets.size
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step with Adam: `step(params, state, batch)` returns the new params, the new state and the loss."""
+
+    def forward(params: Any, inputs: Any, targets: Any) -> Any:
+        if one.kind == "transformer":
+            x = params["embed"].astype(one.dtype)[inputs]
+            return cross_entropy(one, normed(through_layers(one, params["layers"], x)), params["embed"], targets)
+        x = through_layers(one, params["layers"], inputs.astype(one.dtype))
+        return jnp.mean((x.astype(FULL) - targets) ** 2)
+
+    def gradients_of(params: Any, inputs: Any, targets: Any) -> Any:
+        if one.microbatches == 1:
+            return jax.value_and_grad(forward)(params, inputs, targets)
+
+        def one_more(total: Any, part: Any) -> Any:
+            value, gradients = jax.value_and_grad(forward)(params, *part)
+            return jax.tree.map(jnp.add, total, (value, gradients)), None
+
+        parts = jax.tree.map(lambda x: x.reshape(one.microbatches, -1, *x.shape[1:]), (inputs, targets))
+        zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params))
+        return lax.scan(one_more, zero, parts)[0]
+
+    def step(params: Any, state: Any, inputs: Any, targets: Any) -> Any:
+        value, gradients = gradients_of(params, inputs, targets)
+        mean, square = jax.device_put(state, jax.memory.Space.Device) if one.is_offloaded else state
+        mean = jax.tree.map(lambda m, g: (0.9 * m + 0.1 * g).astype(one.mean_dtype), mean, gradients)
+        square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, square, gradients)
+        params = jax.tree.map(lambda p, m, v: p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), params, mean, square)
+        state = (mean, square)
+        return params, jax.device_put(state, jax.memory.Space.Host) if one.is_offloaded else state, value
+
+    if one.is_scanned:
+        layers: Any = {name: of(one.layers, *shape) for name, shape in shapes(one).items()}
+    else:
+        layers = [{name: of(*shape) for name, shape in shapes(one).items()} for _ in range(one.layers)]
+    params: dict[str, Any] = {"layers": layers}
+    if one.kind == "transformer":
+        params["embed"] = of(one.words, one.width)
+        batch = (of(one.batch, one.length, dtype=jnp.int32),) * 2
+    elif one.kind == "conv":
+        batch = (of(one.batch, one.length, one.length, one.width),) * 2
+    else:
+        batch = (of(one.batch * one.length, one.width),) * 2
+    mean = jax.tree.map(lambda array: of(*array.shape, dtype=one.mean_dtype), params)
+    return step, (params, (mean, params), *batch)
+
+
+def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """One token for each sequence, with a cache of keys and values."""
+
+    def cached(x: Any, weights: Any, cache: Any, position: Any) -> tuple[Any, Any]:
+        heads = (one.batch, 1, one.heads, one.width // one.heads)
+        h = normed(x)
+        query, key, value = ((h @ weights[name]).reshape(heads) for name in ("query", "key", "value"))
+        keys, values = (
+            lax.dynamic_update_slice(cached, new.reshape(new.shape[:2] + cached.shape[2:]), (0, position, 0, 0)[: cached.ndim])
+            for cached, new in ((cache["keys"], key), (cache["values"], value))
+        )
+        cache = {"keys": keys, "values": values}
+        keys, values = (cached.reshape(one.batch, one.length, *heads[2:]) for cached in (keys, values))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, keys, preferred_element_type=FULL)
+        scores = jnp.where(jnp.arange(one.length) <= position, scores, -1e9)
+        attended = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, -1).astype(one.dtype), values)
+        x = x + attended.reshape(x.shape) @ weights["out"]
+        return x + jax.nn.gelu(normed(x) @ weights["up"]) @ weights["down"], cache
+
+    def step(params: Any, cache: Any, tokens: Any, position: Any) -> Any:
+        x = params["embed"][tokens][:, None]
+        if one.is_scanned:
+            x, cache = lax.scan(lambda x, pair: cached(x, *pair, position), x, (params["layers"], cache))
+        else:
+            cache = list(cache)
+            for number, weights in enumerate(params["layers"]):
+                x, cache[number] = cached(x, weights, cache[number], position)
+        return jnp.argmax(normed(x) @ params["embed"].T, -1), cache
+
+    of_layer = {name: of(*shape, dtype=one.dtype) for name, shape in shapes(replace(one, kind="transformer")).items()}
+    sizes = (one.width,) if one.is_flat_cache else (one.heads, one.width // one.heads)
+    arrays = of(one.batch, one.length, *sizes, dtype=one.dtype)
+    of_cache = {"keys": arrays, "values": arrays}
+    layers, cache = (
+        jax.tree.map(lambda array: of(one.layers, *array.shape, dtype=one.dtype), tree)
+        if one.is_scanned
+        else [tree] * one.layers
+        for tree in (of_layer, of_cache)
+    )
+    params = {"embed": of(one.words, one.width, dtype=one.dtype), "layers": layers}
+    return step, (params, cache, of(one.batch, dtype=jnp.int32), of(dtype=jnp.int32))
+
+
+BUILDERS = {"decode": decode_step}
+
+
+def placed(one: Program, arguments: Any, devices: Any) -> Any:
+    """The arguments with their shardings: weights and state divided along their longest axis, batches along the first."""
+    if one.devices == 1:
+        place: Callable[[int, Any], Any] = lambda number, array: SingleDeviceSharding(devices[0])
+    else:
+        mesh = Mesh(devices[: one.devices], ("data",))
+
+        def place(number: int, array: Any) -> Any:
+            axis = max(range(array.ndim), key=lambda axis: array.shape[axis]) if number < 2 else 0
+            spec = [None] * array.ndim
+            spec[axis : axis + 1] = ["data"] if array.ndim else []
+            return NamedSharding(mesh, PartitionSpec(*spec))
+
+    def with_sharding(number: int, array: Any) -> Any:
+        sharding = place(number, array)
+        if one.is_offloaded and number == 1:
+            sharding = sharding.with_memory_kind("pinned_host")
+        return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
+
+    return tuple(
+        jax.tree.map(partial(with_sharding, number), argument) for number, argument in enumerate(arguments)
+    )
+
+
+def compiled(name: str, one: Program, devices: Any) -> Any:
+    """Compile a program, and return what the compiler says it needs."""
+    step, arguments = BUILDERS.get(one.kind, train_step)(one)
+    step.__name__ = name
+    arguments = placed(one, arguments, devices)
+    options: dict[str, Any] = {}
+    if one.kind not in BUILDERS and (one.devices > 1 or one.is_offloaded):
+        shardings = jax.tree.map(lambda array: array.sharding, arguments)
+        options["out_shardings"] = (shardings[0], shardings[1], None)
+    return jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile().memory_analysis()
+
+
+BOTH, CPU, TPU = ("cpu", "tpu"), ("cpu",), ("tpu",)
+
+SMALL = Program(layers=4, width=512, batch=4, length=512)
+TRAINED = Program(donated=(0, 1))
+"""What most people have: a step whose params and state are donated."""
+
+BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
+    "mlp": (Program("mlp", layers=12, batch=16, length=512), BOTH),
+    "mlp_donated": (Program("mlp", layers=6, width=2048, batch=32, length=256, donated=(0, 1)), BOTH),
+    "small": (SMALL, BOTH),
+    "unrolled": (TRAINED, BOTH),
+    "scanned": (replace(TRAINED, layers=16, is_scanned=True), BOTH),
+    "kept": (replace(TRAINED, donated=(), is_scanned=True), BOTH),
+    "long": (replace(TRAINED, layers=4, batch=1, length=4096), BOTH),
+    "long_scanned": (replace(TRAINED, layers=12, batch=2, length=2048, is_scanned=True), BOTH),
+    "vocab": (replace(TRAINED, layers=2, words=65536), BOTH),
+    "vocab_flat": (replace(TRAINED, layers=2, batch=4, length=2048, words=50304, is_flat=True), BOTH),
+    "vocab_kept": (replace(TRAINED, layers=2, words=131072, donated=()), BOTH),
+    "conv": (Program("conv", layers=8, width=64, batch=32, length=56), BOTH),
+    "conv_donated": (Program("conv", layers=6, width=128, batch=64, length=28, donated=(0, 1)), BOTH),
+    "accumulated": (replace(TRAINED, batch=32, donated=(), microbatches=4), BOTH),
+    "decode": (Program("decode", layers=8, width=1024, batch=16, length=2048), BOTH),
+    "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), BOTH),
+    "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), BOTH),
+    "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), BOTH),
+    "state": (Program("mlp", layers=8, width=4096, batch=1, length=128, donated=(0, 1)), BOTH),
+    "state_small": (Program("mlp", layers=16, width=2048, batch=1, length=64, donated=(0, 1)), BOTH),
+    "narrow": (Program("decode", layers=8, batch=16, length=2048, heads=16, donated=(1,)), TPU),
+    "narrow_scanned": (Program("decode", layers=8, batch=8, length=1024, heads=32, donated=(1,), is_scanned=True), TPU),
+}
+
+CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "donate": ("donate", {"donated": (0, 1)}, ("mlp", "small", "kept", "vocab_kept", "conv", "accumulated")),
+    "donate_cache": ("donate", {"donated": (1,)}, ("decode", "decode_scanned")),
+    "remat": (
+        "rematerialize",
+        {"remat": "layer"},
+        ("mlp_donated", "small", "unrolled", "scanned", "long_scanned", "conv_donated", "sharded", "sharded_scanned"),
+    ),
+    "dots": ("rematerialize", {"remat": "dots"}, ("unrolled", "scanned")),
+    "blocked": ("attention-scores", {"block": 128}, ("small", "unrolled", "scanned", "long", "long_scanned", "sharded")),
+    "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "small")),
+    "offloaded": ("optimizer-state", {"is_offloaded": True}, ("state", "state_small", "unrolled", "scanned")),
+    "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled")),
+    "split": ("microbatches", {"microbatches": 4}, ("unrolled", "scanned", "vocab", "conv_donated")),
+    "flat": ("padding", {"is_flat_cache": True}, ("narrow", "narrow_scanned")),
+}
+"""What is changed: the rule that advises it, the fields, and the programs."""
+
+
+def programs() -> dict[str, tuple[Program, tuple[str, ...]]]:
+    """All programs and their variants, by name, with the backends to compile them for."""
+    found = dict(BASES)
+    for name, (rule, change, bases) in CHANGES.items():
+        for base in bases:
+            one, backends = BASES[base]
+            found[f"{base}__{name}"] = (replace(one, **change), TPU if name == "offloaded" else backends)
+    return found
+
+
+def main() -> None:
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
+    wanted = set(sys.argv[2:])
+    tpus: Any = None
+    for name, (one, backends) in programs().items():
+        for backend in backends:
+            key = f"{name}@{backend}"
+            if key not in wanted:
+                continue
+            if backend == "tpu" and tpus is None:
+                from jax.experimental import topologies
+
+                tpus = topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x4").devices
+            before = {path.name for path in DUMPS.iterdir()} if DUMPS.is_dir() else set()
+            folder = FOLDER / key
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            try:
+                memory = compiled(name, one, jax.devices("cpu") if backend == "cpu" else tpus)
+                sizes = {
+                    kind: getattr(memory, f"{kind}_size_in_bytes") for kind in ("argument", "output", "alias", "temp")
+                }
+                facts: Any = {"memory": sizes}
+            except Exception as error:
+                facts = {"error": str(error)}
+            for path in sorted(DUMPS.iterdir()):
+                if path.name not in before and f"jit_{name}." in path.name:
+                    shutil.move(path, folder / path.name)
+            (folder / "facts.json").write_text(json.dumps(facts))
+            print(key, facts, flush=True)
+
+
+if __name__ == "__main__":
+    main()
