@@ -115,6 +115,17 @@ def assignments() -> list[Path]:
     return [DUMPS / fact["file"] for fact in facts(DUMPS)]
 
 
+on_each_dump = pytest.mark.parametrize(
+    "path", sweep(assignments(), 3), ids=lambda path: f"{path.parent.name}-{path.name[:30]}"
+)
+"""Runs a test on one file of each dump set in `tests/dumps`; `make test` takes every third."""
+
+on_each_file = pytest.mark.parametrize(
+    "path", sweep(dump_paths(DUMPS), 5), ids=lambda path: str(path.relative_to(DUMPS))
+)
+"""Runs a test on each dump file in `tests/dumps`; `make test` takes every fifth."""
+
+
 @cache
 def big_dumps(folder: Path) -> Path:
     """Unpack the big dumps into a folder, and return it."""

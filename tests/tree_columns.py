@@ -1,15 +1,17 @@
 """Read the columns of a dump file from its syntax tree.
 
 The server reads rows without a tree (grammar/python/tree_sitter_xla_dump/rows.c). This reader derives the same columns
-from the tree of the grammar; tests compare the two.
+from the fields of the grammar; tests compare the two.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Final
 
-from tree_sitter import Node, Parser, Tree, TreeCursor
+from tree_sitter import Node, Parser, Tree
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section, Texts
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Section, Texts
 from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.tree import XLA_DUMP
 
@@ -22,66 +24,34 @@ def parse_file(data: bytes) -> Tree:
 def tree_columns(data: bytes) -> FileColumns:
     """Return the tables of a dump file, read from its syntax tree."""
     walk = _Walk(data)
-    walk.visit_children(parse_file(data).walk())
+    for node in parse_file(data).root_node.children:
+        if node.type == "file_marker":
+            walk.on_file_marker(node)
+        elif not walk.is_elsewhere:
+            walk.visit(node)
     return walk.columns()
 
 
-Visitors: TypeAlias = dict[str, Callable[[Any, TreeCursor, Node], None]]
-"""The visitor of each node type. It is called with the cursor at the node, and must leave the cursor there."""
+_ROWS: Final = {
+    "slice": "slices @allocation value.id value.name value.index value.color <value value> size offset <shape",
+    "other_color_value": "other_color_values value.id",
+    "total": "totals size <human_size human_size>",
+    "position": "positions @used_value name index",
+    "use": "uses @used_value name operand index",
+    "scheduled_instruction": "schedule step name <name",
+    "live_range": "live_ranges name index index> start end",
+    "peak_buffer": "peak_buffers name index @position_end size cumulative",
+    "memory_space_total": "report_spaces @space_start @space_end @space size <human_size human_size>",
+    "table_row": "report_rows offset @report_allocation @space @report_tables <cumulative cumulative> <size size> "
+    "values <shapes",
+    "unknown_line": "unknown_lines",
+    "unknown_attribute": "unknown_lines",
+}
+"""For each node type its table, and the cells behind `start` and `end`: fields, where fields start (`<`) and end (`>`),
+and what the walk remembers (`@`).
+"""
 
-
-class Walk:
-    """Collects the rows of all tables.
-
-    The grammar creates the node of a row only if the whole row is valid, so the order of its children identifies them.
-    """
-
-    def __init__(self, data: bytes, visitors: Visitors) -> None:
-        self._data = data
-        self._visitors = visitors
-        self._names: dict[bytes, int] = {}
-        self._indices: dict[bytes, int] = {b"{}": 0}
-        self._tables = {name: Rows(table) for name, table in FileColumns.tables().items()}
-
-    def columns(self) -> FileColumns:
-        """Return the tables collected so far."""
-        tables = FileColumns.tables()
-        columns = [table.of(self._tables[name].cells) for name, table in tables.items()]
-        return FileColumns(Texts.of(self._names), Texts.of(self._indices), *columns)  # type: ignore[arg-type]
-
-    def visit_children(self, cursor: TreeCursor) -> None:
-        """Call the visitors of the children of the node at the cursor."""
-        if not cursor.goto_first_child():
-            return
-        while True:
-            node = _here(cursor)
-            visitor = self._visitors.get(node.type)
-            if visitor:
-                visitor(self, cursor, node)
-            if not cursor.goto_next_sibling():
-                break
-        cursor.goto_parent()
-
-    def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
-        self._tables["sections"].add(node.start_byte, node.end_byte, SECTIONS[node.type])
-        self.visit_children(cursor)
-
-    # ------------------------------------------------------------ tokens
-
-    def _integer(self, node: Node) -> int:
-        return int(self._data[node.start_byte : node.end_byte])
-
-    def _grouped_integer(self, node: Node) -> int:
-        return int(self._data[node.start_byte : node.end_byte].replace(b" ", b""))
-
-    def _name(self, node: Node) -> int:
-        return self._names.setdefault(self._data[node.start_byte : node.end_byte], len(self._names))
-
-    def _index(self, node: Node) -> int:
-        return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
-
-
-SECTIONS: Final = {
+_SECTIONS: Final = {
     "buffer_assignment": Section.BUFFER_ASSIGNMENT,
     "used_values": Section.USED_VALUES,
     "live_ranges": Section.LIVE_RANGES,
@@ -93,370 +63,201 @@ SECTIONS: Final = {
     "allocations_with_values": Section.REPORT,
     "memory_space": Section.REPORT,
 }
-"""The section of each node type that is a part of a dump."""
 
-
-def span(node: Node | None) -> tuple[int, int]:
-    """Return the start and the end of a node in bytes, or twice NONE without a node."""
-    return (node.start_byte, node.end_byte) if node else (NONE, NONE)
-
-
-def _here(cursor: TreeCursor) -> Node:
-    node = cursor.node
-    assert node is not None, "a cursor is always at a node"
-    return node
-
-
-class ReportWalk(Walk):
-    """Visits memory usage reports. Until 2026-03 they list allocations, since then tables for each memory space."""
-
-    _report_allocation = NONE
-    _space = NONE
-    _space_header = (NONE, NONE)
-    _report_tables = 0
-    _rest = NONE
-
-    def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
-        self._report_allocation = self._add_allocation(node)
-
-    def visit_report_allocation(self, cursor: TreeCursor, node: Node) -> None:
-        self._report_allocation = self._add_allocation(node)
-        self.visit_children(cursor)
-
-    def _add_allocation(self, node: Node) -> int:
-        header = node.child_by_field_name("header")
-        size = header.child_by_field_name("size") if header else None
-        if not header or not size:
-            return NONE
-        index = self._integer(header.named_children[0])
-        sums = (span(node.child_by_field_name(field)) for field in ("cumulative", "remaining"))
-        self._tables["report_allocations"].add(
-            header.start_byte, header.end_byte, index, *span(size), *(byte for sum_span in sums for byte in sum_span)
-        )
-        return index
-
-    def visit_memory_space(self, cursor: TreeCursor, node: Node) -> None:
-        color = node.child_by_field_name("color")
-        self._space = self._integer(color) if color else NONE
-        self._space_header = (node.start_byte, color.end_byte + len(b")")) if color else (NONE, NONE)
-        self._report_tables = 0
-        self._report_allocation = NONE
-        self._visit_section(cursor, node)
-
-    def visit_memory_space_total(self, _cursor: TreeCursor, node: Node) -> None:
-        size = node.child_by_field_name("size")
-        if size:
-            human = span(node.child_by_field_name("human_size"))
-            cells = (*self._space_header, self._space, self._integer(size), *human)
-            self._tables["report_spaces"].add(node.start_byte, node.end_byte, *cells)
-
-    def visit_table(self, cursor: TreeCursor, node: Node) -> None:
-        first = self._tables["report_rows"].count
-        self._rest = NONE
-        self.visit_children(cursor)
-        self._tables["report_tables"].add(
-            node.start_byte,
-            node.end_byte,
-            self._report_allocation,
-            self._space,
-            self._report_tables,
-            first,
-            self._tables["report_rows"].count - first,
-            self._rest,
-        )
-        self._report_tables += 1
-
-    def visit_rest(self, _cursor: TreeCursor, node: Node) -> None:
-        count = node.child_by_field_name("count")
-        self._rest = self._integer(count) if count else NONE
-
-    def visit_table_row(self, _cursor: TreeCursor, node: Node) -> None:
-        fields = [node.child_by_field_name(field) for field in ("cumulative", "size", "offset", "values", "shapes")]
-        cumulative, size, offset, values, shapes = fields
-        if offset and values:
-            self._tables["report_rows"].add(
-                node.start_byte,
-                node.end_byte,
-                self._integer(offset),
-                self._report_allocation,
-                self._space,
-                self._report_tables,
-                *span(cumulative),
-                *span(size),
-                self._integer(values),
-                span(shapes)[0],
-            )
-
-
-# Plain integers: flags take a microsecond to combine.
-_KINDS: Final = {
-    b"constant": Kind.CONSTANT.value,
-    b"thread-local": Kind.THREAD_LOCAL.value,
-    b"maybe-live-out": Kind.MAYBE_LIVE_OUT.value,
-    b"preallocated-temp": Kind.PREALLOCATED_TEMP.value,
-}
+_KINDS: Final = {kind.name.lower().replace("_", "-").encode(): kind for kind in Kind if kind.name}
 
 # Names in the stack trace start at these columns, by depth and in characters: 4, 10, 14, 18 and so on.
 _BRANCH_INDENT: Final = 6
 _BRANCH_WIDTH: Final = 4
 
 
-class _Walk(ReportWalk):
-    """Visits a whole dump. Each `visit_` method follows the contract of `Visitors`."""
+class _Walk:
+    """Collects the rows of all tables. The methods `on_…` are called for nodes of their type."""
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(data, _VISITORS)
-        self._allocations = self._tables["allocations"]
-        self._slices = self._tables["slices"]
-        self._used_values = self._tables["used_values"]
-        self._positions = self._tables["positions"]
-        self._uses = self._tables["uses"]
-        self._schedule = self._tables["schedule"]
-        self._live_ranges = self._tables["live_ranges"]
-        self._peak_buffers = self._tables["peak_buffers"]
-        # The rows of the allocation and the used value around the cursor.
-        self._allocation = NONE
-        self._used_value = NONE
-        # The stem in the first file marker of the text. Sections with another stem are skipped.
+        self._data = data
+        self._names: dict[bytes, int] = {}
+        self._indices: dict[bytes, int] = {b"{}": 0}
+        self._cells = {name: array("q") for name in FileColumns.tables()}
+        self._widths = {name: len(fields(table)) for name, table in FileColumns.tables().items()}
+        self._state = dict.fromkeys(
+            ("allocation", "used_value", "position_end", "report_allocation", "space", "space_start", "space_end"), NONE
+        ) | {"report_tables": 0, "rest": NONE}
+        # The stem in the first file marker of the text. Files with another stem are skipped.
         self._stem: str | None = None
+        self.is_elsewhere = False
 
-    # ------------------------------------------------------------ allocations
+    def columns(self) -> FileColumns:
+        """Return the tables collected so far."""
+        columns = {name: table.of(self._cells[name]) for name, table in FileColumns.tables().items()}
+        return FileColumns(Texts.of(self._names), Texts.of(self._indices), **columns)  # type: ignore[arg-type]
 
-    def visit_allocation(self, cursor: TreeCursor, node: Node) -> None:
-        header = node.child_by_field_name("header")
-        first = self._slices.count
-        self._allocation = self._allocations.count
-        # The header comes before the children, to keep unknown lines in the order of the file.
-        cells = self._header_cells(header) if header else (NONE,) * 10
-        self.visit_children(cursor)
-        self._allocation = NONE
-        header = header or node.children[0]
-        self._allocations.add(header.start_byte, header.end_byte, first, self._slices.count - first, *cells)
+    def visit(self, node: Node) -> None:
+        """Add the rows of a node and of all nodes below."""
+        if node.type in _SECTIONS:
+            self._add("sections", node.start_byte, node.end_byte, _SECTIONS[node.type])
+        if node.type in _ROWS:
+            table, *cells = _ROWS[node.type].split()
+            self._state["position_end"] = max(self._end(node, "name"), self._end(node, "index"))
+            self._add(table, node.start_byte, node.end_byte, *(self._cell(node, cell) for cell in cells))
+        visitor: Callable[[Node], None] = getattr(self, f"on_{node.type}", self._children)
+        visitor(node)
 
-    def _header_cells(self, header: Node) -> tuple[int, ...]:
-        """Return the cells of a row of `Allocations`, starting with `index`."""
-        index = size = color = parameter = parameter_index = NONE
-        parameter_shape = output_shape = (NONE, NONE)
-        kind = 0
-        color = 0
-        for position, part in enumerate(header.children):
-            match header.field_name_for_child(position):
-                case "index":
-                    index = self._integer(part)
-                case "size":
-                    size = self._integer(part)
-                case "color":
-                    color = self._integer(part)
-                case "kind":
-                    kind |= _KINDS[self._data[part.start_byte : part.end_byte]]
-                case "output_shape":
-                    kind |= Kind.OUTPUT.value
-                    output_shape = (part.start_byte, part.end_byte)
-                case None if part.type == "parameter":
-                    kind |= Kind.PARAMETER.value
-                    number, *shape, place = part.named_children
-                    parameter, parameter_index = self._integer(number), self._index(place)
-                    if shape:
-                        parameter_shape = (shape[0].start_byte, shape[0].end_byte)
-                case None if part.type == "unknown_attribute":
-                    self._tables["unknown_lines"].add(part.start_byte, part.end_byte)
-        return index, size, color, kind, parameter, parameter_index, *parameter_shape, *output_shape
-
-    def visit_slice(self, _cursor: TreeCursor, node: Node) -> None:
-        value, size, offset, shape = node.named_children
-        self._slices.add(
-            node.start_byte,
-            node.end_byte,
-            self._allocation,
-            *self._value_cells(value),
-            value.start_byte,
-            value.end_byte,
-            self._integer(size),
-            self._integer(offset),
-            shape.start_byte,
-        )
-
-    def _value_cells(self, value: Node) -> tuple[int, int, int, int]:
-        """Return the id, name, index and color of a value."""
-        number, name, *rest = value.named_children
-        index = color = NONE
-        for part in rest:
-            if part.type == "index":
-                index = self._index(part)
-            elif part.type == "integer":
-                color = self._integer(part)
-        return self._integer(number), self._name(name), index, color
-
-    def visit_total(self, _cursor: TreeCursor, node: Node) -> None:
-        size, *human = node.named_children
-        human_size = span(human[0] if human else None)
-        self._tables["totals"].add(node.start_byte, node.end_byte, self._integer(size), *human_size)
-
-    def visit_other_color_value(self, _cursor: TreeCursor, node: Node) -> None:
-        value = node.named_children[0]
-        self._tables["other_color_values"].add(node.start_byte, node.end_byte, self._integer(value.named_children[0]))
-
-    # ------------------------------------------------------------ used values
-
-    def visit_used_value(self, cursor: TreeCursor, node: Node) -> None:
-        position, use = self._positions.count, self._uses.count
-        instruction = (NONE, NONE)
-        self._used_value = self._used_values.count
-        header, *rows = node.named_children
-        is_read = header.type == "value"
-        if not is_read:
-            self.visit_unknown_line(cursor, header)
-        for row in rows:
-            kind = row.type
-            if kind == "use":
-                self.visit_use(cursor, row)
-            elif kind == "position":
-                self.visit_position(cursor, row)
-            elif kind == "from_instruction":
-                instruction = self._instruction(row)
-            else:
-                self.visit_unknown_line(cursor, row)
-        self._used_value = NONE
-        cells = self._value_cells(header) if is_read else (NONE,) * 4
-        self._used_values.add(
-            header.start_byte,
-            header.end_byte,
-            position,
-            self._positions.count - position,
-            use,
-            self._uses.count - use,
-            *cells,
-            *instruction,
-        )
-
-    def visit_position(self, _cursor: TreeCursor, node: Node) -> None:
-        name, *index = node.named_children
-        self._positions.add(
-            node.start_byte,
-            node.end_byte,
-            self._used_value,
-            self._name(name),
-            self._index(index[0]) if index else NONE,
-        )
-
-    def visit_use(self, _cursor: TreeCursor, node: Node) -> None:
-        name, operand, *index = node.named_children
-        self._uses.add(
-            node.start_byte,
-            node.end_byte,
-            self._used_value,
-            self._name(name),
-            self._integer(operand),
-            self._index(index[0]) if index else NONE,
-        )
-
-    def _instruction(self, node: Node) -> tuple[int, int]:
-        text = node.named_children
-        return (text[0].start_byte, text[0].end_byte) if text else (NONE, NONE)
-
-    # ------------------------------------------------------------ live ranges
-
-    def visit_live_ranges(self, cursor: TreeCursor, node: Node) -> None:
-        maximum = node.child_by_field_name("max")
-        header_end = maximum.end_byte + len(b"):") if maximum else node.children[0].end_byte
-        self._tables["live_range_headers"].add(node.start_byte, header_end, self._integer(maximum) if maximum else NONE)
-        self._visit_section(cursor, node)
-
-    def visit_scheduled_instruction(self, _cursor: TreeCursor, node: Node) -> None:
-        step, name = node.named_children
-        self._schedule.add(node.start_byte, node.end_byte, self._integer(step), self._name(name), name.start_byte)
-
-    def visit_live_range(self, _cursor: TreeCursor, node: Node) -> None:
-        name, index, start, end = node.named_children
-        self._live_ranges.add(
-            node.start_byte,
-            node.end_byte,
-            self._name(name),
-            self._index(index),
-            index.end_byte,
-            self._integer(start),
-            self._integer(end),
-        )
-
-    def visit_peak(self, cursor: TreeCursor, node: Node) -> None:
-        first = self._peak_buffers.count
-        self._visit_section(cursor, node)
-        step = node.named_children[0]
-        header_end = step.end_byte + len(b" (peak):")
-        self._tables["peaks"].add(
-            node.start_byte, header_end, first, self._peak_buffers.count - first, self._integer(step)
-        )
-
-    def visit_peak_buffer(self, _cursor: TreeCursor, node: Node) -> None:
-        name, *index = node.named_children
-        index, (size, *cumulative) = (index[:1], index[1:]) if index[0].type == "index" else ([], index)
-        self._peak_buffers.add(
-            node.start_byte,
-            node.end_byte,
-            self._name(name),
-            self._index(index[0]) if index else NONE,
-            (index[0] if index else name).end_byte,
-            self._integer(size),
-            self._integer(cumulative[0]) if cumulative else NONE,
-        )
-
-    def visit_stack_traces(self, cursor: TreeCursor, node: Node) -> None:
-        size = node.child_by_field_name("size")
-        if size:
-            header_end = size.end_byte + len(b" bytes")
-            self._tables["stack_trace_headers"].add(node.start_byte, header_end, self._grouped_integer(size))
-        self._visit_section(cursor, node)
-
-    def visit_stack_trace(self, cursor: TreeCursor, node: Node) -> None:
-        name = node.child_by_field_name("name")
-        if not name:
-            self.visit_children(cursor)
-            return
-        measures = (node.child_by_field_name(field) for field in ("total", "current", "remaining"))
-        self._tables["stack_traces"].add(
-            node.start_byte,
-            node.end_byte,
-            self._depth(node.child_by_field_name("branch")),
-            name.start_byte,
-            name.end_byte,
-            *(self._grouped_integer(measure) if measure else NONE for measure in measures),
-        )
-
-    def _depth(self, branch: Node | None) -> int:
-        if branch is None:
-            return 0
-        stems = len(self._data[branch.start_byte : branch.end_byte].decode()) + 1
-        return 1 + (branch.start_point.column - _BRANCH_INDENT + stems - _BRANCH_WIDTH) // _BRANCH_WIDTH
-
-    # ------------------------------------------------------------ the rest
-
-    def visit_message(self, cursor: TreeCursor, _node: Node) -> None:
-        self.visit_children(cursor)
-
-    visit_other_colors = visit_message
-
-    def visit_file_marker(self, _cursor: TreeCursor, node: Node) -> None:
+    def on_file_marker(self, node: Node) -> None:
         begin = node.child_by_field_name("begin")
-        if begin is None:
+        if begin:
+            stem, _ = split_name(self._text(begin).decode("utf-8", "replace"))
+            self._stem = self._stem or stem
+            self.is_elsewhere = stem != self._stem
+            if self.is_elsewhere:
+                self._add("other_modules", node.start_byte, node.end_byte, begin.start_byte, begin.end_byte)
+
+    def on_allocation(self, node: Node) -> None:
+        header = node.child_by_field_name("header")
+        # The header comes before the rows, to keep unknown lines in the order of the file.
+        cells = [*self._header_cells(header)] if header else [NONE] * 10
+        self._with_rows(node, "allocation", header or node.children[0], lambda: cells, "slices")
+
+    def _header_cells(self, header: Node) -> Iterator[int]:
+        """The cells of a row of `Allocations`, starting with `index`."""
+        kind = Kind(0)
+        for number, part in enumerate(header.children):
+            if header.field_name_for_child(number) == "kind":
+                kind |= _KINDS[self._text(part)]
+            elif part.type == "unknown_attribute":
+                self.visit(part)
+        parameters = [part for part in header.named_children if part.type == "parameter"]
+        parameter = parameters[-1] if parameters else header
+        if parameters:
+            kind |= Kind.PARAMETER
+        outputs = header.children_by_field_name("output_shape")
+        if outputs:
+            kind |= Kind.OUTPUT
+        color = header.children_by_field_name("color")
+        yield from (self._cell(header, "index"), self._cell(header, "size"))
+        yield from (int(self._text(color[-1])) if color else 0, int(kind))
+        if parameters:
+            yield from (self._cell(parameter, cell) for cell in ("number", "index", "<shape", "shape>"))
+        else:
+            yield from (NONE,) * 4
+        yield from (outputs[-1].start_byte, outputs[-1].end_byte) if outputs else (NONE, NONE)
+
+    def on_used_value(self, node: Node) -> None:
+        header = node.named_children[0]
+        text = [part.child_by_field_name("instruction") for part in node.children if part.type == "from_instruction"]
+        instruction = text[-1] if text else None
+        span = (instruction.start_byte, instruction.end_byte) if instruction else (NONE, NONE)
+        names = ("value.id", "value.name", "value.index", "value.color")
+        cells = lambda: [*(self._cell(node, name) for name in names), *span]  # noqa: E731
+        self._with_rows(node, "used_value", header, cells, "positions", "uses")
+
+    def on_live_ranges(self, node: Node) -> None:
+        end = self._end(node, "max") + len(b"):") if node.child_by_field_name("max") else node.children[0].end_byte
+        self._add("live_range_headers", node.start_byte, end, self._cell(node, "max"))
+        self._children(node)
+
+    def on_peak(self, node: Node) -> None:
+        first = self._count("peak_buffers")
+        self._children(node)
+        end, count = self._end(node, "step") + len(b" (peak):"), self._count("peak_buffers") - first
+        self._add("peaks", node.start_byte, end, first, count, self._cell(node, "step"))
+
+    def on_stack_traces(self, node: Node) -> None:
+        end = self._end(node, "size") + len(b" bytes")
+        self._add("stack_trace_headers", node.start_byte, end, self._cell(node, "size"))
+        self._children(node)
+
+    def on_stack_trace(self, node: Node) -> None:
+        branch, depth = node.child_by_field_name("branch"), 0
+        if not node.child_by_field_name("name"):
+            self._children(node)
             return
-        stem, _ = split_name(self._data[begin.start_byte : begin.end_byte].decode("utf-8", "replace"))
-        self._stem = self._stem or stem
-        self._visitors = _VISITORS if stem == self._stem else _ELSEWHERE
-        if stem != self._stem:
-            self._tables["other_modules"].add(node.start_byte, node.end_byte, begin.start_byte, begin.end_byte)
+        if branch:
+            stems = len(self._text(branch).decode()) + 1
+            depth = 1 + (branch.start_point.column - _BRANCH_INDENT + stems - _BRANCH_WIDTH) // _BRANCH_WIDTH
+        cells = (self._cell(node, cell) for cell in ("<name", "name>", "total", "current", "remaining"))
+        self._add("stack_traces", node.start_byte, node.end_byte, depth, *cells)
 
-    def visit_unknown_line(self, _cursor: TreeCursor, node: Node) -> None:
-        self._tables["unknown_lines"].add(node.start_byte, node.end_byte)
+    def on_report_allocation(self, node: Node) -> None:
+        header = node.child_by_field_name("header")
+        assert header
+        self._state["report_allocation"] = self._cell(header, "index")
+        sums = (self._cell(node, cell) for cell in ("<cumulative", "cumulative>", "<remaining", "remaining>"))
+        cells = (self._cell(header, cell) for cell in ("index", "<size", "size>"))
+        self._add("report_allocations", header.start_byte, header.end_byte, *cells, *sums)
+        self._children(node)
 
+    def on_sized_allocation(self, node: Node) -> None:
+        self.on_report_allocation(node)
 
-_VISITORS: Final[Visitors] = {
-    **dict.fromkeys(SECTIONS, _Walk._visit_section),
-    **{
-        name.removeprefix("visit_"): visitor
-        for part in (ReportWalk, _Walk)
-        for name, visitor in vars(part).items()
-        if name.startswith("visit_")
-    },
-}
+    def on_allocation_header(self, node: Node) -> None:
+        """Its parts are read with what it belongs to."""
 
-_ELSEWHERE: Final[Visitors] = {"file_marker": _Walk.visit_file_marker}
+    def on_memory_space(self, node: Node) -> None:
+        end = self._end(node, "color") + len(b")")
+        self._state |= {"space": self._cell(node, "color"), "space_start": node.start_byte, "space_end": end}
+        self._state |= {"report_tables": 0, "report_allocation": NONE}
+        self._children(node)
+
+    def on_table(self, node: Node) -> None:
+        first, state = self._count("report_rows"), self._state
+        state["rest"] = NONE
+        self._children(node)
+        place = (state[name] for name in ("report_allocation", "space", "report_tables"))
+        rows = (first, self._count("report_rows") - first, state["rest"])
+        self._add("report_tables", node.start_byte, node.end_byte, *place, *rows)
+        state["report_tables"] += 1
+
+    def on_rest(self, node: Node) -> None:
+        self._state["rest"] = self._cell(node, "count")
+
+    # ------------------------------------------------------------ cells
+
+    def _children(self, node: Node) -> None:
+        if node.type not in _ROWS:
+            for child in node.named_children:
+                self.visit(child)
+
+    def _with_rows(self, node: Node, name: str, header: Node, cells: Callable[[], list[int]], *tables: str) -> None:
+        """Visit the children of a node, then add its row: the first row and their count in each of `tables`, then
+        `cells`.
+        """
+        first = [self._count(table) for table in tables]
+        self._state[name] = self._count(f"{name}s")
+        self._children(node)
+        self._state[name] = NONE
+        rows = (cell for one, table in zip(first, tables, strict=True) for cell in (one, self._count(table) - one))
+        self._add(f"{name}s", header.start_byte, header.end_byte, *rows, *cells())
+
+    def _add(self, table: str, *cells: int) -> None:
+        self._cells[table].extend(cells)
+
+    def _count(self, table: str) -> int:
+        return len(self._cells[table]) // self._widths[table]
+
+    def _text(self, node: Node) -> bytes:
+        return self._data[node.start_byte : node.end_byte]
+
+    def _cell(self, node: Node, cell: str) -> int:
+        if cell.startswith("@"):
+            return self._state[cell[1:]]
+        found: Node | None = node
+        for field in cell.strip("<>").split("."):
+            found = found.child_by_field_name(field) if found else None
+        if found is None:
+            return NONE
+        if cell.startswith("<"):
+            return found.start_byte
+        if cell.endswith(">"):
+            return found.end_byte
+        text = self._text(found)
+        if found.type == "name":
+            return self._names.setdefault(text, len(self._names))
+        return (
+            self._indices.setdefault(text, len(self._indices))
+            if found.type == "index"
+            else int(text.replace(b" ", b""))
+        )
+
+    def _end(self, node: Node, field: str) -> int:
+        return self._cell(node, f"{field}>")

@@ -8,7 +8,7 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -30,7 +30,7 @@ def protocol() -> str:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     parts = ["".join(_comment(f"{ast.get_docstring(tree)}\n\n{_NOTICE}"))]
     parts += ["".join(_interface(node)) for node in classes]
-    parts.append("".join(_commands()))
+    parts.append("".join(_commands(_text(tree.body[-1]))))
     parts.append("".join(_first_lines()))
     return "\n".join(parts)
 
@@ -39,9 +39,6 @@ def _interface(node: ast.ClassDef) -> Iterator[str]:
     hints = get_type_hints(getattr(contract, node.name), include_extras=True)
     bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "TypedDict"]
     yield from _comment(ast.get_docstring(node))
-    if len(node.body) == 1:
-        yield f"export type {node.name} = Record<string, never>;\n"
-        return
     yield f"export interface {node.name} {f'extends {bases[0]} ' if bases else ''}{{\n"
     for field, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
@@ -52,14 +49,24 @@ def _interface(node: ast.ClassDef) -> Iterator[str]:
     yield "}\n"
 
 
-def _commands() -> Iterator[str]:
+def _commands(documentation: str | None) -> Iterator[str]:
     """Yield a type that maps each command to its arguments and its answer."""
-    yield from _comment("The arguments and the answer of each command that the extension calls.")
+    yield from _comment(documentation)
     yield "export interface Commands {\n"
     for name, (arguments, answer) in contract.COMMANDS.items():
         returned = "unknown" if answer is None else _type(answer)
-        yield f'  "{name}": {{ arguments: {_type(arguments)}; answer: {returned} }};\n'
+        fields = f"arguments: {_arguments(arguments)};", f"answer: {returned}"
+        row = f'  "{name}": {{ {" ".join(fields)} }};\n'
+        broken = "".join(f"\n    {field}" for field in fields)
+        yield row if len(row) <= _WIDTH + 1 else f'  "{name}": {{{broken};\n  }};\n'
     yield "}\n"
+
+
+def _arguments(arguments: type | Mapping[str, Any]) -> str:
+    if isinstance(arguments, type):
+        return _type(arguments)
+    fields = "; ".join(f"{name}: {_type(kind)}" for name, kind in arguments.items())
+    return f"{{ {fields} }}" if fields else "Record<string, never>"
 
 
 def _first_lines() -> Iterator[str]:

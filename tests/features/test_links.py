@@ -13,12 +13,12 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    assignments,
     damaged,
     module_of,
     module_of_text,
     never,
     on_all_dumps,
+    on_each_dump,
 )
 from xla_lens.features.links import frame_tooltip, links, module_links
 from xla_lens.files import NotADump, find_set, load_module
@@ -280,7 +280,7 @@ def test_every_stack_frame_of_all_dumps_is_a_chain_of_calls(of_all_dumps: dict[s
     assert all("extracted" in file for file, count in of_all_dumps.items() if count < 0)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
     try:
         count = _every_frame_is_known(path)
@@ -299,7 +299,7 @@ def _check_all_links(analysis: Analysis) -> tuple[int, int]:
     return sources, headers
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_source_and_every_other_file_is_linked(path: Path) -> None:
     _, headers = _check_all_links(analysis_of(path))
     assert (headers > 0) == (len(analysis_of(path).dump.files) > 1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignments, lines_with_marks, mark
+from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, lines_with_marks, mark, on_each_dump
 from xla_lens.features.navigation import declaration, definition, implementation, type_definition
 from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
@@ -212,7 +212,7 @@ def test_jumps_lead_to_other_files_of_the_set() -> None:
         ]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_references_of_a_value_refer_to_it(path: Path) -> None:
     """Exceptions are operands that read a tuple element, which name the tuple, and the entry in the schedule, which
     names the top-level value of its instruction."""

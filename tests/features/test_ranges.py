@@ -18,7 +18,6 @@ from samples import (
     SEED,
     WHILE,
     analysis_of,
-    assignments,
     dump_file,
     malformed_modules,
     malformed_texts,
@@ -26,6 +25,7 @@ from samples import (
     module_of_text,
     modules,
     on_all_dumps,
+    on_each_dump,
 )
 from xla_lens.features.ranges import folds, module_folds, module_selection, selection
 from xla_lens.model.analysis import Analysis
@@ -270,7 +270,7 @@ def _check_module_folds(module: HloModule) -> int:
     return _check_folds(module.file.document, lambda limit: module_folds(module, limit))
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_block_folds(path: Path) -> None:
     dump = analysis_of(path).dump
     used = dump.used_values
@@ -588,7 +588,7 @@ def _check(analysis: Analysis) -> Counter[Role]:
     return seen
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_mentions_can_be_selected(path: Path) -> None:
     assert sum(_check(analysis_of(path)).values())
 

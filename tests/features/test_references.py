@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, assignments, lines_with_marks, mark, parsed_instruction
+from samples import DUMPS, SEED, SPLIT, analysis_of, lines_with_marks, mark, on_each_dump, parsed_instruction
 from xla_lens.features.references import references, references_without_declaration
 from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.syntax.columns import NONE
@@ -131,7 +131,7 @@ def test_references_can_exclude_the_declaration(marked: str, left_out: str) -> N
     assert [place for place in found if place in others] == others
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_operands_are_references(path: Path) -> None:
     dump = analysis_of(path).dump
     if dump.used is None:

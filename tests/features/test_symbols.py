@@ -12,11 +12,11 @@ from samples import (
     SPLIT,
     WHILE,
     analysis_of,
-    assignments,
     malformed_modules,
     module_of,
     module_of_text,
     modules,
+    on_each_dump,
 )
 from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
 from xla_lens.model.analysis import analyse
@@ -161,7 +161,7 @@ def _check(symbols: Sequence[Symbol], start: int, end: int) -> int:
     return sum(1 + _check(symbol.children, *symbol.span) for symbol in symbols)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_children_are_within_their_parents(path: Path) -> None:
     analysis = analysis_of(path)
     for file in analysis.dump.files:

@@ -19,6 +19,7 @@ from samples import (
     dump_file,
     malformed_texts,
     on_all_dumps,
+    on_each_dump,
 )
 from xla_lens.features.hover import hover
 from xla_lens.features.tokens import _TYPES, tokens
@@ -268,7 +269,7 @@ def _check_windows(analysis: Analysis, file: DumpFile) -> list[Token]:
     return found
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_each_entity_is_defined_once(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump

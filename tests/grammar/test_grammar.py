@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps
+from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps, on_each_file
 from tree_columns import parse_file, tree_columns
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.tree import HLO, XLA_DUMP
@@ -29,14 +29,14 @@ def _captured(query: Query, root: Node) -> list[Node]:
     return [node for nodes in QueryCursor(query).captures(root).values() for node in nodes]
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_every_line_is_known(path: Path) -> None:
     root = _root(path)
     assert not root.has_error
     assert not _captured(_UNKNOWN, root)
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_every_line_is_known_with_crlf(path: Path) -> None:
     text = path.read_bytes()
     with_crlf = Parser(XLA_DUMP).parse(text.replace(b"\n", b"\r\n")).root_node
@@ -44,7 +44,7 @@ def test_every_line_is_known_with_crlf(path: Path) -> None:
     assert str(with_crlf) == str(_root(path))
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_every_instruction_and_shape_parses(path: Path) -> None:
     for node in _captured(_HLO, _root(path)):
         root = Parser(HLO).parse(node.text or b"").root_node

@@ -15,10 +15,9 @@ from lsp.test_outputs import Log
 from lsp.wire import FULL, PULLING, RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT
 from xla_lens.features.diff.facts import DiffSide
-from xla_lens.lsp import comparisons, dump_set_state, index, module_state, requests, sources, state
+from xla_lens.lsp import comparisons, dump_set_state, index, requests, sources, state
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
-from xla_lens.lsp.snapshot import NEEDS_ONLY_FILE
 
 _CLOSED = ["closed", "opened again", "opened again with another text"]
 _BEGIN = {"line": 0, "character": 0}
@@ -34,19 +33,21 @@ def _is_not_polled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _ask_all(reader: Reader, uri: str) -> list[int]:
-    """Send every request about a document that needs its analysis, and return their ids."""
+    """Send every request about a document, and return their ids."""
     here, numbers = {"textDocument": {"uri": uri}}, []
     extra: dict[str, Any] = {
         lsp.TEXT_DOCUMENT_CODE_ACTION: {"range": _FIRST, "context": {"diagnostics": []}},
         lsp.TEXT_DOCUMENT_CODE_LENS: {},
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: {},
+        lsp.TEXT_DOCUMENT_FOLDING_RANGE: {},
+        lsp.TEXT_DOCUMENT_SELECTION_RANGE: {"positions": [_BEGIN]},
         lsp.TEXT_DOCUMENT_DOCUMENT_LINK: {},
         lsp.TEXT_DOCUMENT_INLAY_HINT: {"range": _FIRST},
         lsp.TEXT_DOCUMENT_REFERENCES: {"position": _BEGIN, "context": {"includeDeclaration": True}},
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: {"range": _FIRST},
     }
     for method, handler in HANDLERS.items():
-        is_document = isinstance(handler, DocumentHandler) and method.startswith("textDocument/")
-        if is_document and method not in NEEDS_ONLY_FILE:
+        if isinstance(handler, DocumentHandler) and method.startswith("textDocument/"):
             numbers.append(reader.editor.ask(method, here | extra.get(method, {"position": _BEGIN})))
     return numbers
 
@@ -269,7 +270,7 @@ async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
 ) -> None:
     program = DUMPS / "programs" / "programs.py"
     await reader.start(FULL, program.parent)
-    read = hold(module_state, "read")
+    read = hold(dump_set_state, "read_module")
     path = copied(SPLIT, tmp_path)
     dump = reader.open(path)
     arguments = {"uri": program.as_uri() if command == "sourceMemory" else dump, "format": "json", "top": 3}
@@ -323,7 +324,7 @@ async def test_module_that_is_loaded_while_its_set_is_polled(reader: Reader, hol
     """The poll did not look at the module, so it must not report the module as gone."""
     await reader.start()
     uri = reader.open(copied(SPLIT, tmp_path))
-    read = hold(module_state, "read")
+    read = hold(dump_set_state, "read_module")
     await reader.analysed(uri)
     (one,) = reader.editor.server.state.sets.open
     await read.done()
@@ -345,10 +346,8 @@ async def test_request_also_waits_for_an_edit_that_follows_the_load(reader: Read
     uri = reader.open(copied(SEED, tmp_path))
     number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
     (one,) = reader.editor.server.state.sets.open
-    loading = one._task
-    assert loading is not None
     # Called before the request that waits is resumed, because it was added first.
-    loading.add_done_callback(lambda _: reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:"))
+    one._next_step.add_done_callback(lambda _: reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:"))
     found = await reader.editor.answer(number)
     assert {lens["range"]["start"]["line"] for lens in found} == {
         lens["range"]["start"]["line"] for lens in await reader.ask("codeLens", uri)

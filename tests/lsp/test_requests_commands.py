@@ -16,7 +16,7 @@ from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
-from xla_lens.lsp import module_state
+from xla_lens.lsp import dump_set_state
 from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
@@ -314,7 +314,7 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
 async def test_loading_an_hlo_module_shows_its_percentage(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_end, read, fractions = threading.Event(), vars(module_state)["load_module"], list[float]()
+    may_end, read, fractions = threading.Event(), vars(dump_set_state)["load_module"], list[float]()
 
     def held(*arguments: Any) -> Any:
         *_, report_progress = arguments
@@ -326,7 +326,7 @@ async def test_loading_an_hlo_module_shows_its_percentage(
     def values() -> list[Any]:
         return [message["params"]["value"] for message in reader.editor.received("$/progress")]
 
-    monkeypatch.setattr(module_state, "load_module", held)
+    monkeypatch.setattr(dump_set_state, "load_module", held)
     await reader.start(FULL, tmp_path)
     path = copied(SPLIT, tmp_path)
     reader.open(path)

@@ -8,7 +8,7 @@ import pytest
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
 from lsp.wire import FULL, RequestFailed
-from samples import DUMPS, GLUED, SEED, SPLIT, TPU
+from samples import DUMPS, GLUED, SEED, SPLIT, TPU, on_each_file
 from xla_lens.lsp.requests import annotations
 
 _FILES = [
@@ -88,7 +88,7 @@ async def test_lenses_show_several_memory_spaces(reader: Reader) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
+@on_each_file
 async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> None:
     await reader.start()
     uri = reader.open(path)
@@ -222,7 +222,7 @@ async def test_actions_go_to_related_places(reader: Reader) -> None:
     assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
+@on_each_file
 async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path) -> None:
     await reader.start(FULL, path.parent)
     uri = reader.open(path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from samples import SEED, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps
+from samples import SEED, TPU, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
 from xla_lens.cli.main import main
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
@@ -211,7 +211,7 @@ XLA prints the first step at which its own sum is largest."""  # noqa: E501
     )
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_tables_of_every_report_are_well_formed(path: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(path), "--output-format", "markdown", "--part", ",".join(Part), "--budget", "1KiB"]) == 0
     lines = capsys.readouterr().out.splitlines()

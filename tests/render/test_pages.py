@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, module_of, on_all_dumps
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, damaged, module_of, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.memory.over_time import live_in_space
@@ -375,7 +375,7 @@ def _check_numbers(analysis: Analysis, page: Page) -> None:
         assert sorted((end - start for start, end in numbers), reverse=True) == sizes[:limit]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_links_and_numbers_of_all_pages(path: Path) -> None:
     analysis = analysis_of(path)
     assert sum(_check_links(analysis, page) for page in _pages(analysis))

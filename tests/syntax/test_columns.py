@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import DUMPS, dump_paths, never
+from samples import DUMPS, dump_paths, never, on_each_file
 from xla_lens.syntax.columns import NONE, FileColumns, Kind, Texts, place_in
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
@@ -24,7 +24,7 @@ def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
     return columns.names[name].decode() + (columns.indices[index].decode() if index != NONE else "")
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_rows_match_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
@@ -79,7 +79,7 @@ def test_rows_match_an_independent_parser(path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_used_values_match_an_independent_parser(path: Path) -> None:
     text = path.read_text()
     columns = _columns(text.encode())
@@ -98,7 +98,7 @@ def test_used_values_match_an_independent_parser(path: Path) -> None:
             assert quoted[-1:] in (b")", b"}", b"]", b'"') or quoted[-1:].isalnum()
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_tables_are_in_the_order_of_the_file(path: Path) -> None:
     columns = _columns(path.read_bytes())
     for name in columns.tables():

@@ -7,10 +7,9 @@ from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 
-import pytest
 from tree_sitter import Parser
 
-from samples import DUMPS, dump_file, dump_paths, malformed_texts, never
+from samples import dump_file, malformed_texts, never, on_each_file
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import _words_below, nodes_at, words
@@ -54,7 +53,7 @@ def _check(file: DumpFile) -> None:
         assert [word for word in inner if not any(a <= word[1] < b for a, b in instructions)] == expected
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_lines_have_the_words_of_the_whole_file(path: Path) -> None:
     _check(dump_file(path.read_bytes()))
     _check(dump_file(path.read_bytes().replace(b"\n", b"\r\n")))
@@ -82,7 +81,7 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
     assert b"b" not in found
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -> None:
     file = dump_file(path.read_bytes())
     text = file.document.data

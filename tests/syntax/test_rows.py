@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import DUMPS, big_dumps, dump_paths, needs_shared_dumps, never
+from samples import DUMPS, big_dumps, dump_paths, needs_shared_dumps, never, on_each_file
 from tree_columns import tree_columns
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.rows import read_columns
@@ -69,7 +69,7 @@ def _differences(data: bytes) -> Iterator[str]:
                 yield f"{name}.{column.name}"
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_rows_match_the_tree(path: Path) -> None:
     assert list(_differences(path.read_bytes())) == []
 

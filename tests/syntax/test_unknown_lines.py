@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, dump_file, dump_paths, never
+from samples import DUMPS, dump_file, never, on_each_file
 from xla_lens.files import SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.problems import Problem
@@ -79,13 +79,13 @@ def _assert_only_line_is_unknown(path: Path, places: int | None) -> None:
         assert unknown == [line.strip()]
 
 
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_unknown_line_costs_no_row(path: Path) -> None:
     _assert_only_line_is_unknown(path, 8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@on_each_file
 def test_unknown_line_costs_no_row_anywhere(path: Path) -> None:
     _assert_only_line_is_unknown(path, None)
 

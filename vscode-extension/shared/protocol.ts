@@ -409,86 +409,15 @@ export interface DidLoad {
   loaded: boolean;
 }
 
-/** The arguments of a command that takes none. */
-export type NoArguments = Record<string, never>;
-
-/** The arguments of a command about a dump set. */
-export interface UriArguments {
-  uri: string;
-}
-
-/**
- * The arguments of the commands for memory maps. Megabytes in an answer would delay all others, so that a client on the
- * same machine asks for a file.
- */
-export interface MapArguments extends UriArguments {
-  asFile: boolean;
-}
-
 /** A file with the JSON of a memory map, or of two that are compared. The client deletes it. */
 export interface MapFile {
   path: string;
 }
 
-/** The arguments of `xla-lens.overview`. */
-export interface OverviewArguments extends UriArguments {
-  /** Truncates each list to this length; 100 by default. */
-  top?: number;
-}
-
-/** The arguments of `xla-lens.peak`. */
-export interface PeakArguments extends UriArguments {
-  /** The memory space, as in `SpaceSummary`. */
-  color: number;
-}
-
-/** The arguments of `xla-lens.values`. */
-export interface ValuesArguments extends UriArguments {
-  values: number[];
-}
-
-/** The arguments of a command about a position of a file or page. */
-export interface PositionArguments extends UriArguments {
+/** A position of a file or page. */
+export interface PositionArguments {
+  uri: string;
   position: Position;
-}
-
-/** The arguments of `xla-lens.sourceMemory`: `uri` is a file of the program. */
-export interface SourceMemoryArguments extends UriArguments {
-  /** A file of the dump set to prefer. Otherwise, that with the greatest peak of those that name the file. */
-  dump?: string;
-  /** If no set in memory names the file, search those of the workspace, the one with the greatest peak first. */
-  search?: boolean;
-}
-
-/** The arguments of `xla-lens.describe`: exactly one of a row of a value, a row of an allocation, or a step. */
-export interface DescribeArguments extends UriArguments {
-  value?: number;
-  allocation?: number;
-  step?: number;
-}
-
-/** The arguments of `xla-lens.findValues`: a query as of workspace symbols. */
-export interface FindArguments {
-  query: string;
-  /** The maximum number of matches; 100 by default. */
-  limit?: number;
-}
-
-/** The arguments of `xla-lens.showLiveSet`: a step, or a position that refers to one. */
-export interface LiveSetArguments extends UriArguments {
-  position?: Position;
-  step?: number;
-}
-
-/** The arguments of `xla-lens.compare`: a file of each dump. */
-export interface CompareArguments {
-  old: string;
-  new: string;
-}
-
-/** The arguments of `xla-lens.report`. */
-export interface ReportArguments extends UriArguments {
-  format: "markdown" | "html";
 }
 
 /** The arguments of `xla-lens.goTo` for a line of the program. */
@@ -501,27 +430,40 @@ export interface SourceArguments {
   character?: number;
 }
 
-/** The arguments and the answer of each command that the extension calls. */
+/**
+ * The arguments of each command that the extension calls, and the answer if the extension uses it. An argument with a
+ * question mark may be left out.
+ *
+ * `top` and `limit` truncate lists, to 100 entries by default. Memory maps come in a file to a client on the same
+ * machine (`asFile`), because megabytes in an answer would delay all others. `describe` takes exactly one of a row of a
+ * value, a row of an allocation, or a step, and `showLiveSet` a step, or a position that refers to one. The `uri` of
+ * `sourceMemory` is a file of the program. `dump` is a file of the dump set to prefer; otherwise, that with the
+ * greatest peak of those that name the file counts. With `search`, it may be one of the workspace that is not in
+ * memory. The `query` of `findValues` is one of workspace symbols.
+ */
 export interface Commands {
-  "xla-lens.modules": { arguments: NoArguments; answer: Modules };
-  "xla-lens.overview": { arguments: OverviewArguments; answer: Overview };
-  "xla-lens.peak": { arguments: PeakArguments; answer: PeakGroups };
-  "xla-lens.values": { arguments: ValuesArguments; answer: ValueEntry[] };
-  "xla-lens.memoryMap": { arguments: MapArguments; answer: MapFile };
+  "xla-lens.modules": { arguments: Record<string, never>; answer: Modules };
+  "xla-lens.overview": { arguments: { uri: string; top?: number }; answer: Overview };
+  "xla-lens.peak": { arguments: { uri: string; color: number }; answer: PeakGroups };
+  "xla-lens.values": { arguments: { uri: string; values: number[] }; answer: ValueEntry[] };
+  "xla-lens.memoryMap": { arguments: { uri: string; asFile: boolean }; answer: MapFile };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
-  "xla-lens.describe": { arguments: DescribeArguments; answer: Description };
-  "xla-lens.sourceMemory": { arguments: SourceMemoryArguments; answer: SourceMemory | null };
-  "xla-lens.findValues": { arguments: FindArguments; answer: FoundValues };
+  "xla-lens.describe": {
+    arguments: { uri: string; value?: number; allocation?: number; step?: number };
+    answer: Description;
+  };
+  "xla-lens.sourceMemory": { arguments: { uri: string; dump?: string; search?: boolean }; answer: SourceMemory | null };
+  "xla-lens.findValues": { arguments: { query: string; limit?: number }; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
-  "xla-lens.showSummary": { arguments: UriArguments; answer: unknown };
-  "xla-lens.showReport": { arguments: UriArguments; answer: unknown };
-  "xla-lens.showAdvice": { arguments: UriArguments; answer: unknown };
-  "xla-lens.showLiveSet": { arguments: LiveSetArguments; answer: unknown };
-  "xla-lens.compare": { arguments: CompareArguments; answer: unknown };
-  "xla-lens.comparedMaps": { arguments: MapArguments; answer: MapFile };
-  "xla-lens.selectForCompare": { arguments: UriArguments; answer: unknown };
-  "xla-lens.endComparison": { arguments: NoArguments; answer: unknown };
-  "xla-lens.report": { arguments: ReportArguments; answer: string };
+  "xla-lens.showSummary": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.showAdvice": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.showLiveSet": { arguments: { uri: string; position?: Position; step?: number }; answer: unknown };
+  "xla-lens.compare": { arguments: { old: string; new: string }; answer: unknown };
+  "xla-lens.comparedMaps": { arguments: { uri: string; asFile: boolean }; answer: MapFile };
+  "xla-lens.selectForCompare": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.endComparison": { arguments: Record<string, never>; answer: unknown };
+  "xla-lens.report": { arguments: { uri: string; format: "markdown" | "html" }; answer: string };
 }
 
 /** How the first lines of a dump or an HLO module start, and its language. */

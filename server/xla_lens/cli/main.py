@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from typing import NoReturn
+from importlib import import_module
+from typing import Final, NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.errors import CannotRun
@@ -74,45 +75,26 @@ def _run(options: argparse.Namespace) -> int:
         raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
     # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    match options.command:
-        case "report" if options.oom:
-            from xla_lens.cli.oom import run_report_of_oom
+    variant = next((name for name in ("oom", "annotate", "unknown") if getattr(options, name, None)), "")
+    module, function = _FUNCTIONS[f"{options.command} {variant}".strip()]
+    status: int = getattr(import_module(f"xla_lens.cli.{module}"), function)(options)
+    return status
 
-            return run_report_of_oom(options)
-        case "report" if options.annotate:
-            from xla_lens.cli.annotate import run_annotate
 
-            return run_annotate(options)
-        case "report" | "advise":
-            from xla_lens.cli.report import run_report
-
-            return run_report(options)
-        case "check" if options.unknown:
-            from xla_lens.cli.unknown import run_unknown
-
-            return run_unknown(options)
-        case "check":
-            from xla_lens.cli.check import run_check
-
-            return run_check(options)
-        case "diff":
-            from xla_lens.cli.diff import run_diff
-
-            return run_diff(options)
-        case "explain":
-            from xla_lens.cli.explain import run_explain
-
-            return run_explain(options)
-        case "completion":
-            from xla_lens.cli.completion import run_completion
-
-            return run_completion(options)
-        case "oom":
-            from xla_lens.cli.oom import run_oom
-
-            return run_oom(options)
-        case _:
-            return _run_server(options)
+_FUNCTIONS: Final = {
+    "report": ("report", "run_report"),
+    "report oom": ("oom", "run_report_of_oom"),
+    "report annotate": ("annotate", "run_annotate"),
+    "advise": ("report", "run_report"),
+    "check": ("check", "run_check"),
+    "check unknown": ("unknown", "run_unknown"),
+    "diff": ("diff", "run_diff"),
+    "explain": ("explain", "run_explain"),
+    "oom": ("oom", "run_oom"),
+    "completion": ("completion", "run_completion"),
+    "server": ("main", "_run_server"),
+}
+"""The module and the function of each command, and of options that make it another command."""
 
 
 def _run_server(options: argparse.Namespace) -> int:

@@ -78,13 +78,6 @@ def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
     ]
 
 
-def has_whole_outline(file: DumpFile) -> bool:
-    """Return whether a file has all that its outline shows. The sizes of used values come from the allocations, which
-    are in another file since jaxlib 0.9.2.
-    """
-    return not len(file.columns.used_values) or len(file.columns.slices) > 0
-
-
 def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Symbol]) -> Symbol:
     sections = file.columns.sections
     start, end = int(sections.start[row]), int(sections.end[row])

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -168,8 +168,8 @@ class Client:
             yield
         finally:
             reporter.cancel()
-            with suppress(asyncio.CancelledError):
-                await reporter
+            # Not awaited directly: who cancels the caller in this moment would not be heard.
+            await asyncio.wait((reporter,))
 
     async def _report_progress(
         self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str | None, int] | None]

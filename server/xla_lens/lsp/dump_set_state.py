@@ -1,7 +1,9 @@
-"""One dump set: its open documents, its files as they were loaded, and its analysis.
+"""One dump set: its open documents, its files as they were loaded, its analysis and its HLO module.
 
-A set is loaded in a worker thread. While a load is in progress, the last analysis answers requests; positions are
-mapped over the edits since. The files on disk are polled, and a set that has changed there is loaded again.
+A set is loaded in a worker thread, in three steps: the files of the dump with their analysis, the HLO module, and the
+findings of the dump against its module. Requests wait for the step that they need. While a load is in progress, the
+last analysis answers requests; positions are mapped over the edits since. The files on disk are polled, and a set that
+has changed there is loaded again.
 """
 
 import asyncio
@@ -10,14 +12,24 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import LoadedFile, Stamp, is_being_written, is_cached_module, load_set, set_files, stamps
+from xla_lens.files import (
+    LoadedFile,
+    LoadedModule,
+    Stamp,
+    is_being_written,
+    is_cached_module,
+    load_module,
+    load_set,
+    set_files,
+    stamps,
+)
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.module_state import ModuleLoad, ModuleState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -59,19 +71,25 @@ class Events:
         del what, done
         return nullcontext()
 
-    def let_go_first(self) -> None:
-        """Block a worker thread for a moment while requests are handled."""
+
+class _Step(IntEnum):
+    """The steps of a load."""
+
+    ANALYSED = 1
+    MODULE_READ = 2
+    CHECKED = 3
+    """The analysis has the findings of the dump against its module, if there is one."""
 
 
 @dataclass(slots=True, eq=False)
 class _Load:
-    """A load in progress, the open documents at its start, and the files that are read so far."""
+    """A load in progress, the open documents at its start, and the last step that is done, 0 if none is."""
 
     open: dict[Path, OpenDocument]
-    files: dict[Path, DumpFile] = field(default_factory=dict)
+    step: int = 0
     is_cancelled: bool = False
     done: float = 0.0
-    """The fraction that is done. A worker thread sets it, the event loop reads it."""
+    """The fraction of the files that is read. A worker thread sets it, the event loop reads it."""
 
 
 class DumpSetState:
@@ -91,16 +109,19 @@ class DumpSetState:
         self._outdated: set[str] = set()
         self._events = events
         self._files: dict[Path, LoadedFile] = {}
+        self._own: Analysis | None = None
+        """The analysis without the findings against the module."""
+        self._module: LoadedModule | None = None
+        self._seconds = 0.0
+        """How long the last load of the files took."""
+        self._module_seconds: float | None = None
+        """How long the last load of the module took, None if there was none."""
         self._seen: dict[Path, Stamp] = {}
         self._is_stale = False
         self._skip_debounce = asyncio.Event()
         self._load: _Load | None = None
-        self._next_file: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
-        self._seconds = 0.0
-        self._module = ModuleState()
-        self._own: Analysis | None = None
-        self._evidence: asyncio.Task[None] | None = None
+        self._next_step: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._is_closed = False
 
     # ---------------------------------------------------------------- documents
@@ -109,63 +130,44 @@ class DumpSetState:
         """Add a document that the editor has opened. If its text is already loaded or being loaded, nothing is loaded
         again.
         """
-        known = self._files.get(opened.path)
-        if known and known.dump_file.document.data == opened.document.data:
-            document = known.dump_file.document
-            self.open[opened.path] = replace(opened, document=document, analysed=document)
+        self.open[opened.path] = opened
+        if self._match_opened(opened.path):
             self._events.loaded(self)
-        elif self._load and not self._load.is_cancelled and opened.path not in self._load.open:
-            # The file is being read from disk, most likely with the same text. The end of the load compares them.
-            self.open[opened.path] = opened
-        else:
-            self.open[opened.path] = opened
+        elif not self._load or self._load.step or self._load.is_cancelled or opened.path in self._load.open:
             self.reload()
+        # Else the file is being read from disk, most likely with the same text. The end of the load compares them.
 
     def remove(self, path: Path) -> None:
         """Remove a document that the editor has closed: from now on the file on disk counts. Compares the two after the
         load in progress.
         """
         del self.open[path]
-        self._load_again()
+        if self._load and not self._load.step:
+            self._is_stale = True
+        else:
+            self.reload()
 
     def reload(self) -> None:
         """Load the set again, after a change. Cancels a load in progress."""
+        self._is_stale = True
         if self._load:
             self._load.is_cancelled = True
-        self._load_again()
-
-    def _load_again(self) -> None:
-        self._is_stale = True
-        if not self._is_loading_files and not self._is_closed:
+        if self._task and self._load and self._load.step:
+            # What its thread still does concerns the module only, so the next load need not wait for that.
+            self._task.cancel()
+            self._task = self._load = None
+        if not self.is_loading and not self._is_closed:
             self._task = asyncio.get_running_loop().create_task(self._load_until_fresh())
 
     def close(self) -> None:
-        """Cancel the loads in progress. From now on nothing is loaded."""
+        """Cancel the load in progress. From now on nothing is loaded."""
         self._is_closed = True
-        if self._load:
-            self._load.is_cancelled = True
         if self._task:
             self._task.cancel()
             # The task and the set refer to each other: break the cycle.
             self._task = None
-        self._module.close()
-        if self._evidence:
-            self._evidence.cancel()
-            self._evidence = None
 
     # ---------------------------------------------------------------- the analysis and the HLO module
-
-    async def file_before_analysis(self, path: Path) -> DumpFile | None:
-        """Return the file of an open document as soon as its current text is read, long before its set is analysed.
-        None if the document is already analysed, or is not a dump file.
-        """
-        while self._task and not self._task.done() and (opened := self.open.get(path)) and opened.analysed is None:
-            file = self._load.files.get(path) if self._load else None
-            if file and file.document.data == opened.document.data:
-                return file
-            self._skip_debounce.set()
-            await asyncio.wait((self._task, self._next_file), return_when=asyncio.FIRST_COMPLETED)
-        return None
 
     async def analysis_for(self, path: Path) -> Analysis | None:
         """Return the analysis that answers a request about a file: that of the current text if loads are short or there
@@ -178,6 +180,16 @@ class DumpSetState:
             opened = self.open.get(path)
         return self.analysis if self.has_files and (not opened or opened.analysed) else None
 
+    async def module_for(self, path: Path) -> HloModule | None:
+        """Return the HLO module that answers a request about a file, None if there is none. For the module's own file,
+        that is the module of the current text if it loads fast.
+        """
+        opened, seconds = self.open.get(path), self._module_seconds
+        is_new = seconds is None or (opened is not None and opened.analysed is None)
+        if is_new or (self.is_module(path) and seconds is not None and seconds < _SHORT_LOAD):
+            await self._reached(_Step.MODULE_READ)
+        return self.module
+
     async def loaded_for(self, path: Path) -> tuple[Analysis | None, HloModule | None]:
         """Return what `analysis_for` and `module_for` return, both as they are at the same moment: the set may be
         loaded again while its module is awaited.
@@ -189,26 +201,11 @@ class DumpSetState:
     @property
     def module(self) -> HloModule | None:
         """The HLO module, None if there is none or it is not loaded yet."""
-        return self._module.module
-
-    async def module_for(self, path: Path) -> HloModule | None:
-        """Return the HLO module that answers a request about a file. For the module's own file, that is the module of
-        the current text if it loads fast.
-        """
-        opened, module = self.open.get(path), self.module
-        is_stale = opened and module and opened.document is not module.file.document
-        is_known = opened and module and opened.analysed is module.file.document
-        is_slow = is_known and self._module.seconds > _SHORT_LOAD
-        is_new = module is None and (self.analysis is None or (opened is not None and opened.analysed is None))
-        if is_new or (self.is_module(path) and is_stale and not is_slow):
-            await self.settled()
-        elif module:
-            return module
-        return await self._module.ready()
+        return self._module.module if self._module else None
 
     def is_module(self, path: Path) -> bool:
         """Whether a file is the HLO module of the set."""
-        return self._module.path == path
+        return self.module is not None and self.module.file.label == str(path)
 
     def file(self, path: Path) -> DumpFile | None:
         """Return a file of the set as it was loaded, None if it is not part of the set."""
@@ -231,36 +228,45 @@ class DumpSetState:
     @property
     def stamps(self) -> dict[Path, Stamp]:
         """The stamps of the files that were read from disk."""
-        return {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
+        found = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
+        return found | self._module_stamps
+
+    @property
+    def _module_stamps(self) -> dict[Path, Stamp]:
+        module = self._module
+        return {Path(module.module.file.label): module.stamp} if module and module.stamp else {}
+
+    # ---------------------------------------------------------------- waiting for a load
 
     @property
     def is_loading(self) -> bool:
         """Whether the set or its HLO module is being loaded."""
-        return self._is_loading_files or self._module.is_loading
-
-    @property
-    def _is_loading_files(self) -> bool:
         return self._task is not None and not self._task.done()
+
+    def _is_before(self, step: _Step) -> bool:
+        """Whether a load is in progress that has not done a step with the current texts."""
+        return self.is_loading and (self._is_stale or self._load is None or self._load.step < step)
+
+    async def _reached(self, step: _Step) -> None:
+        """Wait until a step is done with the current texts."""
+        while self._task and self._is_before(step):
+            self._skip_debounce.set()
+            # Not awaited directly: cancelling the load must not cancel the waiting request.
+            await asyncio.wait((self._task, self._next_step), return_when=asyncio.FIRST_COMPLETED)
 
     async def settled(self) -> None:
         """Wait until the analysis is that of the current texts."""
-        while self._task and not self._task.done():
-            self._skip_debounce.set()
-            # Not awaited directly: cancelling the load must not cancel the waiting request.
-            await asyncio.wait((self._task,))
+        await self._reached(_Step.ANALYSED)
 
     async def checked(self) -> None:
         """Wait until the analysis also has the findings of the dump against its HLO module, if there is one."""
-        await self.settled()
-        await self._module.ready()
-        if self._evidence:
-            await asyncio.wait((self._evidence,))
+        await self._reached(_Step.CHECKED)
 
     # ---------------------------------------------------------------- stale answers
 
     def record_answer(self, method: str, path: Path) -> None:
         """Record that a request about a file is answered from the current analysis."""
-        if self._is_loading_files or (self.is_module(path) and self._module.is_loading):
+        if self._is_before(_Step.MODULE_READ if self.is_module(path) else _Step.ANALYSED):
             self._outdated.add(method)
         else:
             self._answered.setdefault(method, set()).add(path)
@@ -277,12 +283,11 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        known, modules = self.stamps, self._module.stamps
+        known, modules = self.stamps, self._module_stamps
         found = await in_thread(lambda: stamps(set_files(self.path, texts), modules))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
-        is_outdated = known != self.stamps
-        if is_outdated or self._is_loading_files or self._is_closed:
+        if known != self.stamps or self.is_loading or self._is_closed:
             return
         analysis = self.analysis
         if analysis and is_still and on_disk != known:
@@ -299,37 +304,39 @@ class DumpSetState:
         while self._is_stale:
             if self.analysis is not None:
                 await self._debounce()
-            self._is_stale = False
+            self._is_stale, load = False, _Load(dict(self.open))
+            self._load = load
             try:
-                await self._load_once()
+                await self._load_once(load)
             except Cancelled:
                 pass
             except Exception:
                 logger.exception("cannot load %s", self.key)
             finally:
-                if self._load:
-                    # If this task is cancelled, the thread goes on until it sees that.
-                    self._load.is_cancelled = True
-                self._load = None
+                # If this task is cancelled, the thread goes on until it sees that.
+                load.is_cancelled = True
+        self._load = None
 
-    async def _load_once(self) -> None:
-        self._load = load = _Load(dict(self.open))
+    async def _load_once(self, load: _Load) -> None:
+        steps = {
+            _Step.ANALYSED: self._load_files,
+            _Step.MODULE_READ: self._load_module,
+            _Step.CHECKED: self._check_module,
+        }
+        for step, run in steps.items():
+            await run(load)
+            load.step = step
+            self._next_step.set_result(None)
+            self._next_step = asyncio.get_running_loop().create_future()
+            if self._is_stale:
+                return
+
+    async def _load_files(self, load: _Load) -> None:
         texts = {path: opened.document for path, opened in load.open.items()}
-        loop = asyncio.get_running_loop()
-
-        def report_file(file: DumpFile) -> None:
-            loop.call_soon_threadsafe(self._file_read, load, file)
 
         def read() -> tuple[dict[Path, LoadedFile], Analysis]:
-            files, analysis = load_set(
-                set_files(self.path, texts),
-                texts,
-                known,
-                lambda: load.is_cancelled,
-                partial(setattr, load, "done"),
-                before=before,
-                report_file=report_file,
-            )
+            is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
+            files, analysis = load_set(set_files(self.path, texts), texts, known, is_cancelled, report, before=before)
             if analysis is not before:
                 analysis.prepare()
             return files, analysis
@@ -352,47 +359,33 @@ class DumpSetState:
             # The same text as before keeps its document.
             self._set_analysed(load, path, files[path].dump_file.document)
         for path in self.open.keys() - texts.keys():
-            self._match_opened(path)
+            self._is_stale |= not self._match_opened(path)
         self._events.loaded(self)
-        progress = self._events.loading(f"the HLO module {self.key.name}", lambda: self._module.done)
-        on_loaded = partial(self._module_loaded, load)
-        self._module.reload(ModuleLoad(self.path, texts, progress, on_loaded, self._events.let_go_first))
 
-    def _file_read(self, load: _Load, file: DumpFile) -> None:
-        load.files[Path(file.label)] = file
-        self._next_file.set_result(None)
-        self._next_file = asyncio.get_running_loop().create_future()
+    async def _load_module(self, load: _Load) -> None:
+        texts = {path: opened.document for path, opened in load.open.items()}
 
-    def _module_loaded(self, load: _Load) -> None:
-        if self.module:
-            self._set_analysed(load, Path(self.module.file.label), self.module.file.document)
+        def read_module() -> LoadedModule | None:
+            is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
+            return load_module(set_files(self.path, texts), texts, known, is_cancelled, report)
+
+        known, load.done, started = self._module, 0.0, time.monotonic()
+        async with self._events.loading(f"the HLO module {self.key.name}", lambda: load.done):
+            loaded = await in_thread(read_module)
+        if load.is_cancelled:
+            raise Cancelled
+        self._module, self._module_seconds = loaded, time.monotonic() - started
+        if loaded:
+            self._set_analysed(load, Path(loaded.module.file.label), loaded.module.file.document)
             self._events.module_loaded(self)
-            if self._own:
-                check = self._check_module(self._own, self.module)
-                self._evidence = asyncio.get_running_loop().create_task(check)
 
-    async def _check_module(self, own: Analysis, module: HloModule) -> None:
+    async def _check_module(self, load: _Load) -> None:
         """Add the findings of the dump against its module to the analysis."""
-
-        def is_outdated() -> bool:
-            return self._own is not own or self.module is not module
-
-        def is_cancelled() -> bool:
-            """Let requests go first."""
-            self._events.let_go_first()
-            return is_outdated()
-
-        try:
-            analysis = await in_thread(own.with_module, module, is_cancelled)
-        except Cancelled:
+        if self._own is None or self.module is None:
             return
-        except Exception:
-            logger.exception("cannot check %s against its HLO module", self.key)
-            return
-        if analysis is self.analysis:
-            return
+        analysis = await in_thread(self._own.with_module, self.module, lambda: load.is_cancelled)
         is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
-        if not is_outdated():
+        if analysis is not self.analysis and not load.is_cancelled:
             self.is_being_written |= is_written
             self.analysis, self.generation = analysis, next(_GENERATIONS)
             self._changed()
@@ -403,14 +396,14 @@ class DumpSetState:
         self._answered.clear()
         self._events.loaded(self)
 
-    def _match_opened(self, path: Path) -> None:
-        """Compare a document that was opened during a load with its file. If they differ, load again."""
+    def _match_opened(self, path: Path) -> bool:
+        """Compare a document that was opened with its file, and take that as its analysed text if they are equal."""
         opened, loaded = self.open[path], self._files.get(path)
-        if loaded and loaded.dump_file.document.data == opened.document.data:
-            document = loaded.dump_file.document
-            self.open[path] = replace(opened, document=document, analysed=document)
-        else:
-            self._is_stale = True
+        if loaded is None or loaded.dump_file.document.data != opened.document.data:
+            return False
+        document = loaded.dump_file.document
+        self.open[path] = replace(opened, document=document, analysed=document, edits=())
+        return True
 
     def _set_analysed(self, load: _Load, path: Path, document: Document) -> None:
         """Record that an open document was analysed as it was at the start of a load."""

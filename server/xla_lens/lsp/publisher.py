@@ -14,7 +14,6 @@ from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.lsp.requests.diagnostics import diagnostics_of, diagnostics_of_indexed
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
-from xla_lens.lsp.tasks import Activity
 from xla_lens.lsp.uris import uri_of
 
 _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
@@ -29,22 +28,15 @@ _AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
 }
 """The request whose answers change with a setting."""
 
-_LONGEST_WAIT: Final = 0.05
-"""Seconds for which a worker thread waits at once while requests are handled."""
-
 
 class Publisher(Events):
     """Sends what changes to the editor."""
 
-    def __init__(self, state: State, activity: Activity) -> None:
+    def __init__(self, state: State) -> None:
         self.state = state
-        self._client, self._activity = state.client, activity
+        self._client = state.client
 
     # ---------------------------------------------------------------- events of dump sets
-
-    def let_go_first(self) -> None:
-        """Block a worker thread for a moment while requests are handled."""
-        self._activity.await_end(_LONGEST_WAIT)
 
     def loading(self, what: str, done: Callable[[], float]) -> AbstractAsyncContextManager[None]:
         """Show progress while a set or its HLO module is loaded."""

@@ -23,7 +23,7 @@ from xla_lens.lsp.converter import strict_converter
 from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
-from xla_lens.lsp.tasks import Activity, BackgroundTasks
+from xla_lens.lsp.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from xla_lens.lsp.publisher import Publisher
@@ -43,8 +43,6 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         self.exit_status = 1
         self.tasks = BackgroundTasks()
-        self.activity = Activity()
-        """The requests that are being handled."""
         self._options: Any = None
         self._root: str | None = None
         self._pulls = 0
@@ -91,7 +89,7 @@ class Server(LanguageServer):
         from xla_lens.lsp.state import State
 
         state = State(self.client, self.tasks)
-        publisher = Publisher(state, self.activity)
+        publisher = Publisher(state)
         state.sets.events = publisher
         state.apply_settings(_section(self._options))
         state.set_folders(self._folder_uris)
@@ -200,7 +198,6 @@ class Server(LanguageServer):
         task = asyncio.current_task()
         assert task is not None
         self.protocol.running.add(task)
-        self.activity.begin()
         try:
             return await self._result(method, params)
         except (asyncio.CancelledError, JsonRpcException):
@@ -209,7 +206,6 @@ class Server(LanguageServer):
             logger.exception("cannot answer %s", method)
             raise
         finally:
-            self.activity.end()
             self.protocol.running.discard(task)
 
     async def _result(self, method: str, params: Any) -> Any:

@@ -3,11 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.symbols import has_whole_outline
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
@@ -20,7 +19,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.joining import join
 from xla_lens.render.source_memory import SourceMemory
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
@@ -32,11 +30,13 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class FileSnapshot:
-    """A dump file as it was read, before its set is analysed.
+class Snapshot:
+    """A file of a dump set as it was analysed.
 
     `offset` converts a position in the editor's current text to an offset in that file. `on_truncated` is called with a
     text for the user when an answer is truncated.
+    `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
+    comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it with.
     """
 
     kind: ClassVar[Kind] = "dump"
@@ -48,29 +48,6 @@ class FileSnapshot:
     capabilities: ClientCapabilities
     settings: Settings
     on_truncated: Callable[[str], None]
-
-    @property
-    def dump(self) -> DumpSet:
-        """The dump set as far as it is known: this file."""
-        return join((self.file,))
-
-
-NEEDS_ONLY_FILE: Final[Mapping[str, Callable[[DumpFile], bool]]] = {
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: has_whole_outline,
-    lsp.TEXT_DOCUMENT_FOLDING_RANGE: lambda _: True,
-    lsp.TEXT_DOCUMENT_SELECTION_RANGE: lambda _: True,
-}
-"""The requests that a `FileSnapshot` answers like a `Snapshot`, and for which files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot(FileSnapshot):
-    """A file of a dump set as it was analysed.
-
-    `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
-    comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it with.
-    """
-
     analysis: Analysis
     module: HloModule | None
     compared: ActiveComparison | None

@@ -37,8 +37,6 @@ from xla_lens.lsp.pages import (
 )
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import (
-    NEEDS_ONLY_FILE,
-    FileSnapshot,
     HloSnapshot,
     PageSnapshot,
     Snapshot,
@@ -295,7 +293,7 @@ class State:
 
     # ---------------------------------------------------------------- snapshots
 
-    async def snapshot(self, method: str, uri: str) -> FileSnapshot | PageSnapshot | SourceSnapshot | None:
+    async def snapshot(self, method: str, uri: str) -> Snapshot | PageSnapshot | SourceSnapshot | None:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
         """
@@ -309,7 +307,7 @@ class State:
             return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
-        return await self._early_snapshot(method, uri) or await self.file_snapshot(method, uri)
+        return await self.file_snapshot(method, uri)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
         """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
@@ -329,22 +327,6 @@ class State:
         rows, is_newer = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
-
-    async def _early_snapshot(self, method: str, uri: str) -> FileSnapshot | None:
-        """Take a snapshot of an open document before its set is analysed. None if it is analysed, or if the answer
-        needs more than the file.
-        """
-        found = self.sets.find(uri) if method in NEEDS_ONLY_FILE else None
-        if found is None:
-            return None
-        state, path = found
-        file = await state.file_before_analysis(path)
-        if file is None or not NEEDS_ONLY_FILE[method](file):
-            return None
-        opened, capabilities, on_truncated = state.open[path], self.client.capabilities, self._on_truncated(method, uri)
-        convert = Converter({path: opened}, capabilities.encoding)
-        offset = partial(offset_in, file.document, (), opened.first_row, capabilities.encoding)
-        return FileSnapshot(opened.request_uri, file, convert, offset, capabilities, self.settings, on_truncated)
 
     async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
         """Take a snapshot of an open document, which is not a page."""

@@ -9,7 +9,7 @@ and steps are those of the schedule. In a column, -1 stands for an absent number
 
 from collections.abc import Mapping
 from types import UnionType
-from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from xla_lens.syntax.file_names import FileKind
 
@@ -442,99 +442,17 @@ class DidLoad(TypedDict):
     """False: the set was closed."""
 
 
-class NoArguments(TypedDict):
-    """The arguments of a command that takes none."""
-
-
-class UriArguments(TypedDict):
-    """The arguments of a command about a dump set."""
-
-    uri: str
-
-
-class MapArguments(UriArguments):
-    """The arguments of the commands for memory maps. Megabytes in an answer would delay all others, so that a client on
-    the same machine asks for a file.
-    """
-
-    asFile: bool
-
-
 class MapFile(TypedDict):
     """A file with the JSON of a memory map, or of two that are compared. The client deletes it."""
 
     path: str
 
 
-class OverviewArguments(UriArguments):
-    """The arguments of `xla-lens.overview`."""
+class PositionArguments(TypedDict):
+    """A position of a file or page."""
 
-    top: NotRequired[int]
-    """Truncates each list to this length; 100 by default."""
-
-
-class PeakArguments(UriArguments):
-    """The arguments of `xla-lens.peak`."""
-
-    color: int
-    """The memory space, as in `SpaceSummary`."""
-
-
-class ValuesArguments(UriArguments):
-    """The arguments of `xla-lens.values`."""
-
-    values: list[int]
-
-
-class PositionArguments(UriArguments):
-    """The arguments of a command about a position of a file or page."""
-
+    uri: str
     position: Position
-
-
-class SourceMemoryArguments(UriArguments):
-    """The arguments of `xla-lens.sourceMemory`: `uri` is a file of the program."""
-
-    dump: NotRequired[str]
-    """A file of the dump set to prefer. Otherwise, that with the greatest peak of those that name the file."""
-    search: NotRequired[bool]
-    """If no set in memory names the file, search those of the workspace, the one with the greatest peak first."""
-
-
-class DescribeArguments(UriArguments):
-    """The arguments of `xla-lens.describe`: exactly one of a row of a value, a row of an allocation, or a step."""
-
-    value: NotRequired[int]
-    allocation: NotRequired[int]
-    step: NotRequired[int]
-
-
-class FindArguments(TypedDict):
-    """The arguments of `xla-lens.findValues`: a query as of workspace symbols."""
-
-    query: str
-    limit: NotRequired[int]
-    """The maximum number of matches; 100 by default."""
-
-
-class LiveSetArguments(UriArguments):
-    """The arguments of `xla-lens.showLiveSet`: a step, or a position that refers to one."""
-
-    position: NotRequired[Position]
-    step: NotRequired[int]
-
-
-class CompareArguments(TypedDict):
-    """The arguments of `xla-lens.compare`: a file of each dump."""
-
-    old: str
-    new: str
-
-
-class ReportArguments(UriArguments):
-    """The arguments of `xla-lens.report`."""
-
-    format: Literal["markdown", "html"]
 
 
 class SourceArguments(TypedDict):
@@ -548,25 +466,36 @@ class SourceArguments(TypedDict):
     """From 0."""
 
 
-COMMANDS: Final[Mapping[str, tuple[type, type | UnionType | None]]] = {
-    "xla-lens.modules": (NoArguments, Modules),
-    "xla-lens.overview": (OverviewArguments, Overview),
-    "xla-lens.peak": (PeakArguments, PeakGroups),
-    "xla-lens.values": (ValuesArguments, list[ValueEntry]),
-    "xla-lens.memoryMap": (MapArguments, MapFile),
+_URI: Final = {"uri": str}
+
+COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | None]]] = {
+    "xla-lens.modules": ({}, Modules),
+    "xla-lens.overview": ({**_URI, "top?": int}, Overview),
+    "xla-lens.peak": ({**_URI, "color": int}, PeakGroups),
+    "xla-lens.values": ({**_URI, "values": list[int]}, list[ValueEntry]),
+    "xla-lens.memoryMap": ({**_URI, "asFile": bool}, MapFile),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
-    "xla-lens.describe": (DescribeArguments, Description),
-    "xla-lens.sourceMemory": (SourceMemoryArguments, SourceMemory | None),
-    "xla-lens.findValues": (FindArguments, FoundValues),
+    "xla-lens.describe": ({**_URI, "value?": int, "allocation?": int, "step?": int}, Description),
+    "xla-lens.sourceMemory": ({**_URI, "dump?": str, "search?": bool}, SourceMemory | None),
+    "xla-lens.findValues": ({"query": str, "limit?": int}, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
-    "xla-lens.showSummary": (UriArguments, None),
-    "xla-lens.showReport": (UriArguments, None),
-    "xla-lens.showAdvice": (UriArguments, None),
-    "xla-lens.showLiveSet": (LiveSetArguments, None),
-    "xla-lens.compare": (CompareArguments, None),
-    "xla-lens.comparedMaps": (MapArguments, MapFile),
-    "xla-lens.selectForCompare": (UriArguments, None),
-    "xla-lens.endComparison": (NoArguments, None),
-    "xla-lens.report": (ReportArguments, str),
+    "xla-lens.showSummary": (_URI, None),
+    "xla-lens.showReport": (_URI, None),
+    "xla-lens.showAdvice": (_URI, None),
+    "xla-lens.showLiveSet": ({**_URI, "position?": Position, "step?": int}, None),
+    "xla-lens.compare": ({"old": str, "new": str}, None),
+    "xla-lens.comparedMaps": ({**_URI, "asFile": bool}, MapFile),
+    "xla-lens.selectForCompare": (_URI, None),
+    "xla-lens.endComparison": ({}, None),
+    "xla-lens.report": ({**_URI, "format": Literal["markdown", "html"]}, str),
 }
-"""The arguments and the answer of each command that the extension calls, `None` for an answer that it does not use."""
+"""The arguments of each command that the extension calls, and the answer if the extension uses it. An argument with a
+question mark may be left out.
+
+`top` and `limit` truncate lists, to 100 entries by default. Memory maps come in a file to a client on the same machine
+(`asFile`), because megabytes in an answer would delay all others. `describe` takes exactly one of a row of a value, a
+row of an allocation, or a step, and `showLiveSet` a step, or a position that refers to one. The `uri` of `sourceMemory`
+is a file of the program. `dump` is a file of the dump set to prefer; otherwise, that with the greatest peak of those
+that name the file counts. With `search`, it may be one of the workspace that is not in memory. The `query` of
+`findValues` is one of workspace symbols.
+"""

@@ -6,12 +6,11 @@ bytes of the row in the file without indentation and line end; rows are in the o
 indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
 from itertools import accumulate
-from struct import Struct
-from typing import Final, Literal, Self, SupportsIndex, TypeAlias
+from typing import Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,35 +32,28 @@ class Kind(IntFlag):
     OUTPUT = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table: columns of equal length."""
+@dataclass_transform(eq_default=False, frozen_default=True)
+class Columns:
+    """Columns of equal length. Each subclass is a frozen dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+
+class Table(Columns):
+    """A table of a file, with the span of each row."""
 
     start: Column
     end: Column
 
     @classmethod
-    def of(cls, rows: bytes | bytearray, cell_format: str = "q") -> Self:
-        """Build the table from packed rows, whose cells have a format of `struct`. Columns get 32 bits if their numbers
-        fit.
-        """
-        return cls(*map(_narrow, np.frombuffer(rows, cell_format).reshape(-1, cls.width()).T))
-
-    @classmethod
-    def width(cls) -> int:
-        """The number of columns."""
-        return len(cls._names())
-
-    def replaced(self, **columns: Column) -> Self:
-        """Return the table with other columns, like `dataclasses.replace`, which needs all of a dataclass."""
-        return type(self)(*(columns[name] if name in columns else getattr(self, name) for name in self._names()))
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for base in reversed(cls.__mro__) for name in getattr(base, "__annotations__", ())]
-
-    def __len__(self) -> int:
-        return len(self.start)
+    def of(cls, cells: Sequence[int]) -> Self:
+        """Build the table from its cells, one row after another. Columns get 32 bits if their numbers fit."""
+        width = len(fields(cls))
+        return cls(*map(_narrow, np.array(cells, np.int64).reshape(-1, width).T))
 
 
 def _narrow(column: Column) -> Column:
@@ -119,27 +111,6 @@ class Texts:
 NO_TEXTS: Final = Texts.of(())
 
 
-class Rows:
-    """The packed rows of a table while it is filled."""
-
-    __slots__ = ("_pack", "cell_format", "cells")
-
-    def __init__(self, table: type[Table], cell_format: Literal["i", "q"] = "q") -> None:
-        # Packing is four times as fast as extending an array.
-        self.cells, self.cell_format = bytearray(), cell_format
-        self._pack = Struct(f"={table.width()}{cell_format}")
-
-    def add(self, *cells: int) -> None:
-        """Append a row; `cells` are in the order of the columns."""
-        self.cells += self._pack.pack(*cells)
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return len(self.cells) // self._pack.size
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Allocations(Table):
     """The allocations. The values of each are `slice_count` rows of `Slices` from `first_slice` on. `start` and `end`
     span the header; a header that could not be read has no `index`.
@@ -159,7 +130,6 @@ class Allocations(Table):
     output_shape_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Slices(Table):
     """The values in the allocations. `allocation` is a row of `Allocations`. The row ends with the shape."""
 
@@ -175,7 +145,6 @@ class Slices(Table):
     shape_start: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class UsedValues(Table):
     """The used values, with the spans of the instructions that they quote. The positions of each are `position_count`
     rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` and `end` span the header; a
@@ -194,7 +163,6 @@ class UsedValues(Table):
     instruction_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Positions(Table):
     """The positions of used values (HloPosition): an instruction and an index into its shape. `value` is a row of
     `UsedValues`.
@@ -205,7 +173,6 @@ class Positions(Table):
     index: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Uses(Table):
     """The uses of used values (HloUse): operand number `operand` of the instruction `name` reads it, at `index` in that
     operand. `value` is a row of `UsedValues`.
@@ -217,7 +184,6 @@ class Uses(Table):
     index: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Table):
     """The schedule (`InstructionSequence`). The name spans from `name_start` to the end of the row."""
 
@@ -226,7 +192,6 @@ class Schedule(Table):
     name_start: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LiveRanges(Table):
     """The live ranges of the values, both ends included. The value's name and index end at `value_end`."""
 
@@ -237,7 +202,6 @@ class LiveRanges(Table):
     end_step: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Peaks(Table):
     """The printed peaks. The values live there are `buffer_count` rows of `PeakBuffers` from `first_buffer` on."""
 
@@ -246,7 +210,6 @@ class Peaks(Table):
     step: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class PeakBuffers(Table):
     """The values printed as live at the peak. The value's name and index end at `value_end`."""
 
@@ -257,14 +220,12 @@ class PeakBuffers(Table):
     cumulative_bytes: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class StackTraceHeaders(Table):
     """The header of the stack trace breakdown of the peak."""
 
     size_bytes: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class StackTraces(Table):
     """The tree of the stack trace breakdown. `depth` is 0 for a computation. The name may be any text."""
 
@@ -276,7 +237,6 @@ class StackTraces(Table):
     remaining_bytes: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Totals(Table):
     """`Total bytes used`. The human-readable size spans `human_start` to `human_end`; releases before 2022 lack it."""
 
@@ -285,21 +245,18 @@ class Totals(Table):
     human_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class OtherColorValues(Table):
     """The values listed as `reused by buffers of a different color`."""
 
     id: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LiveRangeHeaders(Table):
     """`HloLiveRange (max N):`. `maximum` is the last step, NONE if XLA printed that live ranges are not available."""
 
     maximum: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ReportAllocations(Table):
     """The allocations in a memory usage report, with the spans of their sizes. Rows of the list by size also have the
     cumulative size and the remaining size.
@@ -314,7 +271,6 @@ class ReportAllocations(Table):
     remaining_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ReportSpaces(Table):
     """The totals of memory spaces in a memory usage report, with the spans of the headers above them."""
 
@@ -326,7 +282,6 @@ class ReportSpaces(Table):
     human_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ReportRows(Table):
     """The rows of the tables in a memory usage report. Each covers the `values` values at one `offset`. The table is
     that of the allocation `index` or, where that is NONE, table number `table` of the memory space `color`. The row
@@ -345,7 +300,6 @@ class ReportRows(Table):
     shapes_start: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ReportTables(Table):
     """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on. `rest` is the printed
     number of further offsets that the table omits. `index`, `color` and `table` are those of `ReportRows`.
@@ -372,19 +326,16 @@ class Section(IntEnum):
     REPORT = 7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Sections(Table):
     """The sections of the file, from their headers to their last rows. `section` is a `Section`."""
 
     section: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class UnknownLines(Table):
     """The lines and attributes that the grammar does not know."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class OtherModules(Table):
     """In standard output with several modules, where files of other modules start. The tables leave those out."""
 
@@ -423,7 +374,7 @@ class FileColumns:
     @classmethod
     def empty(cls) -> Self:
         """Return tables without rows."""
-        return cls(NO_TEXTS, NO_TEXTS, **{name: table.of(b"") for name, table in cls.tables().items()})  # type: ignore[arg-type]
+        return cls(NO_TEXTS, NO_TEXTS, **{name: table.of(()) for name, table in cls.tables().items()})  # type: ignore[arg-type]
 
     def has_rows(self) -> bool:
         """Whether the file has any line of a dump."""

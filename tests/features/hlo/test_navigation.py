@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SPLIT, analysis_of, assignments, module_of, never, on_all_dumps
+from samples import SPLIT, analysis_of, module_of, never, on_all_dumps, on_each_dump
 from xla_lens.features.navigation import definition, implementation, type_definition
 from xla_lens.features.references import module_references
 from xla_lens.files import NotADump, find_set, load_module
@@ -100,7 +100,7 @@ def test_names_without_a_sign_are_references() -> None:
     assert definition(_NOTHING, module, mention, 9) == [module.place(module.row_of(operand))]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=str)
+@on_each_dump
 def test_values_lead_to_their_lines_and_back(path: Path) -> None:
     try:
         loaded = load_module(find_set(path), {}, None, never)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, module_of, needs_shared_dumps, never, on_all_dumps
+from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
 from xla_lens.files import find_set, load_files
 from xla_lens.model.advice.actions import Action, Advice, Certainty, Edit, combined
 from xla_lens.model.advice.advise import advise
@@ -82,7 +82,7 @@ def _check_peaks(analysis: Analysis, advice: Advice | None) -> int:
     return len(advice.actions) if advice else 0
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_peaks_after_actions_equal_those_counted_byte_by_byte(path: Path) -> None:
     analysis = analysis_of(path)
     _check_peaks(analysis, advise(analysis, None))

@@ -3,9 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
-from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignments
+from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, on_each_dump
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import NONE
@@ -50,7 +48,7 @@ def test_a_live_out_value_with_a_successor_at_the_last_step_ends_with_a_read() -
     check(analysis_of(path), "custom-call.1.0{0}", "READ at 5, by loop_maximum_fusion, then loop_maximum_fusion")
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_reasons_match_uses_and_positions(path: Path) -> None:
     analysis = analysis_of(path)
     dump, values = analysis.dump, analysis.dump.values

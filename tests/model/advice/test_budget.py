@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
+from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, slots_text
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.without import live_without, space_slots
 from xla_lens.model.analysis import Analysis
@@ -62,7 +62,7 @@ def test_bounds_enclose_the_smallest_of_all_sets(slots: list[_Slot], budget: int
         assert plan.at_least <= smallest <= len(plan.values)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 @pytest.mark.parametrize("share", [0.95, 0.7, 0.3, 0.0])
 def test_plans_reach_the_budget(path: Path, share: float) -> None:
     analysis = analysis_of(path)

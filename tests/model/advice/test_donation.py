@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SHARED_DUMPS, analysis_of, analysis_of_text, assignments, needs_shared_dumps, on_all_dumps
+from samples import SHARED_DUMPS, analysis_of, analysis_of_text, needs_shared_dumps, on_all_dumps, on_each_dump
 from xla_lens.model.advice.donation import Donation, Fit, find_donation
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
@@ -41,7 +41,7 @@ def _check(dump: DumpSet) -> Donation:
     return donation
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_donation_is_consistent_on_real_dumps(path: Path) -> None:
     dump = analysis_of(path).dump
     # A release of 2020 prints no live ranges.

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
+from samples import analysis_of, analysis_of_text, on_all_dumps, on_each_dump, slots_text
 from xla_lens.model.advice.next_peak import next_peaks
 from xla_lens.model.advice.without import live_without, space_slots
 from xla_lens.model.analysis import Analysis
@@ -38,7 +37,7 @@ def _check(analysis: Analysis, most: int, *, is_all: bool = False) -> None:
             assert peaks.freed_bytes[row] == space.peak_live_bytes - without.at(space.peak_step)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_next_peaks_match_the_live_bytes_without_the_value(path: Path) -> None:
     _check(analysis_of(path), 40)
 

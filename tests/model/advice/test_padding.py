@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import analysis_of, assignments, on_all_dumps
+from samples import analysis_of, assignments, on_all_dumps, on_each_dump
 from xla_lens.model.advice.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
@@ -137,7 +137,7 @@ def _check_peaks(analysis: Analysis) -> None:
             assert (padding.padding_bytes <= owned).all()
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_array_size_rule_gives_assigned_bytes_on_real_dumps(path: Path) -> None:
     found: Counter[str] = Counter()
     _count(analysis_of(path), found)

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, parsed_instruction
+from samples import (
+    SEED,
+    SPLIT,
+    analysis_of,
+    analysis_of_text,
+    assignments,
+    on_all_dumps,
+    on_each_dump,
+    parsed_instruction,
+)
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op, op_name_path
 from xla_lens.model.attribution.owned import owned_bytes
@@ -43,7 +52,7 @@ def _check(analysis: Analysis) -> None:
                 _check_sums(tree, by_value)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_breakdowns_add_up_to_the_live_bytes(path: Path) -> None:
     _check(analysis_of(path))
 

@@ -11,9 +11,9 @@ from samples import (
     SHARED_DUMPS,
     SPLIT,
     analysis_of,
-    assignments,
     module_of,
     needs_shared_dumps,
+    on_each_dump,
     parsed_instruction,
 )
 from xla_lens.files import NotADump
@@ -115,7 +115,7 @@ def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[
     return (StackFrame(file, int(line) if line else None),) if file else ()
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_origins_match_the_grammar(path: Path) -> None:
     dump = analysis_of(path).dump
     try:

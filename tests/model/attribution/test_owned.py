@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import analysis_of, assignments, on_all_dumps
+from samples import analysis_of, assignments, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import byte_segments, owned_bytes
 
@@ -29,7 +29,7 @@ def _check(analysis: Analysis) -> None:
             assert np.all(np.diff(values) > 0)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_owned_bytes_add_up_to_the_live_bytes(path: Path) -> None:
     _check(analysis_of(path))
 

@@ -20,6 +20,7 @@ from samples import (
     malformed_texts,
     module_of,
     needs_shared_dumps,
+    on_each_dump,
     sweep,
 )
 from xla_lens.files import find_set, load_module
@@ -59,7 +60,7 @@ def _pairs() -> list[tuple[Path, Path]]:
 _PAIRS = [pytest.param(old, new, id=f"{_name(old)}-{_name(new)}") for old, new in _pairs()]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=_name)
+@on_each_dump
 def test_dump_compared_with_itself_has_no_change(path: Path) -> None:
     compared = _compared(path, path)
     assert compared.is_unchanged

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps
+from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.allocation_history import Intervals, allocation_history, arenas, union
 from xla_lens.syntax.columns import NONE
@@ -48,7 +48,7 @@ def _check(analysis: Analysis) -> None:
             assert steps.end[place] > dump.values.end_step[value]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_free_bytes_are_the_bytes_that_are_not_live(path: Path) -> None:
     _check(analysis_of(path))
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps, parsed_instruction
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, parsed_instruction
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.memory.printed_peak import (
     CountedBytes,
@@ -30,7 +29,7 @@ def _first_greatest(analysis: Analysis) -> int:
     return max(starts, key=lambda step: counted[step] or 0)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_computed_step_equals_the_printed_step(path: Path) -> None:
     analysis = analysis_of(path)
     if len(analysis.dump.peaks):
@@ -98,7 +97,7 @@ def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
     assert explained.unplaced_bytes == 0
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_terms_add_up_to_the_printed_bytes(path: Path) -> None:
     _check_identities(analysis_of(path))
 
@@ -155,7 +154,7 @@ def test_terms_are_unknown_for_unknown_shapes() -> None:
     assert explain_counted(unknown.dump, unknown.memory, 4) is None
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_counted_sizes_match_the_parsed_shapes(path: Path) -> None:
     dump = analysis_of(path).dump
     for value in range(len(dump.values)):

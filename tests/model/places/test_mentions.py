@@ -5,9 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pytest
-
-from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps, parsed_instruction
+from samples import SEED, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump, parsed_instruction
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
@@ -68,7 +66,7 @@ def _rows(table: Table, most: int) -> list[tuple[int, int]]:
     return [(int(table.start[row]), int(table.end[row])) for row in rows]
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_byte_of_a_word_gives_its_mention(path: Path) -> None:
     assert _check(analysis_of(path), 50) > 20
 

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-import pytest
-
-from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from samples import SEED, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value, mention_at
 from xla_lens.model.places.occurrences import occurrences
@@ -65,7 +63,7 @@ def _is_named_otherwise(target: Target, role: Role) -> bool:
     return isinstance(target, Instruction)
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_occurrences_match_mentions(path: Path) -> None:
     assert _check(analysis_of(path), 100) > 20
 

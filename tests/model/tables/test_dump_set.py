@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, dump_file, on_each_dump
 from xla_lens.model.analysis import analyse
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_every_row_is_joined(path: Path) -> None:
     """In a complete set every row has its counterpart."""
     dump = analysis_of(path).dump
@@ -29,7 +29,7 @@ def test_every_row_is_joined(path: Path) -> None:
         assert [dump.schedule_row(step) for step in range(len(dump.schedule))] == list(range(len(dump.schedule)))
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_the_printed_peak_lists_live_values(path: Path) -> None:
     """Each entry is a different value that is live at the step, also if the list has no indices."""
     dump = analysis_of(path).dump

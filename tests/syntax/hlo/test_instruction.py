@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import SEED, analysis_of, assignments, module_of, modules, on_all_dumps
+from samples import SEED, analysis_of, module_of, modules, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.hlo.instruction import parse_instruction, read_instruction
@@ -64,7 +64,7 @@ def _parsed_subshapes(text: bytes) -> dict[bytes, object]:
     return found
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+@on_each_dump
 def test_quotes_match_the_grammar(path: Path) -> None:
     for text in _quotes(analysis_of(path).dump, 300):
         _check(text)

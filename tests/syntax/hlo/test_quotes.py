@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import analysis_of, assignments, on_all_dumps
+from samples import analysis_of, assignments, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Texts
@@ -71,7 +71,7 @@ def _check(dump: DumpSet) -> int:
     return int((quotes.operand_count == NONE).sum())
 
 
-@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}/{path.parent.name}")
+@on_each_dump
 def test_quotes_match_the_reader_of_one_instruction(path: Path) -> None:
     assert _check(analysis_of(path).dump) == 0, "all instructions of XLA are of the usual form"
 

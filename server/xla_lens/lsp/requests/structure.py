@@ -13,7 +13,7 @@ from xla_lens.features.tokens import tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
-from xla_lens.lsp.snapshot import FileSnapshot, HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.places.tokens import TokenType
 
 SYMBOL_LIMIT: Final = 1_000
@@ -34,7 +34,7 @@ TOKEN_LIMIT: Final = 20_000
 # ---------------------------------------------------------------- outline
 
 
-def document_symbol(snapshot: FileSnapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
+def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file, or the computations of an HLO module and their instructions."""
     if isinstance(snapshot, HloSnapshot):
         symbols = module_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
@@ -57,7 +57,7 @@ def _is_truncated(symbol: Symbol) -> bool:
 # ---------------------------------------------------------------- folding ranges
 
 
-def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> RawJson:
+def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
     """The folding ranges of a dump file or an HLO module, the biggest ones if there are too many."""
     limit = min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
     module = snapshot.module if isinstance(snapshot, HloSnapshot) else None
@@ -74,14 +74,14 @@ def folding_range(snapshot: FileSnapshot, _params: lsp.FoldingRangeParams) -> Ra
 # ---------------------------------------------------------------- selection ranges
 
 
-def selection_range(snapshot: FileSnapshot, params: lsp.SelectionRangeParams) -> RawJson:
+def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> RawJson:
     """The selection ranges around each position of a dump file or an HLO module, from the word to the whole file."""
     found = [_selection_range(snapshot, position) for position in params.positions[:POSITION_LIMIT]]
     # The protocol requires a range for each position.
     return RawJson([*found, *map(_empty_range, params.positions[POSITION_LIMIT:])])
 
 
-def _selection_range(snapshot: FileSnapshot, position: lsp.Position) -> Json:
+def _selection_range(snapshot: Snapshot, position: lsp.Position) -> Json:
     found: Json = {}
     offset = snapshot.offset(position)
     if isinstance(snapshot, HloSnapshot):

@@ -1,6 +1,7 @@
 """Joining the files of a dump set: one numbering of names and indices for all tables."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -44,13 +45,13 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
         if file is None:
             return table
         name_numbers, index_numbers = numbered[id(file)]
-        table = table.replaced(name=_taken(name_numbers, table.name))
-        return table if isinstance(table, Schedule) else table.replaced(index=_taken(index_numbers, table.index))
+        table = replace(table, name=_taken(name_numbers, table.name))
+        return table if isinstance(table, Schedule) else replace(table, index=_taken(index_numbers, table.index))
 
     allocations = columns(assignment).allocations
     if assignment:
         place = _taken(numbered[id(assignment)][1], allocations.parameter_index)
-        allocations = allocations.replaced(parameter_index=place)
+        allocations = replace(allocations, parameter_index=place)
     total = used if used and len(used.columns.totals) else assignment
     return DumpSet(
         files=tuple(ordered),

@@ -1,12 +1,9 @@
 """The values of a dump set, one row each."""
 
-from dataclasses import dataclass
-
-from xla_lens.syntax.columns import Column
+from xla_lens.syntax.columns import Column, Columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Values:
+class Values(Columns):
     """One row for each value, by id. `slice`, `used_value` and `live_range` are rows of the tables with these names,
     NONE if the table lacks the value; then the columns that come from the table are NONE too. `index` is NONE if the
     instruction has no tuple shape.
@@ -24,6 +21,3 @@ class Values:
     size_bytes: Column
     start_step: Column
     end_step: Column
-
-    def __len__(self) -> int:
-        return len(self.id)

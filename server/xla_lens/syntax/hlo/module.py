@@ -6,6 +6,7 @@ Tests hold the columns equal to the grammar.
 """
 
 import re
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import read_module as read_lines
-from xla_lens.syntax.columns import NONE, Column, Rows, Table
+from xla_lens.syntax.columns import NONE, Column, Table
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import Cancelled, check_cancelled
 from xla_lens.text.document import Document
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Computations(Table):
     """The computations of a module, from their heads to their closing brackets. `is_entry` is 1 for the entry. The
     instructions are `instruction_count` rows of `Instructions` from `first_instruction` on. The name excludes `%`.
@@ -34,7 +34,6 @@ class Computations(Table):
     is_entry: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Instructions(Table):
     """The instructions of a module, from `ROOT` or the name on. The name excludes `%`."""
 
@@ -48,21 +47,18 @@ class Instructions(Table):
         return is_root
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class StackTables(Table):
     """The four tables of stack frames, from their header lines, which end at `header_end`, to their last rows."""
 
     header_end: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Strings(Table):
     """A table of strings by id. The rows span the strings with their quotation marks."""
 
     id: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FileLocations(Table):
     """The locations in source files by id; NONE where a field is missing."""
 
@@ -73,7 +69,6 @@ class FileLocations(Table):
     column: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class StackFrames(Table):
     """The stack frames by id. `parent_frame_id` is the printed number: one more than the id, and 1 for the outermost
     frame, since XLA counts frames from 0 there.
@@ -141,25 +136,26 @@ def _stack_tables(
     data: bytes, starts: Column, is_cancelled: Callable[[], bool]
 ) -> tuple[StackTables, Strings, Strings, FileLocations, StackFrames]:
     """The tables of stack frames, from the starts of the lines that may be their headers and rows."""
-    rows = {name: Rows(table) for name, table in _TABLES.items()}
-    spans: list[list[int]] = []
+    # Arrays, because lists of a hundred thousand numbers take five times as much memory.
+    cells = {name: array("q") for name in _TABLES}
+    headers = array("q")
     name = b""
     for number, start in enumerate(starts.tolist()):
         if number % _CHECK_INTERVAL == 0:
             check_cancelled(is_cancelled)
         if header := _TABLE.match(data, start):
             name = header[1]
-            spans.append([start, header.end(1), header.end(1)])
+            headers.extend((start, header.end(1), header.end(1)))
         elif row := _ROW.match(data, start):
-            spans[-1][1] = row.end()
-            fields = _FIELDS.get(name)
-            if row[2] is not None and fields is None:
-                rows[name].add(*row.span(2), int(row[1]))
-            elif row[3] is not None and fields is not None:
+            headers[-2] = row.end()
+            names = _FIELDS.get(name)
+            if row[2] is not None and names is None:
+                cells[name].extend((*row.span(2), int(row[1])))
+            elif row[3] is not None and names is not None:
                 values = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3])}
-                rows[name].add(*row.span(), int(row[1]), *(values.get(field, NONE) for field in fields))
-    tables = [table.of(rows[name].cells) for name, table in _TABLES.items()]
-    return StackTables.of(np.array(spans, np.int64).tobytes()), *tables  # type: ignore[return-value]
+                cells[name].extend((*row.span(), int(row[1]), *(values.get(field, NONE) for field in names)))
+    tables = [table.of(cells[name]) for name, table in _TABLES.items()]
+    return StackTables.of(headers), *tables  # type: ignore[return-value]
 
 
 _TABLES: Final[Mapping[bytes, type[Table]]] = {
