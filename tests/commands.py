@@ -1,16 +1,35 @@
 """Commands as people and programs run them, in this process."""
 
 import json
+import os
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from typing import Any
+from unittest.mock import patch
 
 from xla_lens.cli.main import main
 
 
+class _TerminalStream(TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(width: int, *arguments: object, **variables: str) -> tuple[int, str, str]:
+    """Run a command whose output is a terminal of this width, with these variables and no others that matter to it."""
+    kept = {name: text for name, text in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
+    terminal = {"TERM": "xterm-256color", "COLUMNS": str(width)}
+    with patch.dict(os.environ, {**kept, **terminal, **variables}, clear=True):
+        return _run(_TerminalStream(BytesIO(), "utf-8", newline=""), *arguments)
+
+
 def run(*arguments: object) -> tuple[int, str, str]:
     """Run a command, and return its exit status, its output and its errors."""
-    out, err = _stream(), _stream()
+    return _run(_stream(), *arguments)
+
+
+def _run(out: TextIOWrapper, *arguments: object) -> tuple[int, str, str]:
+    err = _stream()
     with redirect_stdout(out), redirect_stderr(err):
         try:
             status = main([*map(str, arguments)])

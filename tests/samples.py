@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hlo_trees import ParsedInstruction, parse_instruction
 from xla_lens.files import find_set, find_sets, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
@@ -20,7 +21,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.instruction import ParsedInstruction, parse_instruction
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.text.document import Document

@@ -1,7 +1,6 @@
 """What holds for every command in every format."""
 
 import os
-import pty
 import re
 import shutil
 import subprocess
@@ -13,10 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from commands import printed, run
+from commands import on_terminal, printed, run
 from oom_texts import TPU_LIST
 from samples import DUMPS, SPLIT
-from terminals import read_all
 from xla_lens.features.diff.options import DIFF_FORMATS
 from xla_lens.features.report.options import CiFormat
 from xla_lens.files import find_set
@@ -256,15 +254,9 @@ def test_no_control_character_comes_out_of_run(evil: Evil, tmp_path: Path) -> No
 
 
 def test_only_our_own_sequences_reach_a_terminal(evil: Evil) -> None:
-    environment = {**os.environ, "FORCE_HYPERLINK": "1", "TERM": "xterm-256color"}
     for command in (("check", evil.broken), ("report", evil.dumps), ("check", "--unknown", evil.broken)):
-        ours, theirs = pty.openpty()
-        line = [sys.executable, "-m", "xla_lens", *map(str, command)]
-        with subprocess.Popen(line, stdout=theirs, stderr=theirs, env=environment):
-            os.close(theirs)
-            output = read_all(ours)
-        os.close(ours)
-        text = output.decode().replace("\r\n", "\n")
+        _, text, errors = on_terminal(80, *command, FORCE_HYPERLINK="1")
+        assert errors == ""
         assert ("\x1b[" in text) == ("--unknown" not in command)
         assert not CONTROL.search(OURS.sub("", text)), command
         assert "�" in text

@@ -18,7 +18,7 @@ from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
 from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
 from xla_lens.model.warrants import Bound
 from xla_lens.render.oom import OomReport, oom_outline
-from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.report.text import terminal_lines
 from xla_lens.render.terminal import Terminal
 from xla_lens.syntax.oom.messages import OomKind, read_oom_log
 

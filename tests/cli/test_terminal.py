@@ -1,7 +1,6 @@
 """Reports and findings on a terminal: they fit, names stay recognizable, colors and links."""
 
 import io
-import json
 import os
 import re
 import struct
@@ -13,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from commands import printed
+from commands import on_terminal, printed, printed_json
 from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
 from terminals import read_all
 from xla_lens.cli.arguments import parse_arguments
@@ -23,7 +22,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
-from xla_lens.render.report.terminal import terminal_lines
+from xla_lens.render.report.text import terminal_lines
 from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
 from xla_lens.syntax.file_names import FileKind
 
@@ -151,7 +150,7 @@ def test_wrapped_lines_are_never_too_wide(width: int) -> None:
 def test_escape_sequences_of_a_dump_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.write_text(SEED.read_text().replace("parallelize(func", "\x1b]0;evil\x07\x1b[31m\u202eparallelize(func"))
-    status, output, _ = _terminal(80, "report", str(path), "--part", "live,source", "--color", "never")
+    status, output, _ = on_terminal(80, "report", str(path), "--part", "live,source", "--color", "never")
     assert status == 0
     assert "�" in output
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", output)
@@ -160,32 +159,28 @@ def test_escape_sequences_of_a_dump_do_not_reach_the_terminal(tmp_path: Path) ->
 # ---------------------------------------------------------------- real terminals
 
 
-def _terminal(width: int, *arguments: str, **environment: str) -> tuple[int, str, str]:
-    """Run a command on a terminal of this width; return its exit status, its output and its errors."""
+def test_the_width_is_that_of_the_terminal() -> None:
     pty, fcntl, termios = (pytest.importorskip(name) for name in ("pty", "fcntl", "termios"))
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
-    command = [sys.executable, "-m", "xla_lens", *arguments]
-    variables = {**kept, "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=variables) as process:
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    kept = {name: text for name, text in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
+    command = [sys.executable, "-m", "xla_lens", "report", str(PALLAS)]
+    variables = {**kept, "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=variables):
         os.close(theirs)
         output = read_all(ours)
-        assert process.stderr
-        errors = process.stderr.read().decode()
     os.close(ours)
-    return process.returncode, output.decode().replace("\r\n", "\n"), errors
+    assert output.decode().replace("\r\n", "\n") == on_terminal(60, "report", PALLAS)[1]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_width_is_that_of_the_terminal(width: int) -> None:
-    status, output, errors = _terminal(width, "report", str(PALLAS))
+def test_reports_fill_the_terminal(width: int) -> None:
+    status, output, errors = on_terminal(width, "report", PALLAS)
     assert (status, errors) == (0, "")
-    widest = max(map(columns, _plain(output).splitlines()))
-    assert width - 20 < widest <= width
+    assert width - 20 < max(map(columns, _plain(output).splitlines())) <= width
     assert "\x1b[36m" in output
     assert "\x1b]8" not in output
-    assert _terminal(width, "report", str(PALLAS), NO_COLOR="1")[1] == _plain(output)
+    assert on_terminal(width, "report", PALLAS, NO_COLOR="1")[1] == _plain(output)
 
 
 class _Stream(io.StringIO):
@@ -241,17 +236,13 @@ def test_links_lead_to_files_and_lines(tmp_path: Path) -> None:
         text = file.read_text().replace("/home/user/programs/programs.py", str(program))
         (tmp_path / file.name).write_text(text)
     shown = ("report", str(tmp_path), "--part", "line,live")
-    (report_,) = json.loads(
-        subprocess.run(
-            [sys.executable, "-m", "xla_lens", *shown, "--output-format", "json"], capture_output=True, check=True
-        ).stdout
-    )
+    (report_,) = printed_json(*shown)
     for environment, form in (
         ({"TERM_PROGRAM": "vscode"}, r"vscode://file(?P<path>/.*):(?P<line>\d+)"),
         ({"TERM": "xterm-kitty"}, r"file://[^/]*(?P<path>/.*)#(?P<line>\d+)"),
         ({"TERM_PROGRAM": "WezTerm"}, r"file://[^/]*(?P<path>/.*)(?P<line>)"),
     ):
-        links = LINK.findall(_terminal(100, *shown, **environment)[1])
+        links = LINK.findall(on_terminal(100, *shown, **environment)[1])
         places = {_plain(text): re.fullmatch(form, url) for url, text in links}
         values = [value["name"] for value in report_["memory_spaces"][0]["live_at_peak"]]
         for name in values[:20]:
@@ -266,11 +257,11 @@ def test_links_lead_to_files_and_lines(tmp_path: Path) -> None:
         assert {unquote(place["path"]) for place in sources if place} == {str(program)}
         if sources[0] and sources[0]["line"]:
             assert {int(place["line"]) for place in sources if place} <= {50, 51, 57, 59}
-    assert "\x1b]8" not in _terminal(100, *shown, TERM_PROGRAM="vscode", NO_COLOR="1")[1]
+    assert "\x1b]8" not in on_terminal(100, *shown, TERM_PROGRAM="vscode", NO_COLOR="1")[1]
 
 
 def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
-    status, output, _ = _terminal(60, "check", str(TPU.parent), str(SPLIT))
+    status, output, _ = on_terminal(60, "check", str(TPU.parent), str(SPLIT))
     assert status == 0
     lines = _plain(output).splitlines()
     assert max(map(columns, lines)) <= 60
@@ -281,11 +272,11 @@ def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
 
 def test_explanations_fit_the_terminal() -> None:
     for arguments in (("explain", "overlapping-slices"), ("explain",)):
-        status, output, _ = _terminal(60, *arguments)
+        status, output, _ = on_terminal(60, *arguments)
         assert status == 0
         lines = _plain(output).splitlines()
         assert max(map(columns, lines)) <= 60
         assert "\x1b[" in output
-    title, _, meaning, *_ = _terminal(60, "explain", "overlapping-slices")[1].splitlines()
+    title, _, meaning, *_ = on_terminal(60, "explain", "overlapping-slices")[1].splitlines()
     assert title == "\x1b[1moverlapping-slices\x1b[0m"
     assert meaning == "\x1b[1mTwo values occupy the same bytes at the same time.\x1b[0m Severity:"

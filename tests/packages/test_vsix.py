@@ -44,7 +44,7 @@ _FILES = {
 
 _FOLDERS = {"dist", "languages", "media", "server"}
 _LIBRARIES = {
-    "attr", "attrs", "cattrs", "lsprotocol", "numpy", "pygls", "tree_sitter", "tree_sitter_xla_dump",
+    "attr", "attrs", "cattrs", "lsprotocol", "numpy", "pygls", "shtab", "tree_sitter", "tree_sitter_xla_dump",
     "typing_extensions.py", "xla_lens",
 }  # fmt: skip
 _LARGEST = 20_000_000

@@ -16,11 +16,10 @@ from protocol import check
 from samples import DUMPS
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.options import DiffOptions
-from xla_lens.features.diff.values import ValuePairs
 from xla_lens.files import find_set
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.package_files import page_sources
-from xla_lens.render.diff.html import comparison_html
+from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.memory_map.comparison import compared_maps
 
 
@@ -48,7 +47,7 @@ def _diff(old: Path, new: Path) -> Diff:
 
 def _maps(one: Diff) -> Any:
     assert one.comparison
-    return compared_maps(one, ValuePairs.of(one.comparison))
+    return compared_maps(one)
 
 
 @each_pair

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tree_sitter import Parser
 
+from hlo_trees import parse_instruction
 from samples import dump_file, malformed_texts, never, on_each_file
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import _words_below, nodes_at, words
-from xla_lens.syntax.hlo.instruction import parse_instruction
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import XLA_DUMP
 

@@ -290,7 +290,7 @@ def _add_explain(commands: _Commands) -> None:
         metavar="CODE",
         nargs="?",
         type=_code,
-        names=(*Code, *Rule),
+        choices=(*Code, *Rule),
         help="the code of the finding, such as overlapping-slices, or the rule of the action, such as donate",
     )
 
@@ -324,7 +324,7 @@ def _add_completion(commands: _Commands) -> None:
         help="print a script that completes arguments",
         description="Print a script that completes commands, options, parts, codes and files in a shell.",
         epilog="bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
-        "zsh, in ~/.zshrc below compinit:\n  source <(xla-lens completion zsh)\n\n"
+        'zsh, in ~/.zshrc below compinit:\n  eval "$(xla-lens completion zsh)"\n\n'
         "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source",
     )
     _add_choice(parser, "shell", "SHELL", ("bash", "zsh", "fish"), "bash, zsh or fish")

@@ -20,13 +20,13 @@ from xla_lens.features.diff.gates import IncreaseLimit, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.files import SetFiles, read_flags
+from xla_lens.model.diff.comparable import DifferenceKind, parse_flags
 from xla_lens.model.diff.comparison import Pair
-from xla_lens.model.diff.flags import parse_flags
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
-from xla_lens.render.diff import FolderDiff, diff_outline, folder_outline, is_exact
 from xla_lens.render.diff.data import diff_data, unpaired_data
-from xla_lens.render.diff.gates import violation_text
+from xla_lens.render.diff.outline import FolderDiff, diff_outline, folder_outline
+from xla_lens.render.diff.words import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.render.report.blocks import Outline
 from xla_lens.syntax.file_names import FileKind, module_name
@@ -59,10 +59,10 @@ def run_diff(arguments: argparse.Namespace) -> int:
         print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
         for one in diffs:
-            _print(one, arguments)
+            _print([], one, arguments)
     else:
-        old_names, new_names = ([_name(files) for files in side] for side in (only_old, only_new))
-        _print_folders(diffs, old_names, new_names, top, arguments)
+        folders = FolderDiff((), tuple(map(_name, only_old)), tuple(map(_name, only_new)), top)
+        _print_folders(diffs, folders, arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
@@ -86,50 +86,37 @@ def _checked(
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for one in diffs:
         found = tuple(violations(one, limits))
-        problems += (f"xla-lens: {one_file.file}: {one_file.reason}" for one_file in one.unreadable)
+        unreadable = (other.facts for other in one.differences if other.kind is DifferenceKind.UNREADABLE)
+        problems += ("xla-lens: {file}: {reason}".format(**facts) for facts in unreadable)
         problems += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
         if ci:
             ci.add_violations(one, found)
         yield one
 
 
-def _print_folders(
-    diffs: Iterator[Diff], only_old: list[str], only_new: list[str], top: int | None, arguments: argparse.Namespace
-) -> None:
+def _print_folders(diffs: Iterator[Diff], folders: FolderDiff, arguments: argparse.Namespace) -> None:
     """Print the table of all modules, then the comparison of the one whose peak changed most."""
     rows: list[tuple[str, Pair | None]] = []
     most: Diff | None = None
-    most_bytes = -1
+    most_bytes = 0
     for one in diffs:
-        space = one.default_space
-        pair = space.peak_live_bytes if space and is_exact(one, space) else None
-        rows.append((_label(one), pair))
+        pair = one.default_space.exact("peak_live_bytes") if one.default_space else None
+        label = Path(one.new.label).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
+        rows.append((label, pair))
         if pair and abs(pair.change) > most_bytes:
             most, most_bytes = one, abs(pair.change)
-    folders = FolderDiff(tuple(rows), tuple(only_old), tuple(only_new), top)
+    _print([folder_outline(replace(folders, rows=tuple(rows)))], most, arguments)
+
+
+def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespace) -> None:
     if arguments.output_format == "html":
-        _print_html([folder_outline(folders)], most if most_bytes else None)
+        from xla_lens.render.diff.page import comparison_html
+
+        print_page("\n".join(comparison_html(before, one, *page_sources())))
         return
-    outlines = [folder_outline(folders), *([diff_outline(most)] if most and most_bytes else [])]
-    _print_outlines(outlines, arguments)
-
-
-def _print(one: Diff, arguments: argparse.Namespace) -> None:
-    if arguments.output_format == "html":
-        _print_html([], one)
-        return
-    _print_outlines([diff_outline(one)], arguments)
-
-
-def _print_outlines(outlines: list[Outline], arguments: argparse.Namespace) -> None:
+    outlines = [*before, *([diff_outline(one)] if one else [])]
     # Values have no links: their ids differ between the two dumps.
-    print_outlines([(one, None) for one in outlines], arguments.output_format, find_terminal(arguments.color))
-
-
-def _print_html(before: list[Outline], one: Diff | None) -> None:
-    from xla_lens.render.diff.html import comparison_html
-
-    print_page("\n".join(comparison_html(before, one, *page_sources())))
+    print_outlines([(outline, None) for outline in outlines], arguments.output_format, find_terminal(arguments.color))
 
 
 _Module: TypeAlias = SetFiles | Baseline
@@ -187,10 +174,6 @@ def _module(one: _Module) -> str | None:
 
 def _name(one: _Module) -> str:
     return one.name or one.label if isinstance(one, Baseline) else one.stem.name
-
-
-def _label(one: Diff) -> str:
-    return Path(next(iter(one.new.files.values()))).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
 
 
 def _paired(

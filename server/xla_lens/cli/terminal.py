@@ -46,8 +46,7 @@ def print_outlines(
     together short enough for a comment on GitHub.
     """
     from xla_lens.render.report.markdown import markdown_lines, shortened
-    from xla_lens.render.report.terminal import terminal_lines
-    from xla_lens.render.report.text import Layout, text_lines
+    from xla_lens.render.report.text import Layout, terminal_lines, text_lines
 
     def lines_of_reports() -> Iterator[str]:
         for number, (outline, dump) in enumerate(outlines):

@@ -16,10 +16,10 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.errors import first_error
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
+from xla_lens.syntax.tree import first_error
 
 
 class TextKind(StrEnum):

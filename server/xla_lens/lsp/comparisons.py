@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
-from xla_lens.features.diff.lenses import compared_lenses
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
-from xla_lens.features.diff.values import OtherValue, ValuePairs, other_value
+from xla_lens.features.diff.values import OtherValue, compared_lenses, other_value
 from xla_lens.files import SetFiles, read_flags
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.diff.comparable import parse_flags
 from xla_lens.model.diff.comparison import Comparison
-from xla_lens.model.diff.flags import parse_flags
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
@@ -34,7 +33,6 @@ class Compared:
 
     sources: tuple[tuple[DumpSetState, int], tuple[DumpSetState, int]]
     diff: Diff
-    pairs: ValuePairs
 
 
 class Comparisons:
@@ -64,8 +62,8 @@ class Comparisons:
             if not self._last or self._last.sources != sources:
                 # Free the memory of the last one first.
                 self._last = None
-                found, pairs = await in_thread(_compared, one, other)
-                self._last = Compared(sources, found, pairs)
+                options = DiffOptions(DEFAULT_DIFF_TOP)
+                self._last = Compared(sources, await in_thread(diff, one, other, options))
             return self._last
 
     async def start(self, old: DumpSetState, new: DumpSetState) -> Compared | None:
@@ -111,16 +109,15 @@ class ActiveComparison:
 
     def lenses(self, file: DumpFile, limit: int) -> Iterator[tuple[int, int]]:
         """Yield the lenses of a file: offsets of lines with ids of values."""
-        return compared_lenses(self._comparison, self.compared.pairs, file, is_old=self.is_old, limit=limit)
+        return compared_lenses(self._comparison, file, is_old=self.is_old, limit=limit)
 
     def other(self, value: int) -> OtherValue | None:
         """Return what a value is in the other dump."""
-        return other_value(self._comparison, self.compared.pairs, value, is_old=self.is_old)
+        return other_value(self._comparison, value, is_old=self.is_old)
 
     def other_place(self, other: OtherValue) -> Place | None:
         """Return where the other dump describes a value."""
-        side = self._comparison.old if other.is_old else self._comparison.new
-        return value_place(side.dump, other.value) if other.value != NONE else None
+        return value_place(other.dump, other.value) if other.value != NONE else None
 
     def converter(self, encoding: Encoding) -> Converter:
         """Return a converter of places in the files of the other dump."""
@@ -144,10 +141,3 @@ async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
         files[module.file.kind] = Path(module.file.label).as_posix()
     flags = await in_thread(read_flags, SetFiles(state.key, {}))
     return DiffSide(analysis, module, files, parse_flags(flags) if flags is not None else None), generation
-
-
-def _compared(old: DiffSide, new: DiffSide) -> tuple[Diff, ValuePairs]:
-    """Compare two sets. Runs in a worker thread."""
-    found = diff(old, new, DiffOptions(DEFAULT_DIFF_TOP))
-    assert found.comparison is not None
-    return found, ValuePairs.of(found.comparison)

@@ -23,7 +23,7 @@ from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
-from xla_lens.render.diff.gates import violation_rule, violation_text
+from xla_lens.render.diff.words import violation_rule, violation_text
 from xla_lens.render.messages import message
 from xla_lens.render.numbers import human
 from xla_lens.text.encoding import Encoding

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from xla_lens.text.printable import printable_line
 
@@ -40,12 +40,15 @@ class Cut(Enum):
 
 
 class Piece(NamedTuple):
-    """A piece of text in one style; `url` is what it links to."""
+    """A piece of text in one style. `url` is what it links to on a terminal, `target` what it names in a
+    report.
+    """
 
     text: str
     style: Style = Style.PLAIN
     cut: Cut = Cut.WORDS
     url: str | None = None
+    target: Any = None
 
 
 Pieces: TypeAlias = Sequence[Piece]

@@ -44,3 +44,17 @@ def parse_parts(data: bytes, parts: Iterable[tuple[int, int]]) -> Node:
 def parse_hlo(data: bytes) -> Node:
     """Return the tree of one instruction or one shape."""
     return Parser(HLO).parse(data).root_node
+
+
+def first_error(text: bytes) -> int | None:
+    """Return the byte of the first error in an instruction or a shape, None if there is none."""
+    node = parse_hlo(text)
+    if not node.has_error:
+        return None
+    while inner := next((child for child in node.children if child.has_error or _is_error(child)), None):
+        node = inner
+    return node.start_byte
+
+
+def _is_error(node: Node) -> bool:
+    return node.is_error or node.is_missing

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hlo_trees import parse_instruction
 from samples import (
     DUMPS,
     SHARED_DUMPS,
@@ -22,7 +23,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import parse_instruction
 
 _HERE = "/home/user/programs/"
 """The folder of the programs on the compiling machine."""

@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,28 +73,18 @@ def test_longest_chain_is_the_longest(numbers: list[int]) -> None:
     assert len(chain) == max(lengths, default=0)
 
 
-def test_combined_keys_are_equal_where_all_columns_are() -> None:
-    columns = [np.array([1, 1, NONE, NONE, 1]), np.array([2, 3, 2, 2, 2])]
-    keys = combined(columns, [columns[0]])
-    assert keys[0] == keys[4] != keys[1]
-    assert keys[2] == keys[3] == NONE
+_NUMBERS = st.sampled_from((NONE, 0, 1, 2**40))
 
 
-@given(st.lists(st.tuples(*[st.sampled_from((NONE, 0, 1, 2**40))] * 4), max_size=20))
-def test_combined_keys_are_equal_where_all_columns_are_even_if_their_product_is_too_big(rows: list[tuple[int]]) -> None:
-    table = np.array(rows, np.int64).reshape(-1, 4)
-    keys = combined([*table.T], [table[:, 0]]).tolist()
-    known: dict[tuple[int, ...], int] = {}
-    for row, key in zip(table.tolist(), keys, strict=True):
-        assert key == (NONE if row[0] == NONE else known.setdefault(tuple(row), key))
-    assert len(set(known.values())) == len(known)
+@given(st.lists(st.tuples(*[_NUMBERS] * 4), max_size=20))
+def test_combined_keys_are_equal_where_all_columns_are(rows: list[tuple[int, ...]]) -> None:
+    keys = combined([*np.array(rows, np.int64).reshape(-1, 4).T]).tolist()
+    known = dict(zip(rows, keys, strict=True))
+    assert [known[row] for row in rows] == keys
+    assert len(set(keys)) == len(known)
 
 
-@pytest.mark.parametrize("factor", [1, 2**58])
-def test_equal_keys_pair_in_order_however_big_they_are(factor: int) -> None:
+def test_equal_keys_pair_in_order() -> None:
     alignment = Alignment(6, 7)
-    alignment.pair_anywhere(_SMALL * factor, np.array([3, 0, 1, 1, 2, 0, 1]) * factor, 0)
+    alignment.pair_anywhere(np.array([1, 2, 1, 1, 0, 0]), np.array([3, 0, 1, 1, 2, 0, 1]), 0)
     assert alignment.partner.tolist() == [2, 4, 3, 6, 1, 5]
-
-
-_SMALL = np.array([1, 2, 1, 1, 0, 0])

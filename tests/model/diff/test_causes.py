@@ -9,7 +9,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair, compare_analyses
-from xla_lens.render.diff.causes import cause_text
+from xla_lens.render.diff.words import cause_text
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 """Four donated parameters: f32[128], f32[64,64], f32[8] and f32[32,32]."""

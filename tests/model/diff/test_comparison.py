@@ -74,7 +74,6 @@ def test_rows_add_up_to_the_peaks_and_the_reserved_bytes(old: Path, new: Path) -
     compared = _compared(old, new)
     assert {space.color for space in compared.memory_spaces} == peaks[0].keys() | peaks[1].keys()
     for space in compared.memory_spaces:
-        assert space.details
         for side, facts_of_side in zip(("old", "new"), peaks, strict=True):
             fact = facts_of_side.get(space.color, {"peak_live_bytes": 0, "reserved_bytes": 0})
             peak = fact.get("peak_live_bytes") or 0
@@ -82,7 +81,7 @@ def test_rows_add_up_to_the_peaks_and_the_reserved_bytes(old: Path, new: Path) -
             assert getattr(space.reserved_bytes, side) == fact["reserved_bytes"]
             for by in By:
                 assert sum(getattr(row.size_bytes, side) for row in space.breakdowns[by]) == peak, by
-            kinds = sum(getattr(row.size_bytes, side) for row in space.details.reserved_by_kind)
+            kinds = sum(getattr(row.size_bytes, side) for row in space.reserved_by_kind or ())
             assert kinds == fact["reserved_bytes"]
 
 
@@ -95,7 +94,7 @@ def test_every_value_is_in_one_class(old: Path, new: Path) -> None:
     assert ((values.old == NONE) == (values.value_class == ValueClass.ADDED)).all()
     assert ((values.new == NONE) == (values.value_class == ValueClass.REMOVED)).all()
     assert sum(values.count(value_class) for value_class in ValueClass) == len(values)
-    assert ((values.level != NONE) == ((values.old != NONE) & (values.new != NONE))).all()
+    assert ((values.confidence != NONE) == ((values.old != NONE) & (values.new != NONE))).all()
 
 
 @pytest.mark.parametrize(("old", "new"), _PAIRS)
@@ -105,14 +104,13 @@ def test_opposite_comparison_has_the_opposite_changes(old: Path, new: Path) -> N
     for one, other in zip(there.memory_spaces, back.memory_spaces, strict=True):
         assert one.peak_live_bytes.change == -other.peak_live_bytes.change
         assert one.reserved_bytes.change == -other.reserved_bytes.change
-        assert one.details
-        assert other.details
-        assert one.details.padding_bytes.change == -other.details.padding_bytes.change
+        padding = [space.exact("padding_bytes") for space in (one, other)]
+        assert [pair and pair.change for pair in padding] == [pair and -pair.change for pair in padding[::-1]]
         for by in By:
             # A line that an edit moved has its new number, which is that of the other dump after a swap.
             changes, back_changes = ([row.change for row in space.breakdowns[by]] for space in (one, other))
             assert sorted(changes) == sorted(-change for change in back_changes)
-            if not there.matching.moved_lines:
+            if not there.moved_lines:
                 keys = {row.key: -row.change for row in other.breakdowns[by]}
                 assert {row.key: row.change for row in one.breakdowns[by]} == keys
     assert _rows(there, 1) == _rows(back, -1)
@@ -127,7 +125,7 @@ def _rows(compared: Comparison, sign: int) -> set[tuple[int, ...]]:
     columns = (values.old, values.new)[::sign]
     classes = [ValueClass(number) for number in values.value_class.tolist()]
     classes = [_OPPOSITES.get(one, one) if sign < 0 else one for one in classes]
-    rest = (values.change.tolist(), values.level.tolist(), (sign * values.longer_by).tolist())
+    rest = (values.change.tolist(), values.confidence.tolist(), (sign * values.longer_by).tolist())
     return set(zip(*(column.tolist() for column in columns), classes, *rest, strict=True))
 
 
@@ -210,7 +208,7 @@ def test_lines_that_an_edit_moved_are_the_same_lines() -> None:
     moved = text.replace(b"source_line=277", b"source_line=280")
     assert moved != text
     compared = compare_analyses(analysis_of(path), None, analyse([dump_file(moved)]), None)
-    assert compared.matching.moved_lines == {
+    assert compared.moved_lines == {
         "/home/user/programs/programs.py:277": "/home/user/programs/programs.py:280",
     }
     assert compared.is_unchanged
@@ -226,7 +224,7 @@ def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
     new = text.replace(line, other).replace(b"source_line=277", b"source_line=280")
     compared = compare_analyses(analyse([dump_file(old)]), None, analyse([dump_file(new)]), None)
     file = "/home/user/programs/programs.py"
-    assert compared.matching.moved_lines == {f"{file}:277": f"{file}:280", f"{file}:280": f"{file}:280 (old)"}
+    assert compared.moved_lines == {f"{file}:277": f"{file}:280", f"{file}:280": f"{file}:280 (old)"}
     changes = {row.key: row.change for row in compared.memory_spaces[0].breakdowns[By.LINE] if row.change}
     assert changes == {f"{file}:280 (old)": -200, f"{file}:299": 200}
 

@@ -48,9 +48,9 @@ def _fraction(compared: Comparison) -> tuple[int, int]:
     """The matched bytes and all bytes at the peaks of the default memory space."""
     space = compared.space(DEFAULT_COLOR)
     assert space
-    assert space.details
-    matched, both = space.details.matched.matched_bytes, space.details.matched.all_bytes
-    return matched.old + matched.new, both.old + both.new
+    return sum(side.matched_bytes for side in (space.old, space.new)), sum(
+        side.peak_live_bytes for side in (space.old, space.new)
+    )
 
 
 @needs_shared_dumps

@@ -8,7 +8,6 @@ from xla_lens.features.diff.options import Increase
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.model.warrants import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,7 @@ def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation
     """Yield the limits that a comparison violates."""
     for limit in limits:
         for space in one.memory_spaces:
-            if not limit.is_about(space.id):
-                continue
-            sizes = space.needed_bytes if limit.is_needed else space.peak_live_bytes
-            bound = space.needed_bound if limit.is_needed else space.live_bound
-            if bound is not Bound.EXACT or not (limit.is_needed or one.has_peaks):
-                yield Violation(limit, space.id, None)
-            elif limit.increase.is_exceeded(sizes.old, sizes.new):
+            sizes = space.exact("needed_bytes" if limit.is_needed else "peak_live_bytes")
+            is_exceeded = sizes is None or limit.increase.is_exceeded(sizes.old, sizes.new)
+            if is_exceeded and limit.is_about(space.id):
                 yield Violation(limit, space.id, sizes)

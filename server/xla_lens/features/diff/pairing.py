@@ -4,7 +4,7 @@ Where several modules have one name, those with the same parameters and equally 
 with the same parameters, then the others, each in their order.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from xla_lens.model.diff.comparable import entry_parameters
 
 _Module = TypeVar("_Module")
 
-Fingerprint = tuple[Hashable, ...]
+Fingerprint = tuple[Hashable, Hashable]
 """What two compilations of one module have in common, from strict to lenient."""
 
 
@@ -32,37 +32,27 @@ def paired(
     """Pair the modules of two folders. Returns the pairs, in the order of the new folder, and the modules that only the
     old and only the new folder has. Calls `fingerprint_of` only where a name is not unique.
     """
-    by_name: tuple[defaultdict[str, list[int]], ...] = (defaultdict(list), defaultdict(list))
-    for side, modules in zip(by_name, (old, new), strict=True):
-        for number, module in enumerate(modules):
-            side[name(module)].append(number)
+    counts = Counter(map(name, old)), Counter(map(name, new))
+
+    def keys(module: _Module) -> tuple[Hashable, ...]:
+        """What the partner of a module has, from strict to lenient."""
+        of_old, of_new = (count[name(module)] for count in counts)
+        has_choice = of_old and of_new and of_old + of_new > 2
+        return (*(fingerprint_of(module) if has_choice else (None, None)), None)
+
+    old_keys, new_keys = ([(name(module), keys(module)) for module in side] for side in (old, new))
     partner: dict[int, int] = {}
-    for key in by_name[0].keys() & by_name[1].keys():
-        first, second = by_name[0][key], by_name[1][key]
-        if len(first) == len(second) == 1:
-            partner[second[0]] = first[0]
-            continue
-        old_prints = {number: fingerprint_of(old[number]) for number in first}
-        new_prints = {number: fingerprint_of(new[number]) for number in second}
-        partner |= _closest(old_prints, new_prints)
+    for level in range(3):
+        left: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+        for number, (own, of_module) in enumerate(old_keys):
+            if number not in partner.values():
+                left[own, of_module[level]].append(number)
+        for number, (own, of_module) in enumerate(new_keys):
+            if number not in partner and left[own, of_module[level]]:
+                partner[number] = left[own, of_module[level]].popleft()
     used = set(partner.values())
     return (
         [(old[partner[number]], new[number]) for number in sorted(partner)],
         [module for number, module in enumerate(old) if number not in used],
         [module for number, module in enumerate(new) if number not in partner],
     )
-
-
-def _closest(old: dict[int, Fingerprint], new: dict[int, Fingerprint]) -> dict[int, int]:
-    """The old partner of each new number, by the strictest part of the fingerprints that two have in common."""
-    found: dict[int, int] = {}
-    left = list(old)
-    strictness = len(next(iter(old.values())))
-    for level in range(strictness + 1):
-        for number in sorted(new.keys() - found.keys()):
-            same = (one for one in left if level == strictness or old[one][level] == new[number][level])
-            one = next(same, None)
-            if one is not None:
-                found[number] = one
-                left.remove(one)
-    return found

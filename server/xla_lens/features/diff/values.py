@@ -1,125 +1,67 @@
-"""What became of one value in the other dump of a comparison."""
+"""What became of each value in the other dump of a comparison, and the code lenses on those that changed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
+from typing import Final
 
 import numpy as np
 
-from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison
-from xla_lens.model.diff.matching import Confidence, Level, confidence
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.model.tables.lookup import biggest
+from xla_lens.syntax.columns import NONE, Table
+
+COMPARED: Final = "compared"
+"""The kind of these lenses, beside those of `features/lenses.py`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ValuePairs:
-    """The row of `Comparison.values` of each value of both dumps."""
-
-    of_old: Column
-    of_new: Column
-
-    @staticmethod
-    def of(compared: Comparison) -> "ValuePairs":
-        """Return the rows of a comparison."""
-        values = compared.values
-        return ValuePairs(
-            _rows(values.old, len(compared.old.dump.values)), _rows(values.new, len(compared.new.dump.values))
-        )
-
-
-def _rows(column: Column, count: int) -> Column:
-    """The row of each of `count` numbers in a column."""
-    found = np.full(count, NONE)
-    known = np.flatnonzero(column != NONE)
-    found[column[known]] = known
-    return found
-
-
-class Category(IntEnum):
-    """What happened to a value, in one word. A value whose size changed may live longer or shorter as well."""
-
-    UNCHANGED = 0
-    ADDED = 1
-    REMOVED = 2
-    BIGGER = 3
-    SMALLER = 4
-    LONGER = 5
-    SHORTER = 6
-    OTHER = 7
-
-
-def categories(compared: Comparison) -> Column:
-    """Return the `Category` of each row of `Comparison.values`."""
-    values = compared.values
-    both = (values.old != NONE) & (values.new != NONE)
-    sizes = (side.dump.values.size_bytes for side in (compared.old, compared.new))
-    old, new = (taken(column, rows) for column, rows in zip(sizes, (values.old, values.new), strict=True))
-    found = np.select(
-        (
-            values.value_class == ValueClass.ADDED,
-            values.value_class == ValueClass.REMOVED,
-            both & (new > old),
-            both & (new < old),
-            values.longer_by > 0,
-            values.longer_by < 0,
-            values.value_class != ValueClass.UNCHANGED,
-        ),
-        (
-            Category.ADDED,
-            Category.REMOVED,
-            Category.BIGGER,
-            Category.SMALLER,
-            Category.LONGER,
-            Category.SHORTER,
-            Category.OTHER,
-        ),
-        Category.UNCHANGED,
-    )
-    return np.asarray(found, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
 class OtherValue:
-    """What a value is in the other dump of a comparison, which `is_old` if the value itself is of the new one.
+    """A `row` of the values of a comparison. `is_old` is whether the other dump is the old one."""
 
-    `label`, `size_bytes`, `shape` and `value` (a row) are those of the other dump, None and NONE without a partner.
-    `longer_by` is by how many aligned steps the value lives longer there. `is_sure` is whether the match is certain.
-    """
-
+    compared: Comparison
+    row: int
     is_old: bool
-    value_class: ValueClass
-    change: Change
-    value: int
-    label: str | None
-    size_bytes: int | None
-    shape: str | None
-    longer_by: int
-    is_sure: bool
+
+    @property
+    def dump(self) -> DumpSet:
+        """The other dump."""
+        return self.compared.old.dump if self.is_old else self.compared.new.dump
+
+    @property
+    def value(self) -> int:
+        """The value in the other dump, NONE without a partner."""
+        values = self.compared.values
+        return int(values.old[self.row] if self.is_old else values.new[self.row])
 
 
-def other_value(compared: Comparison, pairs: ValuePairs, value: int, *, is_old: bool) -> OtherValue | None:
+def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue | None:
     """Return what a value of the old or of the new dump is in the other one, None for an unknown value."""
-    rows = pairs.of_old if is_old else pairs.of_new
-    row = int(rows[value]) if 0 <= value < len(rows) else NONE
-    if row == NONE:
-        return None
-    values = compared.values
-    dump: DumpSet = compared.new.dump if is_old else compared.old.dump
-    other = int(values.new[row] if is_old else values.old[row])
-    is_known = other != NONE
-    size_bytes = int(dump.values.size_bytes[other]) if is_known else NONE
-    shape = dump.shape(other) if is_known else None
-    longer_by = int(values.longer_by[row])
-    return OtherValue(
-        is_old=not is_old,
-        value_class=ValueClass(int(values.value_class[row])),
-        change=Change(int(values.change[row])),
-        value=other,
-        label=dump.value_label(other) if is_known else None,
-        size_bytes=size_bytes if size_bytes != NONE else None,
-        shape=shape.decode("utf-8", "replace") if shape is not None else None,
-        longer_by=longer_by if is_old else -longer_by,
-        is_sure=is_known and confidence(Level(int(values.level[row]))) is not Confidence.LOW,
-    )
+    rows = compared.values.of_old if is_old else compared.values.of_new
+    return OtherValue(compared, int(rows[value]), not is_old) if 0 <= value < len(rows) else None
+
+
+def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the lenses of a file of the old or of the new dump as offsets of lines, each with the id of a value that
+    changed. The `limit` largest have one, at their headers among the used values, or where there are none at their rows
+    in the buffer assignment.
+    """
+    dump, rows = (compared.old.dump, compared.values.of_old) if is_old else (compared.new.dump, compared.values.of_new)
+    table: Table
+    if file is dump.used:
+        table, of_value = dump.used_values, dump.values.used_value
+        is_shown = of_value != NONE
+    elif file is dump.assignment:
+        table, of_value = dump.slices, dump.values.slice
+        # A file that has both gets one lens for each value.
+        is_shown = (of_value != NONE) & ((dump.values.used_value == NONE) | (dump.used is not dump.assignment))
+    else:
+        return
+    is_changed = compared.values.value_class[rows] != ValueClass.UNCHANGED
+    values = np.flatnonzero(is_changed & is_shown & (dump.values.id != NONE))
+    values = values[biggest(dump.values.size_bytes[values], limit)]
+    starts = file.document.line_starts
+    lines = starts[starts.searchsorted(table.start[of_value[values]], "right") - 1]
+    yield from zip(lines.tolist(), dump.values.id[values].tolist(), strict=True)

@@ -14,7 +14,7 @@ from xla_lens.features.actions import (
     compare_title,
     source_actions,
 )
-from xla_lens.features.diff.lenses import COMPARED
+from xla_lens.features.diff.values import COMPARED
 from xla_lens.features.hints import hints, module_hints
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lenses, shown
 from xla_lens.features.links import links, module_links

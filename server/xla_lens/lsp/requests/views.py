@@ -73,7 +73,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
     for state, _ in compared.sources:
         opened = state.open.get(state.path)
         uris.append(opened.request_uri if opened else uri_of(state.path))
-    return await _map(arguments, lambda: compared_maps_data(compared.diff, compared.pairs, *uris))
+    return await _map(arguments, lambda: compared_maps_data(compared.diff, *uris))
 
 
 async def _map(arguments: Arguments, make: Callable[[], contract.MemoryMap | contract.ComparedMaps]) -> RawJson:

@@ -40,17 +40,20 @@ class ValueChanges:
     """One row for each pair of matched values, in the order of the old values, then one for each removed and each added
     value. `old` and `new` are rows of `DumpSet.values`, NONE for an added and a removed value.
 
+    - `of_old`, `of_new`: the row of each value of both dumps.
     - `value_class`: a `ValueClass`; `change`: `Change` flags.
-    - `level`: the `Level` of the match, NONE without one.
+    - `confidence`: the `Confidence` of the match, NONE without one.
     - `longer_by`: by how many aligned steps the value lives longer than before, negative for shorter; 0 if unknown.
     - `is_at_old_peak`, `is_at_new_peak`: whether it is live at the peak of its memory space.
     """
 
     old: Column
     new: Column
+    of_old: Column
+    of_new: Column
     value_class: Column
     change: Column
-    level: Column
+    confidence: Column
     longer_by: Column
     is_at_old_peak: NDArray[np.bool_]
     is_at_new_peak: NDArray[np.bool_]
@@ -69,24 +72,33 @@ def value_changes(
     """Return what happened to the values of two matched dumps."""
     first = np.flatnonzero(matching.new_of_old != NONE)
     second = matching.new_of_old[first]
-    change, longer_by = _changes(old, first, new, second, matching)
     removed, added = np.flatnonzero(matching.new_of_old == NONE), np.flatnonzero(matching.old_of_new == NONE)
-    is_moved = change == Change.LIVE_RANGE
-    of_pairs = np.where(change == 0, ValueClass.UNCHANGED, np.where(is_moved, ValueClass.MOVED, ValueClass.CHANGED))
-    of_removed, of_added = np.full(len(removed), ValueClass.REMOVED), np.full(len(added), ValueClass.ADDED)
     old_rows = np.concatenate((first, removed, np.full(len(added), NONE)))
     new_rows = np.concatenate((second, np.full(len(removed), NONE), added))
-    nothing = np.zeros(len(removed) + len(added), np.int64)
+    change, longer_by = np.zeros((2, len(old_rows)), np.int64)
+    change[: len(first)], longer_by[: len(first)] = _changes(old, first, new, second, matching)
+    of_pair = np.where(change == 0, ValueClass.UNCHANGED, ValueClass.CHANGED)
+    of_pair[change == Change.LIVE_RANGE] = ValueClass.MOVED
     return ValueChanges(
         old=old_rows,
         new=new_rows,
-        value_class=np.concatenate((of_pairs, of_removed, of_added)),
-        change=np.concatenate((change, nothing)),
-        level=np.concatenate((matching.level[first], nothing + NONE)),
-        longer_by=np.concatenate((longer_by, nothing)),
+        of_old=_rows(old_rows, len(old.values)),
+        of_new=_rows(new_rows, len(new.values)),
+        value_class=np.select((old_rows == NONE, new_rows == NONE), (ValueClass.ADDED, ValueClass.REMOVED), of_pair),
+        change=change,
+        confidence=taken(matching.confidence, np.where(new_rows == NONE, NONE, old_rows)),
+        longer_by=longer_by,
         is_at_old_peak=_at_peak(old, old_memory, old_rows),
         is_at_new_peak=_at_peak(new, new_memory, new_rows),
     )
+
+
+def _rows(column: Column, count: int) -> Column:
+    """The row of each of `count` numbers in a column."""
+    found = np.full(count, NONE)
+    known = np.flatnonzero(column != NONE)
+    found[column[known]] = known
+    return found
 
 
 def _at_peak(dump: DumpSet, memory: Memory, rows: Column) -> NDArray[np.bool_]:
@@ -99,46 +111,45 @@ def _at_peak(dump: DumpSet, memory: Memory, rows: Column) -> NDArray[np.bool_]:
 def _changes(old: DumpSet, first: Column, new: DumpSet, second: Column, matching: Matching) -> tuple[Column, Column]:
     """The `Change` flags of pairs, and by how many aligned steps the new value lives longer."""
     numbers: dict[bytes, int] = {}
-    bare_numbers: dict[bytes, int] = {}
-    old_shape, old_bare = _shapes(old, first, numbers, bare_numbers)
-    new_shape, new_bare = _shapes(new, second, numbers, bare_numbers)
-    size = old.values.size_bytes[first], new.values.size_bytes[second]
-    padding = size[0] - old.logical_bytes[first], size[1] - new.logical_bytes[second]
-    change = np.where(size[0] != size[1], Change.SIZE, 0)
-    is_reshaped = old_bare != new_bare
-    change |= np.where(is_reshaped, Change.SHAPE, 0)
-    change |= np.where(~is_reshaped & (old_shape != new_shape), Change.LAYOUT, 0)
-    change |= np.where(padding[0] != padding[1], Change.PADDING, 0)
-    change |= np.where(old.values.color[first] != new.values.color[second], Change.MEMORY_SPACE, 0)
+    shapes = _shapes(old, first, numbers), _shapes(new, second, numbers)
+    is_reshaped = shapes[0][1] != shapes[1][1]
+    one, other = old.values, new.values
+    padding = one.size_bytes[first] - old.logical_bytes[first], other.size_bytes[second] - new.logical_bytes[second]
     starts = (
-        _aligned(matching.old_steps, old.values.start_step[first]),
-        _aligned(matching.new_steps, new.values.start_step[second]),
+        _aligned(matching.old_steps, one.start_step[first]),
+        _aligned(matching.new_steps, other.start_step[second]),
     )
-    ends = (
-        _aligned(matching.old_steps, old.values.end_step[first]),
-        _aligned(matching.new_steps, new.values.end_step[second]),
-    )
+    ends = _aligned(matching.old_steps, one.end_step[first]), _aligned(matching.new_steps, other.end_step[second])
     # What lives from the first step on in both dumps starts together, whatever comes first in their schedules.
-    is_first = (old.values.start_step[first] == 0) & (new.values.start_step[second] == 0)
+    is_first = (one.start_step[first] == 0) & (other.start_step[second] == 0)
     starts = np.where(is_first, 0, starts[0]), np.where(is_first, 0, starts[1])
     # A dump without live ranges does not show that any differs.
     has_live_ranges = len(old.live_ranges) > 0 and len(new.live_ranges) > 0
-    is_moved = has_live_ranges & ((starts[0] != starts[1]) | (ends[0] != ends[1]))
-    change |= np.where(is_moved, Change.LIVE_RANGE, 0)
+    is_changed = {
+        Change.SIZE: one.size_bytes[first] != other.size_bytes[second],
+        Change.SHAPE: is_reshaped,
+        Change.LAYOUT: ~is_reshaped & (shapes[0][0] != shapes[1][0]),
+        Change.PADDING: padding[0] != padding[1],
+        Change.MEMORY_SPACE: one.color[first] != other.color[second],
+        Change.LIVE_RANGE: has_live_ranges & ((starts[0] != starts[1]) | (ends[0] != ends[1])),
+    }
+    change: Column = np.sum([flag * changed for flag, changed in is_changed.items()], axis=0, dtype=np.int64)
     is_known = (starts[0] != NONE) & (starts[1] != NONE)
     longer_by = np.where(is_known, (ends[1] - starts[1]) - (ends[0] - starts[0]), 0)
     # Two aligned places are one step apart. Rounding toward 0 keeps the opposite comparison opposite.
     return change, np.sign(longer_by) * (np.abs(longer_by) // 2)
 
 
-def _shapes(
-    dump: DumpSet, rows: Column, numbers: dict[bytes, int], bare_numbers: dict[bytes, int]
-) -> tuple[Column, Column]:
+def _shapes(dump: DumpSet, rows: Column, numbers: dict[bytes, int]) -> tuple[Column, Column]:
+    """The numbers of the shapes of values with and without their layouts, NONE for unknown ones."""
     shapes, shape = dump.slice_shapes
     shape = taken(shape, dump.values.slice[rows])
-    own = np.array([numbers.setdefault(text, len(numbers)) for text in shapes], np.int64)
-    bare = np.array([bare_numbers.setdefault(without_layout(text), len(bare_numbers)) for text in shapes], np.int64)
-    return taken(own, shape), taken(bare, shape)
+    bare = map(without_layout, shapes)
+    columns = (
+        np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64) for texts in (shapes, bare)
+    )
+    own, without = (taken(column, shape) for column in columns)
+    return own, without
 
 
 def _aligned(aligned_steps: Column, steps: Column) -> Column:

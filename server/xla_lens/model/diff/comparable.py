@@ -1,119 +1,53 @@
-"""Whether two dumps can be compared: they should be of the same program, for the same backend and as many devices."""
+"""Whether two dumps can be compared: they should be of the same program, for the same backend and as many devices, by
+the same compiler with the same flags.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-class Side(Enum):
-    """Which of the dumps something is true of."""
+class DifferenceKind(Enum):
+    """What makes two dumps hard to compare, or explains their numbers, the most important first.
 
-    OLD = "old"
-    NEW = "new"
-    BOTH = "both"
-
-
-def _side(*, is_old: bool, is_new: bool) -> Side:
-    return Side.BOTH if is_old and is_new else Side.OLD if is_old else Side.NEW
-
-
-@dataclass(frozen=True, slots=True)
-class OtherBackend:
-    """The dumps are of two backends, which place values by different rules."""
-
-    old: Backend
-    new: Backend
-
-
-@dataclass(frozen=True, slots=True)
-class OtherDevices:
-    """The modules are compiled for different numbers of devices: replicas times partitions."""
-
-    old: int
-    new: int
-
-
-@dataclass(frozen=True, slots=True)
-class OtherParameters:
-    """The programs take different parameters. `first` is the first parameter whose shape differs, with both shapes,
-    None where one program has no such parameter.
+    - `UNREADABLE`: a file could not be read.
+    - `BACKEND`: each backend places values by its own rules.
+    - `DEVICES`: the number of devices that the modules are compiled for, replicas times partitions.
+    - `OTHER_PROGRAM`: less than half of the bytes at the peaks belong to matched values. `REWRITTEN`: the same, but
+      with the same parameters.
+    - `NO_LIVE_RANGES`: dumps without live ranges have no peak.
+    - `INCOMPLETE`: some numbers are not exact, because a dump is cut off, lacks a file or contradicts itself.
+    - `PARAMETERS`: the programs take different parameters.
+    - `COMPILER`: two builds of libtpu, by their changelists.
+    - `FLAGS`: the modules are compiled with other flags.
     """
 
-    old_count: int
-    new_count: int
-    old_bytes: int
-    new_bytes: int
-    first: int
-    old_shape: str | None
-    new_shape: str | None
+    UNREADABLE = "unreadable"
+    BACKEND = "backend"
+    DEVICES = "devices"
+    OTHER_PROGRAM = "other program"
+    REWRITTEN = "rewritten"
+    NO_LIVE_RANGES = "no live ranges"
+    INCOMPLETE = "incomplete"
+    PARAMETERS = "parameters"
+    COMPILER = "compiler"
+    FLAGS = "flags"
 
 
 @dataclass(frozen=True, slots=True)
-class NoLiveRanges:
-    """A dump has no live ranges, so its peak is unknown."""
+class Difference:
+    """A difference. The `facts` are mostly `old` and `new`; `render/diff/words.py` has a sentence for each kind."""
 
-    side: Side
+    kind: DifferenceKind
+    facts: Mapping[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A file of a dump could not be read."""
-
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Incomplete:
-    """Some numbers of a dump are not exact, because it is cut off, lacks a file or contradicts itself."""
-
-    side: Side
-
-
-@dataclass(frozen=True, slots=True)
-class FewMatches:
-    """Less than half of the bytes at the peaks belong to matched values. These are different programs, or, with the
-    same parameters, the program was rewritten.
-    """
-
-    fraction: float
-    has_same_parameters: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OtherCompiler:
-    """The dumps are of two builds of libtpu, by their changelists."""
-
-    old: int
-    new: int
-
-
-@dataclass(frozen=True, slots=True)
-class OtherFlags:
-    """The modules are compiled with other flags: the name, the old and the new value, None for the default."""
-
-    flags: tuple[tuple[str, str | None, str | None], ...]
-
-
-Difference = (
-    OtherBackend
-    | OtherDevices
-    | OtherParameters
-    | NoLiveRanges
-    | Unreadable
-    | Incomplete
-    | FewMatches
-    | OtherCompiler
-    | OtherFlags
-)
 
 _FEW: Final = 0.5
 
@@ -126,59 +60,53 @@ def differences(
     """
     yield from unreadable_files(old)
     yield from unreadable_files(new)
-    if old.dump.backend and new.dump.backend and old.dump.backend is not new.dump.backend:
-        yield OtherBackend(old.dump.backend, new.dump.backend)
-    devices = device_count(old_module), device_count(new_module)
-    if devices[0] and devices[1] and devices[0] != devices[1]:
-        yield OtherDevices(devices[0], devices[1])
+    yield from other(DifferenceKind.BACKEND, old.dump.backend, new.dump.backend)
+    yield from other(DifferenceKind.DEVICES, device_count(old_module), device_count(new_module))
     parameters = [*_parameters(old.dump, new.dump)]
     if fraction < _FEW:
-        yield FewMatches(fraction, has_same_parameters=not parameters)
-    has_live_ranges = len(old.dump.live_ranges) > 0, len(new.dump.live_ranges) > 0
-    if not all(has_live_ranges):
-        yield NoLiveRanges(_side(is_old=not has_live_ranges[0], is_new=not has_live_ranges[1]))
-    if not (old.warrants.is_complete and new.warrants.is_complete):
-        yield Incomplete(_side(is_old=not old.warrants.is_complete, is_new=not new.warrants.is_complete))
+        kind = DifferenceKind.OTHER_PROGRAM if parameters else DifferenceKind.REWRITTEN
+        yield Difference(kind, {"fraction": fraction})
+    yield from lacking(DifferenceKind.NO_LIVE_RANGES, not len(old.dump.live_ranges), not len(new.dump.live_ranges))
+    yield from lacking(DifferenceKind.INCOMPLETE, not old.warrants.is_complete, not new.warrants.is_complete)
     yield from parameters
 
 
-def unreadable_files(one: Analysis) -> Iterator[Unreadable]:
+def unreadable_files(one: Analysis) -> Iterator[Difference]:
     """Return the files of a dump that could not be read."""
-    return (Unreadable(file.label, file.unreadable) for file in one.unreadable)
+    facts = ({"file": file.label, "reason": file.unreadable} for file in one.unreadable)
+    return (Difference(DifferenceKind.UNREADABLE, fact) for fact in facts)
 
 
-def other_flags(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Iterator[OtherFlags]:
-    """Yield the flags that differ, if those of both dumps are known."""
-    if old is None or new is None:
-        return
-    names = sorted({*old, *new})
-    changed = tuple((name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name))
-    if changed:
-        yield OtherFlags(changed)
+def other(kind: DifferenceKind, old: object, new: object) -> Iterator[Difference]:
+    """Yield two facts if both are known and differ."""
+    if None not in (old, new) and old != new:
+        yield Difference(kind, {"old": old, "new": new})
 
 
-def other_compiler(old: int | None, new: int | None) -> Iterator[OtherCompiler]:
-    """Yield the changelists of two builds of libtpu, if both are known and differ."""
-    if old is not None and new is not None and old != new:
-        yield OtherCompiler(old, new)
+def lacking(kind: DifferenceKind, is_old: bool, is_new: bool) -> Iterator[Difference]:  # noqa: FBT001
+    """Yield what one of the dumps or both lack."""
+    if is_old or is_new:
+        yield Difference(kind, {"is_old": is_old, "is_new": is_new})
 
 
-def _parameters(old: DumpSet, new: DumpSet) -> Iterator[OtherParameters]:
+# ---------------------------------------------------------------- parameters
+
+
+def _parameters(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
+    """The number and bytes of the parameters of both programs, and the first one whose shape differs, with both shapes,
+    None where one program has no such parameter.
+    """
     if old.assignment is None or new.assignment is None:
         return
-    old_shapes, new_shapes = entry_parameters(old), entry_parameters(new)
-    keys = sorted({*old_shapes, *new_shapes})
-    first = next((key for key in keys if old_shapes.get(key) != new_shapes.get(key)), None)
+    shapes = entry_parameters(old), entry_parameters(new)
+    first = next((key for key in sorted({**shapes[0], **shapes[1]}) if shapes[0].get(key) != shapes[1].get(key)), None)
     if first is not None:
-        yield OtherParameters(
-            len(old_shapes),
-            len(new_shapes),
-            _parameter_bytes(old),
-            _parameter_bytes(new),
-            first[0],
-            old_shapes.get(first),
-            new_shapes.get(first),
+        sides = (
+            (len(of_side), _parameter_bytes(dump), of_side.get(first))
+            for of_side, dump in zip(shapes, (old, new), strict=True)
         )
+        before, after = sides
+        yield Difference(DifferenceKind.PARAMETERS, {"old": before, "new": after, "first": first[0]})
 
 
 def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
@@ -198,6 +126,9 @@ def _parameter_bytes(dump: DumpSet) -> int:
     return sum(dump.allocations.size_bytes[dump.allocations.parameter != NONE].tolist())
 
 
+# ---------------------------------------------------------------- devices
+
+
 _COUNTS: Final = re.compile(rb"\b(num_partitions|replica_count)=(\d{1,9})\b")
 _HEADER: Final = 1 << 20
 
@@ -210,3 +141,30 @@ def device_count(module: HloModule | None) -> int | None:
     counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, start, min(end, start + _HEADER))}
     # XLA prints only counts other than 1.
     return counts.get(b"num_partitions", 1) * counts.get(b"replica_count", 1)
+
+
+# ---------------------------------------------------------------- flags
+
+_FIELD: Final = re.compile(r"^(\w+)(?:: ?(.*)| ?\{)$")
+_EXTRA: Final = re.compile(r'^\s+(key|value): ?"(.*)"$')
+
+_ABOUT_OUTPUT: Final = ("xla_dump_", "xla_enable_dumping", "xla_detailed_logging")
+"""How the names of flags begin that change no program. JAX sets `xla_detailed_logging` for some compilations only."""
+
+
+def parse_flags(text: str) -> Mapping[str, str]:
+    """Return the flags and their values from the ``*.debug_options`` file that XLA writes beside a dump, a protocol
+    buffer as text. It has only the flags that are not at their defaults. Those about dumps and logs are left out;
+    repeated ones are joined.
+    """
+    found: dict[str, str] = {}
+    key = ""
+    for line in text.splitlines():
+        match, extra = _FIELD.match(line), _EXTRA.match(line)
+        name, value = (match[1], match[2]) if match else (key, extra[2] if extra else None)
+        if extra and extra[1] == "key":
+            key = extra[2]
+        elif value is not None and not name.startswith(_ABOUT_OUTPUT):
+            value = value.strip('"') if match else value
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found

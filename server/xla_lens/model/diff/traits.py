@@ -1,129 +1,94 @@
 """What the values of two dumps can be matched by: columns of numbers, equal where the texts are equal.
 
-Names are numbered anew in each compilation, so a name counts without its numbers. An op_name counts without the parts
-that only some releases of JAX print: the `jit(main)` below the function, the `closed_call` of a loop's body, and the
-parameters of an operation in brackets.
+Names are numbered anew in each compilation, so a name counts only where there is no opcode, and without its numbers. An
+op_name counts without the parts that only some releases of JAX print: the `jit(main)` below the function, the
+`closed_call` of a loop's body, and the parameters of an operation in brackets.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Hashable, Iterable
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction import usual_metadata
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
-from xla_lens.syntax.texts import number_texts
+
+Traits: TypeAlias = dict[str, Column]
+"""The columns of `read_traits` by their names."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Traits:
-    """One row for each value, in the order of the schedule; NONE for what is unknown.
+def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
+    """Return one row for each value, in the order of the schedule; NONE for what is unknown. Dumps share `numbers`.
 
     - `value`: the row of `DumpSet.values`.
-    - `step`: the step of the instruction that defines it.
-    - `stem`: the name of that instruction without numbers. `opcode`: its opcode, or else the stem.
+    - `step`: the step of the instruction that defines it. `opcode`: its opcode, or else its name without numbers.
+    - `index`: the index in the result of that instruction.
     - `shape`, `bare_shape`: with and without the layout.
-    - `folded_op_name`: the op_name without numbers. `operation`: the last part of the op_name, such as ``dot_general``.
-    - `source`: the user's line that made it.
+    - `op_name`; `operation`: the last part of the op_name, such as ``dot_general``.
     - `parameter`: for a parameter of the program its number and the index in it.
     """
 
-    value: Column
-    step: Column
-    stem: Column
-    index: Column
-    opcode: Column
-    shape: Column
-    bare_shape: Column
-    op_name: Column
-    folded_op_name: Column
-    operation: Column
-    source: Column
-    parameter: Column
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-
-class Numbering:
-    """Numbers of texts that both dumps share."""
-
-    __slots__ = ("_numbers",)
-
-    def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-
-    def texts(self) -> list[Any]:
-        """Return the texts by their numbers."""
-        return list(self._numbers)
-
-    def numbers(self, texts: Iterator[object]) -> Column:
-        """Return the numbers of some texts, NONE for None."""
-        numbers = self._numbers
-        return np.array([NONE if text is None else numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
-
-    def stems(self, dump: DumpSet, names: Column) -> Column:
-        """Return the numbers of the stems of some names of a dump."""
-        numbers, texts = self._numbers, dump.names
-        # Most names are a stem and one number, and there are few stems.
-        known: dict[bytes, int] = {}
-        found = []
-        for name in names.tolist():
-            text = texts[name]
-            head, _, number = text.rpartition(b".")
-            if not number.isdigit():
-                head = text
-            if head not in known:
-                known[head] = numbers.setdefault(_NUMBERS.sub(b"", head), len(numbers))
-            found.append(known[head])
+    def numbered(texts: Iterable[Hashable]) -> Column:
+        found = [NONE if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
         return np.array(found, np.int64)
 
-
-def read_traits(dump: DumpSet, module: HloModule | None, numbering: Numbering) -> Traits:
-    """Return the traits of all values. Only `source` may need the HLO module."""
     values = dump.values
     names, of_name = np.unique(values.name, return_inverse=True)
-    stem = numbering.stems(dump, names)
-    opcode, origin, origins = _instructions(dump, module, names, numbering)
-    opcode = np.where(opcode == NONE, stem, opcode)[of_name]
-    origin = origin[of_name]
-    op_names = [op_name for op_name, _ in origins]
-    step = taken(dump.schedule.step, dump.schedule_row_of_name[names])[of_name]
-    index = numbering.numbers(iter(dump.indices))
+    opcodes = (dump.opcode(name) or _NUMBERS.sub(b"", dump.names[name]) for name in names.tolist())
+    op_names = _op_names(dump, names)
     shapes, shape = dump.slice_shapes
     shape = taken(shape, values.slice)
+    index = np.maximum(values.index, 0)
+    step = taken(dump.schedule.step, dump.schedule_row_of_name[values.name])
     columns = {
         "value": np.arange(len(values)),
         "step": step,
-        "stem": stem[of_name],
-        "index": index[np.maximum(values.index, 0)],
-        "opcode": opcode,
-        "shape": taken(numbering.numbers(iter(shapes)), shape),
-        "bare_shape": taken(numbering.numbers(map(without_layout, shapes)), shape),
-        "op_name": numbering.numbers(iter(op_names))[origin],
-        "folded_op_name": numbering.numbers(name and folded(name) for name in op_names)[origin],
-        "operation": numbering.numbers(name and name.rpartition("/")[2] for name in op_names)[origin],
-        "source": numbering.numbers(source for _, source in origins)[origin],
-        "parameter": _parameters(dump, numbering),
+        "index": numbered(dump.indices)[index],
+        "opcode": numbered(opcodes)[of_name],
+        "shape": taken(numbered(shapes), shape),
+        "bare_shape": taken(numbered(map(without_layout, shapes)), shape),
+        "op_name": numbered(op_names)[of_name],
+        "operation": numbered(name and name.rpartition("/")[2] for name in op_names)[of_name],
+        "parameter": np.full(len(values), NONE),
     }
+    rows, parameters = parameter_values(dump)
+    of_parameter = dump.allocations.parameter[rows].tolist(), dump.allocations.parameter_index[rows].tolist()
+    columns["parameter"][parameters] = numbered(
+        (number, dump.indices[index] if index != NONE else b"{}") for number, index in zip(*of_parameter, strict=True)
+    )
     # A number in an index can have several digits: {2} comes before {10}.
-    by_index = np.array(_ranks([(len(text), text) for text in dump.indices]), np.int64)
+    by_length = sorted(range(len(dump.indices)), key=lambda row: (len(dump.indices[row]), dump.indices[row]))
     place = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
-    order = np.lexsort((values.id, by_index[np.maximum(values.index, 0)], place))
-    return Traits(**{name: column[order] for name, column in columns.items()})
+    order = np.lexsort((values.id, np.argsort(by_length)[index] if by_length else index, place))
+    return {name: column[order] for name, column in columns.items()}
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
 _COMMENT: Final = re.compile(rb"/\*[^*]*+\*/")
 _DIGITS: Final = re.compile(r"\d+")
+_OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
+
+
+def parameter_values(dump: DumpSet) -> tuple[Column, Column]:
+    """Return the allocations of the parameters of the program that have values, and their first values, which are the
+    parameters.
+    """
+    allocations = dump.allocations
+    rows = np.flatnonzero((allocations.parameter != NONE) & (allocations.slice_count > 0))
+    return rows, dump.value_of_slice[allocations.first_slice[rows]]
+
+
+def _op_names(dump: DumpSet, names: Column) -> list[str | None]:
+    """The op_names of the quoted instructions with some names. Reading whole instructions takes ten times as long."""
+    rows = taken(dump.first_quote, names).tolist()
+    if dump.used is None:
+        return [None] * len(rows)
+    data, start, end = dump.used.document.data, dump.used_values.instruction_start, dump.used_values.instruction_end
+    found = (_OP_NAME.search(data, start[row], end[row]) if row != NONE else None for row in rows)
+    return [plain_op_name(match[1].decode("utf-8", "replace")) if match else None for match in found]
 
 
 def line_key(file: str, line: int | None) -> str:
@@ -153,94 +118,3 @@ def plain_op_name(op_name: str | None) -> str | None:
         if head and stem.replace("-", "_").isidentifier():
             op_name = f"{head}/{stem}"
     return op_name
-
-
-def _ranks(keys: list[tuple[int, bytes]]) -> list[int]:
-    ranks = [0] * len(keys)
-    for rank, row in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
-        ranks[row] = rank
-    return ranks
-
-
-def _parameters(dump: DumpSet, numbering: Numbering) -> Column:
-    """The first value in the allocation of each parameter of the program is the parameter."""
-    values, allocations = dump.values, dump.allocations
-    found = np.full(len(values), NONE)
-    rows = np.flatnonzero((allocations.parameter != NONE) & (allocations.slice_count > 0))
-    value = dump.value_of_slice[allocations.first_slice[rows]]
-    indices = [dump.indices[index] if index != NONE else b"{}" for index in allocations.parameter_index[rows].tolist()]
-    numbers = zip(allocations.parameter[rows].tolist(), indices, strict=True)
-    found[value] = numbering.numbers(("parameter", number, index) for number, index in numbers)
-    return found
-
-
-_METADATA: Final = b", metadata={"
-
-_Source: TypeAlias = tuple[str, int | None]
-"""A file and a line."""
-
-_Origin: TypeAlias = tuple[str | None, _Source | None]
-"""An op_name and a source line."""
-
-
-def _instructions(
-    dump: DumpSet, module: HloModule | None, names: Column, numbering: Numbering
-) -> tuple[Column, Column, list[_Origin]]:
-    """For the instructions with some names the number of the opcode, NONE if it is unknown, and the row of the origin
-    in a list of all origins.
-    """
-    opcode = np.full(len(names), NONE)
-    origin = np.zeros(len(names), np.int64)
-    origins: list[_Origin] = [(None, None)]
-    rows = taken(dump.first_quote, names) if len(dump.names) else names
-    quoted = np.flatnonzero(rows != NONE)
-    if dump.used is None or not len(quoted):
-        return opcode, origin, origins
-    data, used = dump.used.document.data, dump.used_values
-    starts, ends = used.instruction_start[rows[quoted]], used.instruction_end[rows[quoted]]
-    heads = read_quotes(data, starts, ends, QuoteParts.HEADS)
-    is_usual = heads.opcode_start != NONE
-    number, first = number_texts(data, heads.opcode_start[is_usual], heads.opcode_end[is_usual])
-    spans = zip(heads.opcode_start[is_usual][first].tolist(), heads.opcode_end[is_usual][first].tolist(), strict=True)
-    opcode[quoted[is_usual]] = numbering.numbers(data[start:end] for start, end in spans)[number]
-    # Thousands of instructions share their metadata, and millions of bytes are not worth parsing twice.
-    known: dict[bytes, int] = {b"": 0}
-    sources: dict[tuple[str | None, ...], _Source | None] = {}
-    found = []
-    for row, start, end in zip(quoted.tolist(), heads.opcode_end.tolist(), ends.tolist(), strict=True):
-        place = data.find(_METADATA, start, end) if start != NONE else NONE
-        text = data[place : data.find(b"}", place, end) + 1] if place != NONE else b""
-        is_quoted = place != NONE and data.find(b'"', start, place) != NONE
-        number_of_origin = known.get(text)
-        # The text may be a part of a string.
-        if start == NONE or is_quoted or (number_of_origin is None and text.count(b'"') % 2):
-            instruction = dump.instruction(int(names[row]))
-            if start == NONE and instruction:
-                (opcode[row],) = numbering.numbers(iter((instruction.opcode,)))
-            number_of_origin = len(origins)
-            origins.append(_origin(instruction.metadata() if instruction else {}, module, sources))
-        elif number_of_origin is None:
-            number_of_origin = known[text] = len(origins)
-            origins.append(_origin(_metadata(dump, int(names[row]), text), module, sources))
-        found.append(number_of_origin)
-    origin[quoted] = found
-    return opcode, origin, origins
-
-
-def _metadata(dump: DumpSet, name: int, text: bytes) -> Mapping[str, str]:
-    """The metadata of an instruction. The usual form is read ten times as fast as any other."""
-    usual = usual_metadata(text, 0, len(text))
-    if usual is not None:
-        return usual
-    instruction = dump.instruction(name)
-    return instruction.metadata() if instruction else {}
-
-
-def _origin(
-    metadata: Mapping[str, str], module: HloModule | None, sources: dict[tuple[str | None, ...], _Source | None]
-) -> _Origin:
-    source = (metadata.get("stack_frame_id"), metadata.get("source_file"), metadata.get("source_line"))
-    if source not in sources:
-        frame: StackFrame | None = user_frame(module.frames(metadata) if module else metadata_frames(metadata))
-        sources[source] = (frame.file, frame.line) if frame else None
-    return plain_op_name(metadata.get("op_name")), sources[source]

@@ -1,20 +1,18 @@
 """Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.options import DiffPart
-from xla_lens.model.diff.breakdowns import By, Group, Key
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair, Row, SpaceComparison
-from xla_lens.model.diff.matching import Level, confidence
+from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound
-from xla_lens.render.diff.causes import cause_text
-from xla_lens.render.diff.differences import difference_text
+from xla_lens.render.diff.words import cause_text, difference_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.values import op_name, shape_text
@@ -24,18 +22,17 @@ from xla_lens.syntax.file_names import FileKind
 
 def diff_data(one: Diff) -> dict[str, Any]:
     """Return a comparison as a JSON object. Parts that were not requested are left out."""
-    data: dict[str, Any] = {
+    return {
         "module": one.name,
         "old": _side(one.old),
         "new": _side(one.new),
         "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
         "warnings": [plain_text(difference_text(difference)) for difference in one.differences],
         "causes": [_cause(cause) for cause in one.causes],
-        "instructions": _pair(one.comparison.instructions) if one.comparison else None,
+        "instructions": _pair(one.comparison.instructions if one.comparison else None),
         "memory_spaces": [_space(one, space) for space in one.memory_spaces],
         "values": _values(one, one.comparison) if one.comparison else None,
     }
-    return data
 
 
 def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bool) -> dict[str, Any]:
@@ -52,32 +49,25 @@ def _cause(cause: ChangeCause) -> dict[str, Any]:
     return {
         "kind": cause.kind.value,
         "count": _pair(cause.count),
-        "size_bytes": _pair(cause.size_bytes) if cause.size_bytes else None,
+        "size_bytes": _pair(cause.size_bytes),
         "text": cause_text(cause),
     }
 
 
-def _pair(pair: Pair) -> dict[str, int]:
-    return {"old": pair.old, "new": pair.new}
+def _pair(pair: Pair | None) -> dict[str, int] | None:
+    return {"old": pair.old, "new": pair.new} if pair else None
 
 
 def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
-    is_known, details = one.has_peaks and space.live_bound is Bound.EXACT, space.details
-    found: dict[str, Any] = {
-        "color": space.color,
-        "name": space_name(space.id),
-        "peak_live_bytes": _pair(space.peak_live_bytes) if is_known else None,
-        "peak_step": {"old": space.old_peak_step, "new": space.new_peak_step} if is_known else None,
-        "reserved_bytes": _pair(space.reserved_bytes) if space.reserved_bound is Bound.EXACT else None,
-        "needed_bytes": _pair(space.needed_bytes) if space.needed_bound is Bound.EXACT else None,
-        "values": _pair(details.values) if details else None,
-        "allocations": _pair(details.allocations) if details else None,
-    }
-    if DiffPart.TOTALS in one.options.parts and details:
-        is_reserved_known = space.reserved_bound is Bound.EXACT
-        found["reserved_by_kind"] = _rows(details.reserved_by_kind, None) if is_reserved_known else None
-        found["padding_bytes"] = _pair(details.padding_bytes) if is_known else None
-        found["unknown_padding_bytes"] = _pair(details.unknown_padding_bytes) if is_known else None
+    names = ("peak_live_bytes", "peak_step", "reserved_bytes", "needed_bytes", "values", "allocations")
+    found: dict[str, Any] = {"color": space.color, "name": space_name(space.id)}
+    found |= {name: _pair(space.exact(name)) for name in names}
+    is_known = found["peak_live_bytes"] is not None
+    found["peak_step"] = {"old": space.old.peak_step, "new": space.new.peak_step} if is_known else None
+    if DiffPart.TOTALS in one.options.parts and space.reserved_by_kind is not None:
+        is_reserved_known = found["reserved_bytes"] is not None
+        found["reserved_by_kind"] = _rows(space.reserved_by_kind, None) if is_reserved_known else None
+        found |= {name: _pair(space.exact(name)) for name in ("padding_bytes", "unknown_padding_bytes")}
     parts = [by for by in By if DiffPart(by.value) in one.options.parts and by in space.breakdowns]
     top = one.options.top
     found["breakdowns"] = {by.value: _rows(space.breakdowns[by], top, by) for by in parts} if is_known else None
@@ -92,17 +82,14 @@ def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[
             "new_bytes": row.size_bytes.new,
             "old_count": row.count.old,
             "new_count": row.count.new,
-            **(_derived(row) if by in _WITH_SOURCES else {}),
+            **(
+                {"old_derived_bytes": row.derived_bytes.old, "new_derived_bytes": row.derived_bytes.new}
+                if by in WITH_SOURCES
+                else {}
+            ),
         }
         for row in rows[:top]
     ]
-
-
-_WITH_SOURCES: Final = (By.LINE, By.GROUP)
-
-
-def _derived(row: Row) -> dict[str, int]:
-    return {"old_derived_bytes": row.derived_bytes.old, "new_derived_bytes": row.derived_bytes.new}
 
 
 def _key(key: Key) -> dict[str, Any]:
@@ -122,7 +109,7 @@ def _values(one: Diff, compared: Comparison) -> dict[str, Any]:
 
 def _value(one: Comparison, row: int) -> dict[str, Any]:
     values = one.values
-    old, new, level = int(values.old[row]), int(values.new[row]), int(values.level[row])
+    old, new, confidence = int(values.old[row]), int(values.new[row]), int(values.confidence[row])
     return {
         "class": ValueClass(int(values.value_class[row])).name.lower(),
         "old": _one_value(one.old.dump, old),
@@ -131,7 +118,7 @@ def _value(one: Comparison, row: int) -> dict[str, Any]:
         "longer_by_steps": int(values.longer_by[row]),
         "is_at_old_peak": bool(values.is_at_old_peak[row]),
         "is_at_new_peak": bool(values.is_at_new_peak[row]),
-        "confidence": confidence(Level(level)).name.lower() if level != NONE else None,
+        "confidence": Confidence(confidence).name.lower() if confidence != NONE else None,
     }
 
 

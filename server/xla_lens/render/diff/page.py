@@ -1,4 +1,4 @@
-"""The page of a comparison: the report with links into both dumps."""
+"""Pages of comparisons: in an editor with links into both dumps, and as HTML to share with both memory maps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,11 +7,14 @@ from xla_lens.features.diff.facts import Diff
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.places import Place
-from xla_lens.render.diff import diff_outline
-from xla_lens.render.diff.rows import BIG_BYTES
+from xla_lens.render.diff.outline import diff_outline
+from xla_lens.render.diff.words import BIG_BYTES
+from xla_lens.render.memory_map.comparison import compared_maps
+from xla_lens.render.memory_map.page import MapContent, memory_maps_page, packed
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.pages import PageText, outline_page
-from xla_lens.render.report.blocks import Linked, Text
+from xla_lens.render.report.blocks import Linked, Outline, Text, joined
+from xla_lens.render.report.html import html_lines
 
 
 def comparison_page(one: Diff) -> PageText:
@@ -37,12 +40,22 @@ def _peaks(one: Diff) -> Iterator[tuple[str, Text]]:
         peak = space.peak_live_bytes
         if space.color != DEFAULT_COLOR and max(peak.old, peak.new) < BIG_BYTES:
             continue
-        steps = ((space.old_peak_step, True, "old"), (space.new_peak_step, False, "new"))
-        links = [
+        steps = ((space.old.peak_step, True, "old"), (space.new.peak_step, False, "new"))
+        links: list[Text] = [
             (Linked(f"step {step}", Entity(EntityKind.STEP, step, is_old)), f" of the {word} schedule")
             for step, is_old, word in steps
             if step is not None
         ]
         if links:
-            separated = [inline for link in links for inline in (", ", *link)][1:]
-            yield "peaks", (f"{space_name(space.id)}: ", *separated)
+            yield "peaks", (f"{space_name(space.id)}: ", *joined(links, ", "))
+
+
+def comparison_html(before: Sequence[Outline], one: Diff | None, script: str, style: str) -> Iterator[str]:
+    """Yield the lines of the HTML page of a comparison, with reports that come before it. A comparison with the report
+    of an older dump has no maps.
+    """
+    reports = [*before, *([diff_outline(one)] if one else [])]
+    maps = [MapContent(one.name or "", packed(compared_maps(one)), ())] if one and one.comparison else []
+    title = f"{one.name or 'dump'}: comparison" if one else "Comparison"
+    lines = (line for report in reports for line in html_lines(report))
+    return memory_maps_page(title, lines, maps, script, style)

@@ -5,37 +5,50 @@ from typing import Final, Literal
 import numpy as np
 
 from xla_lens.features.diff.facts import Diff, DiffSide
-from xla_lens.features.diff.values import Category, ValuePairs, categories
 from xla_lens.model.diff.axis import common_axis
+from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparison import Comparison
+from xla_lens.model.tables.lookup import taken
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.columns import NONE, Column
 
-CATEGORY_NAMES: Final = {
-    Category.UNCHANGED: "unchanged",
-    Category.ADDED: "added",
-    Category.REMOVED: "removed",
-    Category.BIGGER: "bigger",
-    Category.SMALLER: "smaller",
-    Category.LONGER: "longer",
-    Category.SHORTER: "shorter",
-    Category.OTHER: "changed otherwise",
-}
+_CATEGORIES: Final = (
+    "unchanged",
+    *("added", "removed"),
+    *("bigger", "smaller", "longer", "shorter", "changed otherwise"),
+)
+"""What happened to a value, in one word. A value whose size changed may live longer or shorter as well."""
 
 
-def compared_maps(one: Diff, pairs: ValuePairs, old_uri: str = "", new_uri: str = "") -> contract.ComparedMaps:
+def _categories(compared: Comparison) -> Column:
+    """The number of the category of each row of the values."""
+    values = compared.values
+    sizes = (side.dump.values.size_bytes for side in (compared.old, compared.new))
+    old, new = (taken(column, rows) for column, rows in zip(sizes, (values.old, values.new), strict=True))
+    cases = (
+        values.value_class == ValueClass.ADDED,
+        values.value_class == ValueClass.REMOVED,
+        new > old,
+        new < old,
+        values.longer_by > 0,
+        values.longer_by < 0,
+        values.value_class != ValueClass.UNCHANGED,
+    )
+    return np.select(cases, range(1, len(_CATEGORIES)), 0)
+
+
+def compared_maps(one: Diff, old_uri: str = "", new_uri: str = "") -> contract.ComparedMaps:
     """Return the maps of both dumps of a comparison, with the URI of a file of each if an editor needs it."""
     compared = one.comparison
     assert compared is not None
     assert isinstance(one.old, DiffSide)
     old, new = (memory_map_data(side.analysis, side.module) for side in (one.old, one.new))
-    matching = compared.matching
+    matching, values, found = compared.matching, compared.values, _categories(compared)
     axis = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
-    found = categories(compared)
-    values = compared.values
     own = _move(old, axis.old, axis.length), _move(new, axis.new, axis.length)
-    old["comparison"] = _comparison(old, "old", own[0], found[pairs.of_old], values.new[pairs.of_old])
-    new["comparison"] = _comparison(new, "new", own[1], found[pairs.of_new], values.old[pairs.of_new])
+    old["comparison"] = _comparison(old, "old", own[0], found[values.of_old], matching.new_of_old)
+    new["comparison"] = _comparison(new, "new", own[1], found[values.of_new], matching.old_of_new)
     return {"old": old, "new": new, "oldUri": old_uri, "newUri": new_uri}
 
 
@@ -69,7 +82,7 @@ def _comparison(
     data: contract.MemoryMap, side: Literal["old", "new"], own_step: Column, category: Column, partner: Column
 ) -> contract.MapComparison:
     first = len(data["strings"])
-    data["strings"] += CATEGORY_NAMES.values()
+    data["strings"] += _CATEGORIES
     return {
         "side": side,
         "ownStep": own_step.tolist(),

@@ -1,29 +1,28 @@
 """The reader of instructions, for the quotes of a dump and the lines of an HLO module alike.
 
 The grammar takes 10 ms for the longest instructions, most of it for attributes. The reader finds shape, opcode and
-operands with regular expressions in the head of the text, and metadata by searching for it. Where the text is not of
-the usual form it falls back to the grammar. Tests hold the two equal on every module and every quoted instruction of
-the collection.
+operands with regular expressions in the head of the text, and metadata by searching for it. Tests hold it equal to the
+grammar on every module and every quoted instruction of the collection.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from tree_sitter import Node
-
 from xla_lens.syntax.hlo.lexical import (
+    ARRAY_SHAPE,
+    BARE_NAME,
     DEFINITION,
     KEY,
-    NAME_CHARACTER,
+    NAME,
     REFERENCE,
     STRING,
-    STRINGS,
+    UNCLOSED,
     Reference,
     unquoted,
 )
 from xla_lens.syntax.numbers import integer
-from xla_lens.syntax.tree import parse_hlo
 
 
 class Instruction(NamedTuple):
@@ -63,7 +62,12 @@ class Instruction(NamedTuple):
     @property
     def operands_end(self) -> int:
         """The byte behind the bracket that closes the operands."""
-        return self._operand_list()[0]
+        depth = 0
+        for bracket in _BRACKET.finditer(self.text, self.operands_start, self.end):
+            depth += 1 if bracket[0] == b"(" else -1
+            if depth < 0:
+                return bracket.end()
+        return self.end
 
     @property
     def op_name(self) -> str | None:
@@ -93,43 +97,25 @@ class Instruction(NamedTuple):
         """Its operands by number, without `%`. Operands that are not names (literals, the number of a parameter) are
         left out.
         """
-        end, is_usual = self._operand_list()
-        if is_usual:
-            return tuple(REFERENCE.findall(self.text, self.operands_start, end))
-        return tuple(operand.name for operand in self._parsed_operands(end))
+        return tuple(match[match.lastindex or 0] for match in self._operands())
 
     def operands(self) -> tuple[Reference, ...]:
         """Its operands by number with the bytes at which they stand, under the same rule as `operand_names`."""
-        end, is_usual = self._operand_list()
-        if is_usual:
-            found = REFERENCE.finditer(self.text, self.operands_start, end)
-            return tuple(Reference(match[1], match.start(), match.end()) for match in found)
-        return self._parsed_operands(end)
+        return tuple(map(_reference, self._operands()))
 
     def operand(self, number: int) -> Reference | None:
         """One of `operands`, None if there are not that many."""
         if not 0 <= number < self.end - self.start:
             return None
-        end, is_usual = self._operand_list()
-        if is_usual:
-            found = REFERENCE.finditer(self.text, self.operands_start, end)
-            match = next(islice(found, number, None), None)
-            return Reference(match[1], match.start(), match.end()) if match else None
-        operands = self._parsed_operands(end)
-        return operands[number] if number < len(operands) else None
+        match = next(islice(self._operands(), number, None), None)
+        return _reference(match) if match else None
 
     def metadata(self) -> dict[str, str]:
         """The fields of its metadata (`op_name`, `source_file`, `source_line`, `stack_frame_id`, …), empty if none."""
         text, end = self.text, self.end
-        place = text.find(_METADATA, self.operands_start, end)
+        place = self._metadata_start()
         if place < 0:
             return {}
-        before = text[self.operands_start : place]
-        if b'"' in before:
-            before = STRINGS.sub(rb"\1", before)
-        if b'"' in before or before.count(b"{") != before.count(b"}"):
-            # It stands in a string or in a backend configuration.
-            return self._parsed_metadata()
         usual = usual_metadata(text, place, end)
         if usual is not None:
             return usual
@@ -138,39 +124,48 @@ class Instruction(NamedTuple):
         while field := _FIELD.match(text, place, end):
             fields[field[1].decode("utf-8", "replace")] = unquoted(field[2])
             place = field.end()
-        return fields if text[place : place + 1] == b"}" else self._parsed_metadata() | fields
+        return fields
 
-    def _operand_list(self) -> tuple[int, bool]:
-        """The end of the operands, and whether they are of the usual form: each `%name` is an operand and there are no
-        others. HLO modules may print names without `%`, and `null` for an operand that was deleted.
-        """
+    def _operands(self) -> Iterator[re.Match[bytes]]:
+        """The operands. HLO modules may print names without `%`, and `null` for an operand that was deleted."""
         if self.opcode in _WITHOUT_NAMES:
-            return self.operands_start, True
-        close = _TO_CLOSE.match(self.text, self.operands_start, self.end)
-        operands = close[0] if close else b""
-        is_usual = operands == b")" or (b"%" in operands and b"null" not in operands)
-        return close.end() if close else self.end, is_usual
+            return iter(())
+        end = self.operands_end
+        operands = self.text[self.operands_start : end]
+        if b"%" in operands and b"null" not in operands:
+            return REFERENCE.finditer(self.text, self.operands_start, end)
+        return (match for match in _OPERAND.finditer(self.text, self.operands_start, end) if match.lastindex)
 
-    def _parsed_operands(self, end: int) -> tuple[Reference, ...]:
-        parsed = parse_instruction(self.text[self.start : end])
-        operands = parsed.operands if parsed else ()
-        return tuple(Reference(found.name, found.start + self.start, found.end + self.start) for found in operands)
+    def _metadata_start(self) -> int:
+        """Where its metadata starts, -1 without. Strings and backend configurations may contain metadata, too."""
+        place = self.text.find(_METADATA, self.operands_start, self.end)
+        before = self.text[self.operands_start : place]
+        if place < 0 or (b'"' not in before and before.count(b"{") == before.count(b"}")):
+            return place
+        depth = 0
+        for part in _NESTED.finditer(self.text, self.operands_start, self.end):
+            if part[0] == _METADATA and not depth:
+                return part.start()
+            depth += part[0].endswith(b"{") - (part[0] == b"}")
+        return -1
 
-    def _parsed_metadata(self) -> dict[str, str]:
-        parsed = parse_instruction(self.text[self.start : self.end])
-        return parsed.metadata if parsed else {}
+
+def _reference(match: re.Match[bytes]) -> Reference:
+    return Reference(match[match.lastindex or 0], match.start(), match.end())
 
 
 _BEFORE_SHAPE: Final = re.compile(rb"\s*" + DEFINITION)
 # A shape ends with a bracket, and no bracket within a shape stands before a blank: so the first match is right.
 _AFTER_SHAPE: Final = re.compile(rb"(?<=[)\]}])\s+([a-z][a-z0-9-]*)\(")
-# Up to the bracket that closes the operands. Shapes of operands nest; deeper nesting is left to the grammar.
-_TO_CLOSE: Final = re.compile(rb"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+\))*+\)")
+_BRACKET: Final = re.compile(rb"[()]")
+# Group 1 or 2 is the name of an operand; the other choices are comments and shapes.
+_OPERAND: Final = re.compile(rb"%(" + NAME + rb")|/\*[^*]*+\*/|b\(|" + ARRAY_SHAPE + rb"|(" + BARE_NAME + rb")")
 _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
 _METADATA_OF_OP_NAME: Final = _METADATA + b'op_name="'
-_FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|" + NAME_CHARACTER + rb"++)", re.DOTALL)
+_NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
+_FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
 
 
 _USUAL_METADATA: Final = re.compile(
@@ -206,58 +201,3 @@ def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> Ins
     if after is None:
         return None
     return Instruction(text, start, end, *before.span(2), shape_start, after.start(), after[1], after.end())
-
-
-# ---------------------------------------------------------------- the grammar
-
-
-class ParsedInstruction(NamedTuple):
-    """What the grammar reads from an instruction. Offsets are bytes of the instruction's own text."""
-
-    opcode: bytes
-    shape: bytes
-    operands: tuple[Reference, ...]
-    metadata: dict[str, str]
-
-
-_LONGEST_PARSED: Final = 1 << 18
-"""The grammar takes a second for a damaged megabyte. The longest known instruction has 122,647 bytes."""
-
-
-def parse_instruction(text: bytes) -> ParsedInstruction | None:
-    """Parse one instruction with the grammar; None if the text is not an instruction or longer than any real one."""
-    if len(text) > _LONGEST_PARSED:
-        return None
-    root = parse_hlo(text)
-    node = root.named_children[0] if root.named_children else None
-    if node is None or node.type != "instruction":
-        return None
-    opcode, shape = node.child_by_field_name("opcode"), node.child_by_field_name("shape")
-    if opcode is None or shape is None:
-        return None
-    return ParsedInstruction(_text(opcode, text), _text(shape, text), _operands(node, text), _metadata(node, text))
-
-
-def _operands(node: Node, text: bytes) -> tuple[Reference, ...]:
-    operands = node.child_by_field_name("operands")
-    names = [operand.child_by_field_name("name") for operand in operands.named_children] if operands else []
-    return tuple(
-        Reference(_text(name, text).removeprefix(b"%"), name.start_byte, name.end_byte)
-        for name in names
-        if name and not name.is_missing
-    )
-
-
-def _metadata(node: Node, text: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for child in node.named_children:
-        if child.type == "metadata":
-            for field in child.named_children:
-                name, value = field.child_by_field_name("name"), field.child_by_field_name("value")
-                if name and value:
-                    found[_text(name, text).decode("utf-8", "replace")] = unquoted(_text(value, text))
-    return found
-
-
-def _text(node: Node, text: bytes) -> bytes:
-    return text[node.start_byte : node.end_byte]

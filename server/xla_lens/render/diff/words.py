@@ -1,0 +1,199 @@
+"""The sentences and numbers of comparisons: changes, causes, what makes dumps hard to compare, and violated limits."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from xla_lens.features.diff.facts import Diff
+from xla_lens.features.diff.gates import Violation
+from xla_lens.model.diff.causes import CauseKind, ChangeCause
+from xla_lens.model.diff.comparable import Difference, DifferenceKind
+from xla_lens.model.diff.comparison import Pair
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import MINUS, apart, counted, human, signed
+from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text, joined
+
+BIG_BYTES: Final = 1 << 16
+"""Memory spaces other than the default one are shown if they reserve this many bytes, and the breakdowns of their peak
+if it changed by as many. JSON has all of them.
+"""
+
+
+def change_text(pair: Pair) -> str:
+    """A change in bytes and in percent: ``+22.50 MiB (+14.3 %)``."""
+    share = signed_percent(pair)
+    return signed(pair.change) + (f" ({share})" if share else "")
+
+
+def signed_percent(pair: Pair) -> str:
+    """A change in percent: ``+14.3 %``; empty if there was nothing before or nothing changed."""
+    if not pair.old or not pair.change:
+        return ""
+    return f"{'+' if pair.change > 0 else MINUS}{100 * abs(pair.change) / pair.old:,.1f} %"
+
+
+def grown_text(pair: Pair) -> str:
+    """Sizes before and after, and their change: ``157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``."""
+    return f"{apart(pair.old, pair.new)} → {human(pair.new)}, {change_text(pair)}"
+
+
+# ---------------------------------------------------------------- causes
+
+
+def cause_text(cause: ChangeCause) -> str:
+    """A cause in one sentence."""
+    return _CAUSES[cause.kind](cause, cause.count, cause.size_bytes or Pair(0, 0))
+
+
+def _type(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    types = _changed(cause)
+    return f"Type: {counted(count.new, 'value')} at the peaks changed from {types}: {change_text(size)}."
+
+
+def _shape(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    dimensions = f" ({_changed(cause)})" if cause.types else ""
+    return f"Shape: {counted(count.new, 'value')} at the peaks have other dimensions{dimensions}: {change_text(size)}."
+
+
+def _changed(cause: ChangeCause) -> str:
+    return ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
+
+
+def _outputs(_: ChangeCause, count: Pair, size: Pair) -> str:
+    return f"Outputs: {abs(count.change):,} {'more' if count.change > 0 else 'fewer'} with {human(abs(size.change))}."
+
+
+def _donation(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    fewer, more = map(_names, cause.copies)
+    lost = f"{counted(count.old, 'parameter')} with {human(size.old)} no longer donated" if count.old else ""
+    gained = f"{counted(count.new, 'parameter')} with {human(size.new)} newly donated" if count.new else ""
+    lost += f", copied by {more} instead" if more else ""
+    gained += f", no longer copied by {fewer}" if fewer else ""
+    return f"Donation: {', '.join(filter(None, (lost, gained)))}."
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """The first names of instructions, and how many there are besides."""
+    return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
+
+
+def _counts(count: Pair, noun: str) -> str:
+    return f"{counted(count.new, noun)} ({count.old:,} before)"
+
+
+_CAUSES: Final[Mapping[CauseKind, Callable[[ChangeCause, Pair, Pair], str]]] = {
+    CauseKind.DONATION: _donation,
+    CauseKind.OUTPUTS: _outputs,
+    CauseKind.TYPE: _type,
+    CauseKind.SIZE: _shape,
+    CauseKind.CHECKPOINT: lambda _, count, __: (
+        f"Checkpointing: jax.checkpoint computes {_counts(count, 'value')} again."
+    ),
+    CauseKind.REMATERIALIZED: lambda _, count, __: (
+        f"Rematerialization: XLA computes {_counts(count, 'instruction')} again (.remat)."
+    ),
+    CauseKind.ASYNCHRONOUS: lambda _, count, __: (
+        f"Collectives: {_counts(count, 'collective')} asynchronous, holding buffers until done."
+    ),
+    CauseKind.PADDING: lambda _, __, size: (
+        f"Padding at the peak: {human(size.old)} before, {human(size.new)} now: {change_text(size)}."
+    ),
+    CauseKind.SCHEDULE: lambda _, count, __: (
+        f"Schedule: the same buffers in another order; {counted(count.new, 'value')} moved in time."
+    ),
+}
+
+
+# ---------------------------------------------------------------- what makes two dumps hard to compare
+
+
+def is_serious(difference: Difference) -> bool:
+    """Whether a comparison has to start with a difference, because its numbers may mean little, or because it explains
+    them.
+    """
+    return difference.kind not in (DifferenceKind.REWRITTEN, DifferenceKind.PARAMETERS)
+
+
+def difference_text(difference: Difference) -> Text:
+    """A difference in one sentence."""
+    return _DIFFERENCES[difference.kind](**difference.facts)
+
+
+_MAX_FLAGS: Final = 3
+
+
+def _flags(old: Mapping[str, str], new: Mapping[str, str]) -> Text:
+    names = [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
+    changes: list[Text] = [
+        (Name(name, widest=None), " ", _flag(old.get(name)), " → ", _flag(new.get(name))) for name in names[:_MAX_FLAGS]
+    ]
+    if len(names) > _MAX_FLAGS:
+        changes.append(f"and {counted(len(names) - _MAX_FLAGS, 'other')}")
+    return ("Flags: ", *joined(changes, ", "), ".")
+
+
+def _flag(value: str | None) -> Inline:
+    return Name(value, widest=LONGEST_NAME) if value else "default"
+
+
+def _whose(*, is_old: bool, is_new: bool) -> str:
+    return "Both dumps have" if is_old and is_new else f"The {'old' if is_old else 'new'} dump has"
+
+
+def _parameters(old: tuple[int, int, str | None], new: tuple[int, int, str | None], first: int) -> Text:
+    counts = (
+        f"Other parameters: {old[0]:,} with {human(old[1])} before, {new[0]:,} with {human(new[1])} now; "
+        f"the first that differs is parameter {first}, "
+    )
+    shapes = (Name(side[2], widest=WIDEST_SHAPE) if side[2] is not None else "none" for side in (old, new))
+    before, after = shapes
+    return (counts, before, " before, ", after, " now.")
+
+
+_DIFFERENCES: Final[Mapping[DifferenceKind, Callable[..., Text]]] = {
+    DifferenceKind.UNREADABLE: lambda file, reason: (Name(file, widest=None), f" {reason}."),
+    DifferenceKind.BACKEND: lambda old, new: (
+        f"Hard to compare: the old dump is for {old.upper()}, the new one for {new.upper()}, and each backend fuses "
+        "and places buffers by its own rules."
+    ),
+    DifferenceKind.DEVICES: lambda old, new: (
+        f"Hard to compare: the old module is compiled for {counted(old, 'device')}, the new one for "
+        f"{counted(new, 'device')}. Sizes are those of one device."
+    ),
+    DifferenceKind.OTHER_PROGRAM: lambda fraction: (
+        f"Hard to compare: only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both dumps "
+        "have. These may be different programs."
+    ),
+    DifferenceKind.REWRITTEN: lambda fraction: (
+        f"Only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both dumps have."
+    ),
+    DifferenceKind.NO_LIVE_RANGES: lambda **sides: (
+        f"{_whose(**sides)} no live ranges, so the change of the peak is unknown."
+    ),
+    DifferenceKind.INCOMPLETE: lambda **sides: (
+        f"{_whose(**sides)} missing or contradictory parts: run `xla-lens check` for the details."
+    ),
+    DifferenceKind.PARAMETERS: _parameters,
+    DifferenceKind.COMPILER: lambda old, new: f"Compiler: libtpu of changelist {old} before, {new} now.",
+    DifferenceKind.FLAGS: _flags,
+}
+
+
+# ---------------------------------------------------------------- limits
+
+
+def violation_rule(violation: Violation) -> tuple[str, str]:
+    """The stable name of a limit, which is that of its option, and what the limit means."""
+    what = "What a program needs of" if violation.limit.is_needed else "The peak of"
+    option = f"max-{'memory' if violation.limit.is_needed else 'peak'}-increase"
+    return option, f"{what} a memory space grew by more than is allowed"
+
+
+def violation_text(one: Diff, violation: Violation) -> str:
+    """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
+    limit, sizes, space = violation.limit, violation.sizes, space_name(violation.space)
+    option = f"--{violation_rule(violation)[0]} {limit.increase.text}"
+    subject = f"{one.name or one.new.label}: {f'needed {space}' if limit.is_needed else f'{space} peak'}"
+    if sizes is None:
+        return f"{subject} cannot be compared, because a dump is incomplete; {option} counts as exceeded"
+    sizes_text = f"from {apart(sizes.old, sizes.new)} to {human(sizes.new)}"
+    return f"{subject} grew by {change_text(sizes)}, {sizes_text}; {option} allows less"
