@@ -57,9 +57,9 @@ _TESTS: Mapping[str, Callable[..., Any]] = {
 
 _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.REPORT: commands.test_commands_return_what_the_command_line_prints,
-    Command.COMPARE: comparison.test_page_has_both_peaks,
+    Command.COMPARE: comparison.test_each_row_leads_into_both_dumps,
     Command.COMPARED_MAPS: comparison.test_maps_of_the_page_are_on_one_axis,
-    Command.SELECT_FOR_COMPARE: comparison.test_selected_dump_is_the_old_one,
+    Command.SELECT_FOR_COMPARE: comparison.test_actions_select_and_compare,
     Command.END_COMPARISON: comparison.test_lens_and_hover_say_what_a_value_was,
     Command.CHECK: commands.test_commands_return_what_the_command_line_prints,
     Command.EXPLAIN: commands.test_explain_returns_the_page_of_every_code,
