@@ -17,7 +17,7 @@ from xla_lens.model.advice.alive import Ending, Reason, last_uses
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.donation import Donation, find_donation
-from xla_lens.model.advice.next_peak import NextPeaks, next_peaks
+from xla_lens.model.advice.edits import NextPeaks, next_peaks
 from xla_lens.model.advice.padding import Padding, PaddingAtStep, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import BytesByLine, bytes_by_line

@@ -239,23 +239,6 @@ def test_output_file_has_what_would_be_printed(tmp_path: Path) -> None:
             assert file.read_text(encoding="utf-8") == out
 
 
-def test_output_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "missing" / "out.txt"
-    assert run("report", SEED, "--output-file", file) == (
-        2,
-        "",
-        f"xla-lens: {file}: cannot be written: No such file or directory. Choose another file\n",
-    )
-
-
-def test_comparison_without_a_limit_has_nothing_to_annotate() -> None:
-    assert run("diff", OLD, NEW, "--output-format", "sarif") == (
-        2,
-        "",
-        "xla-lens: --output-format sarif needs a limit; add --max-memory-increase LIMIT\n",
-    )
-
-
 def test_kept_limit_has_no_annotation() -> None:
     arguments = ("diff", OLD, NEW, "--max-peak-increase", "1%", "--output-format")
     assert run(*arguments, "github") == (0, "", "")
@@ -283,10 +266,3 @@ def test_the_documentation_installs_a_wheel_that_the_reader_built() -> None:
     packages = [word for line in installed for word in shlex.split(line.partition("`")[0]) if "xla" in word]
     assert len(packages) == 2
     assert all(fnmatch(wheel, package) for package in packages)
-
-
-@pytest.mark.parametrize("text", ["x", "=y", "x=", "="])
-def test_wrong_path_mapping_is_an_error(text: str) -> None:
-    status, _, err = run("check", SEED, "--path-mapping", text)
-    assert status == 2
-    assert f"{text!r} is not FROM=TO; expected for example /build/src=." in err

@@ -165,9 +165,11 @@ Show the report as Markdown
 def test_findings_can_be_explained() -> None:
     check(
         _TOO_SMALL,
-        "Total bytes used: 593928 (580.0KiB)\n          ^",
+        "allocation 2: 0x399bf70, size 4000, maybe-live-out:\n          ^",
         """
 Explain total-mismatch
+Go to line 14: Printed total -> Total bytes used: 593928 (580.0KiB)
+Show the history of allocation 2
 Show what would lower the peak
 Show the report as Markdown
 """,

@@ -12,7 +12,6 @@ from tree_sitter_xla_dump._binding import (
     read_rows,
     release_memory,
     same_texts,
-    unknown_computation,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "read_rows",
     "release_memory",
     "same_texts",
-    "unknown_computation",
 ]

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from xla_lens.features.report.facts import LineReport, report
 from xla_lens.features.report.options import Part, ReportOptions
-from xla_lens.model.advice.rules.facts import folded
+from xla_lens.model.advice.facts import folded
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode, parameters_at

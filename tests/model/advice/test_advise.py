@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from byte_by_byte import peak_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
 from xla_lens.files import find_set, load_files
-from xla_lens.model.advice.actions import Action, Advice, Certainty, Edit, combined
+from xla_lens.model.advice.actions import Action, Advice, Certainty
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.codes import Rule
+from xla_lens.model.advice.edits import combined
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.syntax.file_names import FileKind
 
@@ -40,44 +42,16 @@ def _first(advice: Advice, rule: Rule) -> Action:
 # ---------------------------------------------------------------- peaks
 
 
-def _peak(analysis: Analysis, edit: Edit) -> tuple[int, int | None]:
-    """The peak of the default memory space after an edit, byte by byte instead of with the sweep."""
-    values, dump = analysis.dump.values, analysis.dump
-    rows: list[tuple[int, int, int, int, int]] = []
-    for value in range(len(values)):
-        allocation, start, end = (
-            int(values.allocation[value]),
-            int(values.start_step[value]),
-            int(values.end_step[value]),
-        )
-        if allocation < 0 or start < 0 or start > end or dump.allocations.color[allocation] != 0:
-            continue
-        offset, size = int(values.offset[value]), int(values.size_bytes[value])
-        for first, last, length in edit.get(value, ((start, end, size),)):
-            rows.append((allocation, offset, offset + min(length, size), max(first, start), min(last, end)))
-    most, most_step = 0, None
-    for step in sorted({row[3] for row in rows}):
-        live = sorted(row[:3] for row in rows if row[3] <= step <= row[4])
-        total, before, until = 0, -1, 0
-        for allocation, low, high in live:
-            until = low if allocation != before else max(until, low)
-            total += max(0, high - until)
-            before, until = allocation, max(until, high)
-        if total > most:
-            most, most_step = total, step
-    return most, most_step
-
-
 def _check_peaks(analysis: Analysis, advice: Advice | None) -> int:
     for action in advice.actions if advice else ():
         assert advice
-        assert (action.peak_bytes, action.peak_step) == _peak(analysis, action.edit)
-        assert 0 <= action.saved_bytes == advice.peak_bytes - action.peak_bytes <= action.most_saved_bytes
+        assert (action.peak_bytes, action.peak_step) == peak_after(analysis.dump, 0, action.edit)
+        assert 0 <= action.saved_bytes == advice.peak_bytes - action.peak_bytes
         assert 0 < action.saved_needed_bytes == advice.needed_bytes - action.needed_bytes
         assert all(group.size_bytes > 0 and group.count >= len(group.values) > 0 for group in action.groups)
     if advice and advice.together:
         edits = [advice.actions[row].edit for row in advice.together]
-        assert (advice.all_peak_bytes, advice.all_peak_step) == _peak(analysis, combined(edits))
+        assert (advice.all_peak_bytes, advice.all_peak_step) == peak_after(analysis.dump, 0, combined(edits))
         assert advice.all_peak_bytes <= min(advice.actions[row].peak_bytes for row in advice.together)
     return len(advice.actions) if advice else 0
 
@@ -188,7 +162,8 @@ def test_donation_lowers_the_peak_towards_that_of_the_donating_program(
     advice = _advice(str(Path(donating).parent / plain))
     assert twin
     donations = [action for action in advice.actions if action.rule is Rule.DONATE]
-    after, _ = _peak(analysis_of(_shared(str(Path(donating).parent / plain))), combined([a.edit for a in donations]))
+    dump = analysis_of(_shared(str(Path(donating).parent / plain))).dump
+    after, _ = peak_after(dump, 0, combined([action.edit for action in donations]))
     assert after >= twin.peak_live_bytes if not is_exact else abs(after - twin.peak_live_bytes) < 4096
     assert Rule.DONATE not in _rules(_advice(donating))
 

@@ -411,9 +411,9 @@ def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, colo
 def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
     """Values live at the peak; those that would lower it most come first."""
     from xla_lens.model.advice.alive import last_uses
-    from xla_lens.model.advice.next_peak import next_peaks
+    from xla_lens.model.advice.edits import next_peaks
 
-    peaks = next_peaks(analysis.dump, analysis.memory, space.color)
+    peaks = next_peaks(analysis.dump, analysis.memory, space.color, top=top)
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
     return tuple(

@@ -1,3 +1,3 @@
-"""Where memory can be saved: why a value is live (`alive`), the peak without some values (`without`, `next_peak`,
-`budget`), padding and donation, and what to do about all of that (`advise`, `actions`, `rules`).
+"""Where memory can be saved: why a value is live (`alive`), the peak without some values (`edits`, `budget`), padding
+and donation, and what to do about all of that (`advise`, `rules`).
 """

@@ -1,22 +1,15 @@
 """What could be done about the peak: actions, each with the peak of the memory space after it, computed from scratch.
 
-A rule in `model/advice/rules` proposes an action as an `Edit`: which values would be gone, smaller, or live for fewer
-steps. Edits only ever take bytes and steps away, so the peak after them is a bound that needs no new schedule, except
-where `Certainty` says otherwise.
+A rule in `model/advice/rules.py` proposes an action as an `Edit` (`model/advice/edits.py`): which values would be gone,
+smaller, or live for fewer steps.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.without import SpaceSlots
+from xla_lens.model.advice.edits import Edit
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.memory.over_time import LiveBytes, accumulated
-from xla_lens.model.memory.sweep import Slots, coverage
 
 
 class Certainty(StrEnum):
@@ -31,18 +24,6 @@ class Certainty(StrEnum):
     PROVEN = "proven"
     ESTIMATED = "estimated"
     POSSIBLE = "possible"
-
-
-class Piece(NamedTuple):
-    """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`."""
-
-    start_step: int
-    end_step: int
-    size_bytes: int
-
-
-Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
-"""What an action leaves of each value that it changes: no pieces if the value is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +49,16 @@ class Action:
 
     `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
     `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
-    `saved_bytes` less, first at `peak_step`. At the present peak it frees `most_saved_bytes` at most. `outputs` are
-    rows of the allocations that the program would no longer need. Without any, `saved_needed_bytes` is an estimate:
-    as much as the peak falls. `edit` is what it changes. `layers` is the number of layers that each value stacks, 1
-    if it does not. `factor` is the number of parts into which the rule divides the buffers, None if it does not.
+    `saved_bytes` less, first at `peak_step`. `outputs` are rows of the allocations that the program would no longer
+    need. Without any, `saved_needed_bytes` is an estimate: as much as the peak falls. `edit` is what it changes.
+    `layers` is the number of layers that each value stacks, 1 if it does not. `factor` is the number of parts into
+    which the rule divides the buffers, None if it does not.
     """
 
     rule: Rule
     certainty: Certainty
     groups: tuple[Buffers, ...]
     edit: Edit
-    most_saved_bytes: int
     saved_bytes: int
     saved_needed_bytes: int
     needed_bytes: int
@@ -162,49 +142,3 @@ class Advice:
     arguments: tuple[ArgumentTree, ...]
     argument_bytes: int
     budget: Budget | None
-
-
-def peak_after(slots: SpaceSlots, live: LiveBytes, edit: Edit, at_least: int) -> tuple[int, int | None]:
-    """Return the peak of a memory space after an edit and its first step, None if nothing is live any more. The space
-    now has `live` bytes, and the peak after the edit is known to be `at_least` some bytes.
-
-    The peak is computed from scratch, but without the values that are live only where there are fewer bytes now.
-    """
-    table = slots.slots
-    high = np.append(0, (live.live_bytes >= at_least).cumsum())
-    first = live.steps.searchsorted(table.start_step, "right") - 1
-    last = live.steps.searchsorted(table.end_step, "right")
-    after = _live_after(table.take(np.flatnonzero(high[last] > high[np.maximum(first, 0)])), edit)
-    return after.peak_bytes, after.peak_step
-
-
-def _live_after(table: Slots, edit: Edit) -> LiveBytes:
-    changed = np.flatnonzero(np.isin(table.value, np.fromiter(edit, np.int64, len(edit))))
-    kept = np.delete(np.arange(len(table)), changed)
-    pieces = [(row, *piece) for row in changed.tolist() for piece in edit[int(table.value[row])]]
-    rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
-    starts, ends = np.maximum(starts, table.start_step[rows]), np.minimum(ends, table.end_step[rows])
-    sizes = np.minimum(sizes, table.end_offset[rows] - table.offset[rows])
-    is_left = (starts <= ends) & (sizes > 0)
-    rows, starts, ends, sizes = rows[is_left], starts[is_left], ends[is_left], sizes[is_left]
-    before, left = table.take(kept), table.take(rows)
-    changes = coverage(
-        Slots(
-            value=np.append(before.value, left.value),
-            allocation=np.append(before.allocation, left.allocation),
-            offset=np.append(before.offset, left.offset),
-            end_offset=np.append(before.end_offset, left.offset + sizes),
-            start_step=np.append(before.start_step, starts),
-            end_step=np.append(before.end_step, ends),
-        )
-    )
-    return accumulated(changes.steps, changes.deltas)
-
-
-def combined(edits: Sequence[Edit]) -> Edit:
-    """Combine edits. Where several change one value, the first of them counts."""
-    found: dict[int, tuple[Piece, ...]] = {}
-    for edit in edits:
-        for value, pieces in edit.items():
-            found.setdefault(value, pieces)
-    return found

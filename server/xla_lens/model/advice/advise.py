@@ -2,44 +2,28 @@
 both after each action.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from xla_lens.model.advice.actions import Action, Advice, Budget, Certainty, combined, peak_after
+from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.rules.arguments import argument_trees, optimizer_state
-from xla_lens.model.advice.rules.copies import two_layouts, wide_copy
-from xla_lens.model.advice.rules.donate import donate
-from xla_lens.model.advice.rules.facts import Draft, Facts
-from xla_lens.model.advice.rules.model_parts import attention_scores, gathered, gradients, logits
-from xla_lens.model.advice.rules.padding import padding
-from xla_lens.model.advice.rules.rematerialize import carried_dimensions, is_layer_input, rematerialize
-from xla_lens.model.advice.without import SpaceSlots, space_slots
+from xla_lens.model.advice.edits import Edit, EditableSpace, combined
+from xla_lens.model.advice.facts import Change, Facts
+from xla_lens.model.advice.rematerialize import carried_dimensions, is_layer_input
+from xla_lens.model.advice.rules import RULES, RuleRow
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 
 MOST_ACTIONS: Final = 12
-"""Maximum number of actions, because the peak after each is computed from scratch."""
+"""Maximum number of actions, because the live bytes after each are computed over all steps."""
 
 LEAST_SHARE: Final = 1000
 """An action that saves less than the peak divided by this is left out."""
-
-_RULES: Final[tuple[Callable[[Facts], Iterator[Draft]], ...]] = (
-    donate,
-    rematerialize,
-    optimizer_state,
-    gradients,
-    attention_scores,
-    logits,
-    gathered,
-    wide_copy,
-    two_layouts,
-    padding,
-)
 
 
 def advise(
@@ -54,25 +38,34 @@ def advise(
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    search = _Search(Facts(analysis.dump, module, space), space_slots(analysis.dump, color), budget_bytes)
-    actions = search.actions()
+    search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
+    is_exceeded = budget_bytes is not None and space.needed_bytes > budget_bytes
+    actions = search.actions(is_exceeded=is_exceeded)
     together = search.together(actions)
-    taken = [actions[row] for row in together]
-    all_peak_bytes, all_peak_step = search.peak(taken)
+    after = search.after([actions[row] for row in together])
+    argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
         actions=actions,
-        together=tuple(together),
-        all_needed_bytes=search.needed(taken),
-        all_peak_bytes=all_peak_bytes,
-        all_peak_step=all_peak_step,
+        together=together,
+        all_needed_bytes=after.needed_bytes,
+        all_peak_bytes=after.peak_bytes,
+        all_peak_step=after.peak_step,
         arguments=argument_trees(search.facts),
-        argument_bytes=search.argument_bytes,
-        budget=search.budget(actions, together),
+        argument_bytes=argument_bytes,
+        budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
+
+
+class After(NamedTuple):
+    """What the program needs of the memory space after some actions, and the peak."""
+
+    needed_bytes: int
+    peak_bytes: int
+    peak_step: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,91 +73,80 @@ class _Search:
     """The search for actions in one memory space."""
 
     facts: Facts
-    slots: SpaceSlots
-    budget_bytes: int | None
+    edited: EditableSpace
 
-    @property
-    def _peak_bytes(self) -> int:
-        return self.facts.space.peak_live_bytes
-
-    @property
-    def argument_bytes(self) -> int:
-        """The bytes of the allocations of the program's arguments."""
-        return program_bytes(self.facts.dump, self.facts.space.color).argument_bytes
-
-    def actions(self) -> tuple[Action, ...]:
-        """Run the rules and return what saves memory, the greatest saving first: of what the program needs if that is
-        more than the budget, otherwise of the peak.
+    def actions(self, *, is_exceeded: bool) -> tuple[Action, ...]:
+        """Run the rules and return what saves memory, the greatest saving first: of what the program needs if that
+        exceeds the budget, otherwise of the peak.
         """
-        drafts = [(self._most_saved(draft), draft) for rule in _RULES for draft in rule(self.facts)]
-        drafts.sort(key=lambda pair: -pair[0])
-        least = max(1, self._peak_bytes // LEAST_SHARE)
-        found = [self._action(draft) for most, draft in drafts[:MOST_ACTIONS] if most >= least]
+        drafts = [(self._most_saved(changes), row, changes) for row, changes in self._drafts()]
+        drafts.sort(key=lambda draft: -draft[0])
+        least = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
+        found = [self._action(row, changes) for most, row, changes in drafts[:MOST_ACTIONS] if most >= least]
         found = [action for action in found if max(action.saved_bytes, action.saved_needed_bytes) >= least]
-        if self.budget_bytes is not None and self.facts.space.needed_bytes > self.budget_bytes:
+        if is_exceeded:
             return tuple(sorted(found, key=lambda action: -action.saved_needed_bytes))
         return tuple(sorted(found, key=lambda action: (-action.saved_bytes, -action.saved_needed_bytes)))
 
-    def _most_saved(self, draft: Draft) -> int:
-        """The bytes that a draft saves at most, at the peak or of the needed bytes."""
-        return max(self._most_freed(draft), self._output_bytes(draft.outputs))
+    def _drafts(self) -> Iterator[tuple[RuleRow, list[Change]]]:
+        """What each rule finds, divided into actions."""
+        for row in RULES:
+            parts: dict[object, list[Change]] = {}
+            for change in row.find(self.facts):
+                parts.setdefault(change.part, []).append(change)
+            for changes in parts.values():
+                yield row, changes
 
-    def _output_bytes(self, allocations: Collection[int]) -> int:
-        return sum(self.facts.dump.allocations.size_bytes[[*{*allocations}]].tolist())
+    def _most_saved(self, changes: Sequence[Change]) -> int:
+        """The bytes that changes save at most, at the peak or of the needed bytes. At the peak these are the bytes that
+        the values own and do not keep.
+        """
+        facts, step, found = self.facts, self.facts.peak_step, 0
+        for value, pieces, *_ in changes:
+            kept = (piece.size_bytes for piece in pieces if piece.start_step <= step <= piece.end_step)
+            found += max(0, min(facts.owned.get(value, 0), facts.size[value] - max(kept, default=0)))
+        return max(found, self._unneeded_bytes({row for change in changes for row in change.outputs}))
 
-    def _most_freed(self, draft: Draft) -> int:
-        """The bytes at the peak that a draft frees at most: those that its values own and do not keep."""
-        step, found = self.facts.peak_step, 0
-        for value, pieces in draft.edit.items():
-            owned = self.facts.owned.get(value, 0)
-            if owned:
-                kept = max(
-                    (piece.size_bytes for piece in pieces if piece.start_step <= step <= piece.end_step), default=0
-                )
-                found += max(0, min(owned, self.facts.size(value) - kept))
-        return found
+    def _unneeded_bytes(self, allocations: set[int]) -> int:
+        return sum(self.facts.dump.allocations.size_bytes[[*allocations]].tolist())
 
-    def _action(self, draft: Draft) -> Action:
-        live, needed_bytes, most_saved = self.facts.space.live, self.facts.space.needed_bytes, self._most_freed(draft)
-        peak_bytes, peak_step = peak_after(self.slots, live, draft.edit, self._peak_bytes - most_saved)
-        saved_bytes = self._peak_bytes - peak_bytes
-        saved_needed_bytes = self._output_bytes(draft.outputs) if draft.outputs else saved_bytes
+    def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action:
+        space, edit = self.facts.space, {change.value: change.pieces for change in changes}
+        outputs = tuple(output for change in changes for output in change.outputs)
+        after = self._after([edit], [outputs])
         return Action(
-            rule=draft.rule,
-            certainty=draft.certainty,
-            groups=self.facts.groups(draft),
-            edit=draft.edit,
-            most_saved_bytes=most_saved,
-            saved_bytes=saved_bytes,
-            saved_needed_bytes=saved_needed_bytes,
-            needed_bytes=needed_bytes - saved_needed_bytes,
-            peak_bytes=peak_bytes,
-            peak_step=peak_step,
-            outputs=draft.outputs,
-            layers=draft.layers,
-            factor=draft.factor,
+            rule=row.rule,
+            certainty=row.certainty,
+            groups=self.facts.groups(changes),
+            edit=edit,
+            saved_bytes=space.peak_live_bytes - after.peak_bytes,
+            saved_needed_bytes=space.needed_bytes - after.needed_bytes,
+            needed_bytes=after.needed_bytes,
+            peak_bytes=after.peak_bytes,
+            peak_step=after.peak_step,
+            outputs=outputs,
+            layers=changes[0].layers,
+            factor=row.factor,
         )
 
-    def peak(self, actions: Sequence[Action]) -> tuple[int, int | None]:
-        """Return the peak after some actions and its first step."""
-        if not actions:
-            return self._peak_bytes, self.facts.peak_step
-        if len(actions) == 1:
-            return actions[0].peak_bytes, actions[0].peak_step
-        at_least = self._peak_bytes - sum(action.most_saved_bytes for action in actions)
-        return peak_after(self.slots, self.facts.space.live, combined([action.edit for action in actions]), at_least)
+    def after(self, actions: Sequence[Action]) -> After:
+        """Return what the program needs after some actions, and the peak."""
+        return self._after([action.edit for action in actions], [action.outputs for action in actions])
 
-    def needed(self, actions: Sequence[Action]) -> int:
-        """Return what the program needs after some actions. They save the allocations that it no longer needs, and in
-        the others as many bytes as the peak falls.
+    def _after(self, edits: Sequence[Edit], outputs: Sequence[tuple[int, ...]]) -> After:
+        """Actions save the allocations that the program no longer needs. Those without any save as many bytes of the
+        others as the peak falls.
         """
-        outputs = [row for action in actions for row in action.outputs]
-        others = [action for action in actions if not action.outputs]
-        saved = self._output_bytes(outputs) + self._peak_bytes - self.peak(others)[0]
-        # Two actions may save the same bytes. What is live must be provided in any case.
-        return max(self.peak(actions)[0], self.facts.space.needed_bytes - saved)
+        space, live = self.facts.space, self.edited.after(combined(edits))
+        others = [edit for edit, unneeded in zip(edits, outputs, strict=True) if not unneeded]
+        others_live = self.edited.after(combined(others)) if len(others) < len(edits) else live
+        saved = self._unneeded_bytes({row for unneeded in outputs for row in unneeded})
+        saved += space.peak_live_bytes - others_live.peak_bytes
+        # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
+        least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
+        return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
-    def together(self, actions: Sequence[Action]) -> list[int]:
+    def together(self, actions: Sequence[Action]) -> tuple[int, ...]:
         """Return the actions that can be taken together. Layers can be computed again only from an input that stays
         saved: what looks like the input of a layer, or the smallest group if nothing does.
         """
@@ -172,29 +154,49 @@ class _Search:
         carried = carried_dimensions(self.facts) if len(rows) > 1 else set()
         inputs = [row for row in rows if is_layer_input(self.facts, actions[row], carried)]
         kept = (inputs or rows[1:])[-1:]
-        return [row for row in range(len(actions)) if row not in kept]
+        return tuple(row for row in range(len(actions)) if row not in kept)
 
-    def budget(self, actions: Sequence[Action], together: Sequence[int]) -> Budget | None:
-        """Take the actions one after another until the budget is reached, those that are only possible last. None
-        without a budget.
-        """
-        budget_bytes = self.budget_bytes
-        if budget_bytes is None:
-            return None
+    def budget(
+        self, actions: Sequence[Action], together: Sequence[int], budget_bytes: int, argument_bytes: int
+    ) -> Budget:
+        """Take the actions one after another until the budget is reached, those that are only possible last."""
         taken: list[int] = []
-        needs = [self.facts.space.needed_bytes]
+        states = [After(self.facts.space.needed_bytes, self.facts.space.peak_live_bytes, self.facts.space.peak_step)]
         for row in sorted(together, key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
-            if needs[-1] <= budget_bytes:
+            if states[-1].needed_bytes <= budget_bytes:
                 break
-            after = self.needed([actions[other] for other in (*taken, row)])
-            if after < needs[-1]:
+            after = self.after([actions[other] for other in (*taken, row)])
+            if after.needed_bytes < states[-1].needed_bytes:
                 taken.append(row)
-                needs.append(after)
+                states.append(after)
         return Budget(
             budget_bytes=budget_bytes,
             actions=tuple(taken),
-            needs=tuple(needs[1:]),
-            peaks=tuple(self.peak([actions[row] for row in taken[: count + 1]])[0] for count in range(len(taken))),
-            is_reached=needs[-1] <= budget_bytes,
-            argument_bytes=self.argument_bytes,
+            needs=tuple(after.needed_bytes for after in states[1:]),
+            peaks=tuple(after.peak_bytes for after in states[1:]),
+            is_reached=states[-1].needed_bytes <= budget_bytes,
+            argument_bytes=argument_bytes,
         )
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def argument_trees(facts: Facts) -> tuple[ArgumentTree, ...]:
+    """Return the arguments by the first parts of their paths, most bytes first. Arguments without a path form two
+    trees: optimizer state, and the others.
+    """
+    found: dict[tuple[str, bool], list[int]] = {}
+    paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.arguments}
+    folded = folded_paths(path for path in paths.values() if path is not None)
+    for value, path in paths.items():
+        name = argument_of(folded[path]) if path is not None else ""
+        found.setdefault((name, not name and value in facts.idle_arguments), []).append(value)
+    trees = [_tree(facts, name, values) for (name, _), values in found.items()]
+    return tuple(sorted(trees, key=lambda tree: (-tree.size_bytes, tree.name)))
+
+
+def _tree(facts: Facts, name: str, values: list[int]) -> ArgumentTree:
+    size_bytes = sum(facts.size[value] for value in values)
+    idle_bytes = sum(facts.size[value] for value in values if value in facts.idle_arguments)
+    return ArgumentTree(name, len(values), size_bytes, is_idle=idle_bytes * 2 > size_bytes)

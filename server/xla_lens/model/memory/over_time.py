@@ -48,7 +48,7 @@ class LiveBytes:
     @property
     def peak_step(self) -> int | None:
         """The first step with the most live bytes, None if nothing is ever live."""
-        return int(self.steps[self.live_bytes.argmax()]) if len(self.steps) else None
+        return int(self.steps[self.live_bytes.argmax()]) if self.live_bytes.any() else None
 
     @property
     def peak_bytes(self) -> int:

@@ -4,13 +4,16 @@ It is written in C and reads only the usual form, `%name = shape opcode(operands
 all other forms, one instruction at a time. A test holds the two equal.
 """
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 
 import tree_sitter_xla_dump
 from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME
 from xla_lens.syntax.hlo.shapes import elements_of_flat_tuple
 from xla_lens.syntax.texts import cells, column
 
@@ -89,5 +92,17 @@ def unknown_computation(data: bytes, start: Column, end: Column, names: Texts) -
     """Return the row of the first attributes that call a computation which is not in `names`, and the span of its name,
     None if there are none.
     """
-    offsets = cells(names.offsets)
-    return tree_sitter_xla_dump.unknown_computation(data, cells(start), cells(end), names.block, offsets)
+    known = frozenset(names)
+    for row, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        metadata = data.find(b", metadata=", first, last)
+        for called in _CALLED.finditer(data, first, metadata if metadata >= 0 else last):
+            for name in _NAME.finditer(data, *called.span(1)):
+                if name[0] not in known:
+                    return row, *name.span()
+    return None
+
+
+_CALLED: Final = re.compile(
+    rb"[ {](?=[bcfst])(?:" + b"|".join(sorted(CALLING_ATTRIBUTES)) + rb")=(\{[^{}]*+|%?" + NAME + rb")"
+)
+_NAME: Final = re.compile(NAME)

@@ -5,15 +5,15 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Buffers, Certainty, Edit, Piece
-from xla_lens.model.advice.codes import Rule
+from xla_lens.model.advice.actions import Buffers
+from xla_lens.model.advice.donation import Missed, missed_donations
+from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
@@ -29,6 +29,8 @@ MOST_CANDIDATES: Final = 4000
 SMALLEST_SHARE: Final = 4096
 """Sizes whose values take less of the peak than one part in so many are not looked at."""
 
+FLOATS: Final = ("f32", "bf16", "f16")
+
 
 class Dimensions(NamedTuple):
     """The element type and the lengths of an array, without its layout."""
@@ -39,6 +41,26 @@ class Dimensions(NamedTuple):
     def __str__(self) -> str:
         return f"{self.type}[{','.join(map(str, self.lengths))}]"
 
+    @property
+    def of_one_layer(self) -> "Dimensions":
+        """The dimensions of one layer of an array that stacks several."""
+        return Dimensions(self.type, self.lengths[1:])
+
+
+class Change(NamedTuple):
+    """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
+
+    `source` is the instruction to blame, None for the one that computes the content of the value. The value stacks
+    `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no longer needs.
+    """
+
+    value: int
+    pieces: tuple[Piece, ...] = ()
+    part: object = None
+    source: int | None = None
+    layers: int = 1
+    outputs: tuple[int, ...] = ()
+
 
 class Read(NamedTuple):
     """A use of a value: the step at which an instruction reads it, NONE if that is not scheduled, and its name."""
@@ -47,34 +69,27 @@ class Read(NamedTuple):
     name: int
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """An action before its peak is known. `layers` is the number of layers that each value stacks, 1 if it does not;
-    `sources` has the instruction to blame for a value if it is not the one that defines it. `outputs` are rows of
-    allocations that the program would no longer need.
+class Facts:
+    """A memory space of a dump set that has a peak, and its HLO module, None if it is missing.
+
+    `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
+    last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
+    as fast as those of arrays.
     """
 
-    rule: Rule
-    certainty: Certainty
-    edit: Edit
-    layers: int = 1
-    factor: int | None = None
-    sources: dict[int, int] | None = None
-    outputs: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """A memory space of a dump set that has a peak, and its HLO module, None if it is missing."""
-
-    dump: DumpSet
-    module: HloModule | None
-    space: MemorySpace
-
-    @property
-    def peak_step(self) -> int:
-        """The step of the peak."""
-        return self.space.peak_step or 0
+    def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
+        values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
+        self.dump, self.space, self.peak_step = dump, space, space.peak_step or 0
+        self.name: list[int] = values.name.tolist()
+        self.start: list[int] = values.start_step.tolist()
+        self.end: list[int] = values.end_step.tolist()
+        self.size: list[int] = values.size_bytes.tolist()
+        self.kind: list[int] = np.maximum(kind, 0).tolist()
+        self.origins = Origins(dump, module)
+        self.op_name = cache(self._op_name)
+        self.reads = cache(self._reads)
+        self.is_backward = cache(self._is_backward)
+        self._for_backward: dict[int, bool] = {}
 
     @cached_property
     def owned(self) -> dict[int, int]:
@@ -92,52 +107,26 @@ class Facts:
         is_live = (values.start_step[found] <= step) & (step <= values.end_step[found])
         sizes, which, counts = np.unique(values.size_bytes[found], return_inverse=True, return_counts=True)
         live_counts = np.bincount(which, weights=is_live, minlength=len(sizes)).astype(np.int64)
-        order = np.argsort(-live_counts * sizes, kind="stable")
-        order = order[(live_counts * sizes)[order] * SMALLEST_SHARE >= self.space.peak_live_bytes]
-        left = MOST_CANDIDATES
-        whole: list[int] = []
-        in_part: list[int] = []
-        for size in order.tolist():
-            wanted = int(counts[size]) if counts[size] <= left else int(live_counts[size])
-            if wanted <= left:
-                (whole if wanted == counts[size] else in_part).append(size)
-                left -= wanted
-        found = found[np.isin(which, whole) | (is_live & np.isin(which, in_part))]
-        return tuple(found[np.argsort(values.start_step[found], kind="stable")].tolist())
+        totals, chosen = live_counts * sizes, list[Column]()
+        for number in np.argsort(-totals, kind="stable").tolist():
+            if totals[number] * SMALLEST_SHARE < self.space.peak_live_bytes:
+                break
+            left = MOST_CANDIDATES - sum(map(len, chosen))
+            wanted = which == number if counts[number] <= left else (which == number) & is_live
+            if np.count_nonzero(wanted) <= left:
+                chosen.append(found[wanted])
+        found = np.concatenate([*chosen, found[:0]])
+        return tuple(found[np.lexsort((found, values.start_step[found]))].tolist())
 
     # ------------------------------------------------------------ values
 
-    def start(self, value: int) -> int:
-        """The step at which a value starts to be live."""
-        return self._columns[1][value]
-
-    def end(self, value: int) -> int:
-        """The last step at which a value is live."""
-        return self._columns[2][value]
-
-    def size(self, value: int) -> int:
-        """The bytes of a value's slice."""
-        return self._columns[3][value]
-
-    def name(self, value: int) -> int:
-        """The name of the instruction that defines a value."""
-        return self._columns[0][value]
-
     def piece(self, value: int, start: int, end: int) -> Piece:
         """All bytes of a value for some of its steps."""
-        return Piece(start, end, self.size(value))
+        return Piece(start, end, self.size[value])
 
     def dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
-        known = self._dimensions
-        if value not in known:
-            known[value] = _array(self.dump.shape(value))
-        return known[value]
-
-    @cached_property
-    def _dimensions(self) -> dict[int, Dimensions | None]:
-        """The dimensions read so far."""
-        return {}
+        return _array(self.dump.shape(value))
 
     def squeezed(self, value: int) -> Dimensions | None:
         """The dimensions of an array without those of length 1, which a change of layout adds and removes."""
@@ -147,17 +136,14 @@ class Facts:
         """The layout of a value as printed, empty if unknown."""
         return (self.dump.shape(value) or b"").partition(b"]")[2]
 
-    def has_kind(self, value: int, kinds: int) -> bool:
-        """Whether the allocation that a value is in has one of some kinds."""
-        return self._columns[4][value] & kinds != 0
+    def is_computed(self, value: int) -> bool:
+        """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
+        return not self.kind[value] & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
     @cached_property
-    def _columns(self) -> tuple[list[int], ...]:
-        """Columns of all values as lists, whose items are read five times as fast as those of arrays."""
-        values = self.dump.values
-        kinds = taken(self.dump.allocations.kind, values.allocation)
-        columns = (values.name, values.start_step, values.end_step, values.size_bytes, np.maximum(kinds, 0))
-        return tuple(column.tolist() for column in columns)
+    def missed_donations(self) -> tuple[Missed, ...]:
+        """The arguments that could have been donated."""
+        return missed_donations(self.dump)
 
     @cached_property
     def arguments(self) -> tuple[int, ...]:
@@ -175,20 +161,18 @@ class Facts:
         """The arguments that nothing reads before the backward pass has begun, and that are returned with new contents:
         optimizer state. Small arguments are left out.
         """
-        begin, candidates = self.backward_step, frozenset(self.candidates)
+        begin = self.backward_step
         return frozenset(
             value
-            for value in self.arguments
-            if begin is not None
-            and value in candidates
-            and self.has_kind(value, Kind.MAYBE_LIVE_OUT)
+            for value in frozenset(self.arguments).intersection(self.candidates if begin is not None else ())
+            if self.kind[value] & Kind.MAYBE_LIVE_OUT
             and (reads := self.reads(value))
-            and reads[0].step > begin
+            and reads[0].step > (begin or 0)
             and not any(self.is_backward(read.name) for read in reads)
         )
 
     def same_slice(self, value: int) -> list[int]:
-        """Other values of the same shape on exactly the same bytes, by their start."""
+        """The other values on exactly the same bytes with the same dimensions, by their start."""
         values = self.dump.values
         others = self.dump.values_of_allocation(int(values.allocation[value]))
         is_same = (values.offset[others] == values.offset[value]) & (
@@ -201,50 +185,25 @@ class Facts:
 
     # ------------------------------------------------------------ instructions
 
-    def opcode(self, name: int) -> bytes | None:
-        """The opcode of an instruction, None if the dump does not quote it."""
-        return self.dump.opcode(name)
+    def opcode(self, value: int) -> bytes | None:
+        """The opcode of the instruction that defines a value, None if the dump does not quote it."""
+        return self.dump.opcode(self.name[value])
 
-    def op_name(self, name: int) -> str | None:
+    def _op_name(self, name: int) -> str | None:
         """The op_name of an instruction."""
-        known = self._op_names
-        if name not in known:
-            instruction = self.dump.instruction(name)
-            known[name] = instruction.op_name if instruction else None
-        return known[name]
+        instruction = self.dump.instruction(name)
+        return instruction.op_name if instruction else None
 
-    @cached_property
-    def _op_names(self) -> dict[int, str | None]:
-        """The op_names read so far."""
-        return {}
-
-    def step(self, name: int) -> int:
-        """The step of an instruction, NONE if it is not scheduled."""
-        row = int(self.dump.schedule_row_of_name[name])
-        return int(self.dump.schedule.step[row]) if row != NONE else NONE
-
-    def reads(self, value: int) -> list[Read]:
+    def _reads(self, value: int) -> list[Read]:
         """The instructions that read a value, by step. Those that only pass it on are left out."""
-        known = self._reads
-        if value not in known:
-            known[value] = self._find_reads(value)
-        return known[value]
-
-    @cached_property
-    def _reads(self) -> dict[int, list[Read]]:
-        """The reads found so far."""
-        return {}
-
-    def _find_reads(self, value: int) -> list[Read]:
         row = int(self.dump.values.used_value[value])
         if row == NONE:
             return []
-        names = dict.fromkeys(self.dump.uses.name[self.dump.uses_of(row)].tolist())
-        own = self.name(value)
-        return sorted(Read(self.step(name), name) for name in names if name != own and not self._is_view(name))
-
-    def _is_view(self, name: int) -> bool:
-        return _VIEW.match(self.dump.names[name]) is not None
+        names = np.unique(self.dump.uses.name[self.dump.uses_of(row)])
+        steps = taken(self.dump.schedule.step, self.dump.schedule_row_of_name[names])
+        reads = map(Read, steps.tolist(), names.tolist())
+        own = self.name[value]
+        return sorted(read for read in reads if read.name != own and not _VIEW.match(self.dump.names[read.name]))
 
     @cached_property
     def _uses_by_name(self) -> tuple[Column, Column]:
@@ -259,17 +218,9 @@ class Facts:
         values = self.dump.value_of_used_value[used[used != NONE]]
         return list(dict.fromkeys(values[values != NONE].tolist()))
 
-    def is_backward(self, name: int) -> bool:
+    def _is_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass."""
-        known = self._backward
-        if name not in known:
-            known[name] = is_backward(self.op_name(name))
-        return known[name]
-
-    @cached_property
-    def _backward(self) -> dict[int, bool]:
-        """Whether instructions belong to the backward pass, as far as known."""
-        return {}
+        return is_backward(self.op_name(name))
 
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""
@@ -277,14 +228,9 @@ class Facts:
         if name not in known:
             # Something that reads its own result through others is in a loop, and no copy for the backward pass.
             known[name] = self.is_backward(name)
-            if not known[name] and (self.op_name(name) is None or self.opcode(name) in _COPIES):
+            if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in _COPIES):
                 known[name] = self._passes_to_backward(name)
         return known[name]
-
-    @cached_property
-    def _for_backward(self) -> dict[int, bool]:
-        """The answers of `is_for_backward` so far."""
-        return {}
 
     def _passes_to_backward(self, name: int) -> bool:
         readers = {read.name for value in self._values_of_name.get(name, ()) for read in self.reads(value)}
@@ -296,70 +242,58 @@ class Facts:
     def _values_of_name(self) -> dict[int, list[int]]:
         """The values that each instruction defines."""
         found: dict[int, list[int]] = {}
-        for value, name in enumerate(self._columns[0]):
+        for value, name in enumerate(self.name):
             found.setdefault(name, []).append(value)
         return found
 
     @cached_property
     def backward_step(self) -> int | None:
         """The first step at which the backward pass reads a value that is not an argument, None without one."""
-        arguments = frozenset(self.arguments)
-        steps = (
-            read.step
-            for value in self.candidates
-            if value not in arguments
-            for read in self.reads(value)
-            if read.step != NONE and self.is_backward(read.name)
-        )
-        return min(steps, default=None)
+        reads = (read for value in {*self.candidates} - {*self.arguments} for read in self.reads(value))
+        return min((step for step, name in reads if step != NONE and self.is_backward(name)), default=None)
 
-    # ------------------------------------------------------------ groups
+    # ------------------------------------------------------------ sources
 
-    def groups(self, draft: Draft) -> tuple[Buffers, ...]:
-        """The values of a draft that own bytes at the peak, grouped by source line, op_name and shape."""
-        values = [value for value in draft.edit if value in self.owned]
-        found = self._origins(values, draft.sources or {})
-        members: dict[tuple[object, ...], list[int]] = {}
-        for value in sorted(values, key=lambda value: (-self.owned[value], value)):
-            origin = found[value]
-            # An op_name is the key only where no line is known.
-            key = self.shape(value, draft.layers), origin.line, origin.line or folded(origin.op_name)
-            members.setdefault(key, []).append(value)
-        groups = [
-            Buffers(
-                values=tuple(rows),
-                count=len(rows) * draft.layers,
-                shape=self.shape(rows[0], draft.layers),
-                size_bytes=sum(self.owned[value] for value in rows),
-                line=found[rows[0]].line,
-                op_name=folded(found[rows[0]].op_name),
-            )
-            for rows in members.values()
-        ]
-        return tuple(sorted(groups, key=lambda group: -group.size_bytes))
+    def source(self, name: int) -> object:
+        """What tells the source of an instruction from others: its line, or its op_name if no line is known."""
+        return _source(self.origins.of_name(name))
+
+    def place(self, value: int) -> tuple[object, str]:
+        """What tells the values of one place in the program from others: the source and the shape."""
+        return self.source(self.name[value]), self.shape(value)
 
     def shape(self, value: int, layers: int = 1) -> str:
         """The shape of one layer of a value without its layout, empty if unknown."""
         dimensions = self.dimensions(value)
         if dimensions is None:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
-        return str(Dimensions(dimensions.type, dimensions.lengths[1:]) if layers > 1 else dimensions)
+        return str(dimensions.of_one_layer if layers > 1 else dimensions)
 
-    def sources(self, names: Mapping[int, int]) -> dict[int, object]:
-        """Return for each value what tells its source from others: the line of the instruction `names[value]`, or the
-        op_name without layer numbers if no line is known.
-        """
-        found = self._origins(names, names)
-        return {value: origin.line or folded(origin.op_name) for value, origin in found.items()}
+    def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
+        """The changed values that own bytes at the peak, grouped by source and shape."""
+        layers = changes[0].layers
+        found = {change.value: change.source for change in changes if change.value in self.owned}
+        members: dict[tuple[str, object], list[tuple[int, Origin]]] = {}
+        for value in sorted(found, key=lambda value: (-self.owned[value], value)):
+            name = found[value]
+            origin = self.origins.of_value(value) if name is None else self.origins.of_name(name)
+            members.setdefault((self.shape(value, layers), _source(origin)), []).append((value, origin))
+        groups = [
+            Buffers(
+                values=tuple(value for value, _ in rows),
+                count=len(rows) * layers,
+                shape=shape,
+                size_bytes=sum(self.owned[value] for value, _ in rows),
+                line=rows[0][1].line,
+                op_name=folded(rows[0][1].op_name),
+            )
+            for (shape, _), rows in members.items()
+        ]
+        return tuple(sorted(groups, key=lambda group: -group.size_bytes))
 
-    def _origins(self, values: Iterable[int], names: Mapping[int, int]) -> dict[int, Origin]:
-        """The origins of some values, by the instruction `names[value]` for those that it has."""
-        known = self._known_origins
-        return {value: known.of_name(names[value]) if value in names else known.of_value(value) for value in values}
 
-    @cached_property
-    def _known_origins(self) -> Origins:
-        return Origins(self.dump, self.module)
+def _source(origin: Origin) -> object:
+    return origin.line or folded(origin.op_name)
 
 
 @lru_cache(maxsize=1 << 12)

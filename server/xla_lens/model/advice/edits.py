@@ -1,0 +1,189 @@
+"""What a memory space holds after some of its values are removed, shrunk, or live for fewer steps.
+
+An *edit* says what is left of each value that it changes. It takes bytes and steps away and moves nothing, so the live
+bytes after it follow from those before it without a new schedule. All questions about a peak without some values are
+answered here: those of the rules of the advice, of budgets, and of the report's table of the peak without each value.
+"""
+
+from bisect import insort
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from xla_lens.model.memory.over_time import (
+    LiveBytes,
+    Memory,
+    MemorySpace,
+    accumulated,
+    covering,
+    placed_values,
+    slots_of,
+)
+from xla_lens.model.memory.sweep import Slots, coverage
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column
+
+
+class Piece(NamedTuple):
+    """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`."""
+
+    start_step: int
+    end_step: int
+    size_bytes: int
+
+
+Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
+"""What is left of each value that is changed: no pieces if the value is gone."""
+
+
+def removal(values: Collection[int]) -> Edit:
+    """Return the edit after which some values are gone."""
+    return dict.fromkeys(values, ())
+
+
+def combined(edits: Sequence[Edit]) -> Edit:
+    """Combine edits. Where several change one value, the first of them counts."""
+    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class EditableSpace:
+    """A memory space of a dump set, which answers what edits change."""
+
+    dump: DumpSet
+    space: MemorySpace
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The slots of all values that ever cover bytes of the memory space, by allocation."""
+        placed = placed_values(self.dump)
+        is_here = self.dump.allocations.color[self.dump.values.allocation[placed]] == self.space.color
+        return slots_of(self.dump, placed[is_here])
+
+    def rows(self, values: Collection[int]) -> Column:
+        """Return the rows of `slots` that are of some values, in the same order."""
+        found = self._row_of_value[np.fromiter(values, np.int64, len(values))]
+        rows: Column = found[found != NONE]
+        return rows
+
+    @cached_property
+    def _row_of_value(self) -> Column:
+        rows: Column = np.full(len(self.dump.values), NONE)
+        rows[self.slots.value] = np.arange(len(self.slots))
+        return rows
+
+    def after(self, edit: Edit) -> LiveBytes:
+        """Return the live bytes after an edit."""
+        live, freed = self.space.live, self.freed(edit)
+        deltas = np.append(self._live_deltas, -np.diff(freed.live_bytes, prepend=0))
+        return accumulated(np.append(live.steps, freed.steps), deltas)
+
+    @cached_property
+    def _live_deltas(self) -> Column:
+        return np.diff(self.space.live.live_bytes, prepend=0)
+
+    def freed(self, edit: Edit, gone: Collection[int] = ()) -> LiveBytes:
+        """Return the bytes that an edit frees over time, if the values `gone` are gone already."""
+        slots, changed = self.slots, self.rows(edit)
+        if not len(changed):
+            return LiveBytes(changed, changed)
+        before = self._near(changed, gone)
+        rest = before[~np.isin(before, changed)]
+        old, new = coverage(slots.take(before)), coverage(_joined(slots.take(rest), self._left(changed, edit)))
+        return accumulated(np.append(old.steps, new.steps), np.append(old.deltas, -new.deltas))
+
+    def _near(self, changed: Column, gone: Collection[int]) -> Column:
+        """The rows among which all are that share bytes and steps with one of `changed`, these included."""
+        slots = self.slots
+        bounds = slots.allocation[changed].min(), slots.allocation[changed].max() + 1
+        first, last = slots.allocation.searchsorted(bounds).tolist()
+        is_near = (
+            (slots.offset[first:last] < slots.end_offset[changed].max())
+            & (slots.offset[changed].min() < slots.end_offset[first:last])
+            & (slots.start_step[first:last] <= slots.end_step[changed].max())
+            & (slots.start_step[changed].min() <= slots.end_step[first:last])
+        )
+        near: Column = np.flatnonzero(is_near) + first
+        return near[~np.isin(near, self.rows(gone))] if gone else near
+
+    def _left(self, changed: Column, edit: Edit) -> Slots:
+        """The slots of what an edit leaves of some rows."""
+        pieces = [(row, *piece) for row in changed.tolist() for piece in edit[int(self.slots.value[row])]]
+        rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
+        whole = self.slots.take(rows)
+        starts, ends = np.maximum(starts, whole.start_step), np.minimum(ends, whole.end_step)
+        end_offsets = np.minimum(whole.offset + sizes, whole.end_offset)
+        left = Slots(whole.value, whole.allocation, whole.offset, end_offsets, starts, ends)
+        return left.take(np.flatnonzero((starts <= ends) & (whole.offset < end_offsets)))
+
+
+def _joined(one: Slots, other: Slots) -> Slots:
+    return Slots(
+        np.append(one.value, other.value),
+        np.append(one.allocation, other.allocation),
+        np.append(one.offset, other.offset),
+        np.append(one.end_offset, other.end_offset),
+        np.append(one.start_step, other.start_step),
+        np.append(one.end_step, other.end_step),
+    )
+
+
+# ---------------------------------------------------------------- the peak without each value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NextPeaks:
+    """One row for each value. Without the value the peak is `next_peak_bytes`, first at `next_peak_step`, NONE if
+    nothing is live then. `freed_bytes` are the bytes at the peak step that only this value covers. The peak can drop by
+    less, because another step becomes the peak.
+    """
+
+    value: Column
+    freed_bytes: Column
+    next_peak_bytes: Column
+    next_peak_step: Column
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+def next_peaks(
+    dump: DumpSet, memory: Memory, color: int, values: Column | None = None, *, top: int | None = None
+) -> NextPeaks:
+    """Return the peak of a memory space without each of `values`, in their order. None stands for the values that cover
+    bytes at the peak, by id. Values that never cover bytes of the memory space are left out. With `top`, most values
+    that are not among the `top` after which the peak is lowest are left out, too, and the order is any.
+    """
+    space = memory.space(color)
+    if space is None or space.peak_step is None:
+        return NextPeaks(*np.zeros((4, 0), np.int64))
+    edited = EditableSpace(dump, space)
+    wanted = edited.rows((covering(dump, space.peak_step, color) if values is None else values).tolist())
+    least = _least_peaks(edited, wanted)
+    found: list[tuple[int, int, int, int]] = []
+    best: list[tuple[int, int]] = []
+    for row in range(len(wanted)) if top is None else sorted(range(len(wanted)), key=least.__getitem__):
+        if top is not None and len(best) >= top and least[row] > best[top - 1]:
+            break
+        value = int(edited.slots.value[wanted[row]])
+        after = edited.after(removal([value]))
+        freed_bytes, step = space.peak_live_bytes - after.at(space.peak_step), after.peak_step
+        found.append((value, freed_bytes, after.peak_bytes, NONE if step is None else step))
+        insort(best, (after.peak_bytes, -freed_bytes))
+    return NextPeaks(*np.array(found, np.int64).reshape(-1, 4).T)
+
+
+def _least_peaks(edited: EditableSpace, rows: Column) -> list[tuple[int, int]]:
+    """Return lower bounds of the peak without each of some slots, and the most bytes that each frees, negative. A value
+    takes at most its size off the peak, and nothing off the steps at which it is not live.
+    """
+    live, slots = edited.space.live, edited.slots.take(rows)
+    sizes = slots.end_offset - slots.offset
+    first, last = live.steps.searchsorted(slots.start_step), live.steps.searchsorted(slots.end_step + 1, "right")
+    before = np.maximum.accumulate(np.append(0, live.live_bytes))[first]
+    after = np.maximum.accumulate(live.live_bytes[::-1])[::-1][last - 1]
+    least = np.maximum(np.maximum(before, after), edited.space.peak_live_bytes - sizes)
+    return list(zip(least.tolist(), (-sizes).tolist(), strict=True))

@@ -1,1 +1,0 @@
-"""The rules that find actions, one module each. `facts` is what they look at."""

@@ -1,0 +1,33 @@
+"""Live bytes counted without the sweep, as an oracle."""
+
+import numpy as np
+
+from xla_lens.model.advice.edits import Edit
+from xla_lens.model.tables.dump_set import DumpSet
+
+
+def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
+    """The live bytes of a memory space after an edit, at each step where they may change."""
+    values, found = dump.values, list[tuple[int, int, int, int]]()
+    columns = (values.allocation, values.offset, values.size_bytes, values.start_step, values.end_step)
+    for value, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        allocation, offset, size, start, end = row
+        if allocation < 0 or not 0 <= start <= end or dump.allocations.color[allocation] != color:
+            continue
+        place = (allocation << 45) + offset
+        for piece_start, piece_end, length in edit.get(value, ((start, end, size),)):
+            found.append((place, place + min(length, size), max(piece_start, start), min(piece_end, end)))
+    low, high, first, last = np.array(sorted(found), np.int64).reshape(-1, 4).T
+    live = {}
+    for step in np.unique(np.append(first, last + 1)).tolist():
+        here = (first <= step) & (step <= last)
+        covered_up_to = np.maximum.accumulate(np.append(0, high[here]))[:-1]
+        live[step] = int(np.maximum(0, high[here] - np.maximum(low[here], covered_up_to)).sum())
+    return live
+
+
+def peak_after(dump: DumpSet, color: int, edit: Edit) -> tuple[int, int | None]:
+    """The peak of a memory space after an edit and its first step, None if nothing is live."""
+    live = live_after(dump, color, edit)
+    most = max(live.values(), default=0)
+    return most, min((step for step in live if live[step] == most), default=None) if most else None

@@ -1,0 +1,153 @@
+"""Live bytes after edits, peaks without a value, and sets of values to remove for a budget, counted byte by byte."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byte_by_byte import live_after, peak_after
+from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, slots_text
+from xla_lens.model.advice.budget import BudgetPlan, smallest_set
+from xla_lens.model.advice.edits import EditableSpace, Piece, next_peaks, removal
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.over_time import covering
+from xla_lens.syntax.columns import NONE
+
+MOST_COUNTED = 3000
+"""Sets with more values take minutes to count."""
+
+_Slot = tuple[int, int, int, int, int]
+_SLOTS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 6)),
+    min_size=1,
+    max_size=9,
+)
+_PIECES = st.builds(Piece, st.integers(0, 16), st.integers(0, 16), st.integers(0, 10))
+_EDITS = st.dictionaries(st.integers(0, 8), st.lists(_PIECES, max_size=2).map(tuple), max_size=5)
+
+
+@given(_SLOTS, _EDITS, st.sets(st.integers(0, 8)))
+def test_edits_change_the_live_bytes_as_counted(
+    slots: list[_Slot], edit: dict[int, tuple[Piece, ...]], gone: set[int]
+) -> None:
+    analysis = analysis_of_text(slots_text(slots))
+    edit = {value: pieces for value, pieces in edit.items() if value < len(slots)}
+    gone = {value for value in gone - edit.keys() if value < len(slots)}
+    edited = EditableSpace(analysis.dump, analysis.memory.spaces[0])
+    live, freed = edited.after(edit), edited.freed(edit, gone)
+    counted, before, after = (
+        live_after(analysis.dump, 0, one) for one in (edit, removal(gone), dict(edit) | dict(removal(gone)))
+    )
+    assert {step: live.at(step) for step in counted} == counted
+    for step in before.keys() & after.keys():
+        assert freed.at(step) == before[step] - after[step]
+
+
+# ---------------------------------------------------------------- the peak without each value
+
+
+def _check_next_peaks(analysis: Analysis, most: int) -> None:
+    """Compare a limited number of values in each memory space."""
+    dump, memory = analysis.dump, analysis.memory
+    for space in memory.spaces:
+        step = NONE if space.peak_step is None else space.peak_step
+        peaks = next_peaks(dump, memory, space.color)
+        assert peaks.value.tolist() == covering(dump, step, space.color).tolist()
+        for row in range(0, len(peaks), max(1, len(peaks) // most)):
+            edit = removal([int(peaks.value[row])])
+            next_bytes, next_step = peak_after(dump, space.color, edit)
+            assert peaks.next_peak_bytes[row] == next_bytes
+            assert peaks.next_peak_step[row] == (NONE if next_step is None else next_step)
+            # The peak step is no step of the others if nothing else starts or ends there.
+            live = live_after(dump, space.color, edit)
+            before = max((other for other in live if other <= step), default=NONE)
+            assert peaks.freed_bytes[row] == space.peak_live_bytes - live.get(before, 0)
+        best = next_peaks(dump, memory, space.color, top=3)
+        assert sorted(best.next_peak_bytes.tolist())[:3] == sorted(peaks.next_peak_bytes.tolist())[:3]
+
+
+@given(_SLOTS)
+def test_next_peaks_of_random_slots(slots: list[_Slot]) -> None:
+    _check_next_peaks(analysis_of_text(slots_text(slots)), 99)
+
+
+def _check_some(analysis: Analysis) -> None:
+    if len(analysis.dump.values) < MOST_COUNTED:
+        _check_next_peaks(analysis, 3)
+
+
+@on_each_dump
+def test_next_peaks_of_real_dumps(path: Path) -> None:
+    _check_some(analysis_of(path))
+
+
+@on_all_dumps(_check_some)
+def test_next_peaks_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
+
+
+# ---------------------------------------------------------------- budgets
+
+
+def _check_plan(analysis: Analysis, plan: BudgetPlan, may_go: list[int]) -> None:
+    """Compare a plan with the live bytes without its values."""
+    values = plan.values.tolist()
+    assert (plan.peak_bytes, plan.peak_step) == peak_after(analysis.dump, plan.color, removal(values))
+    if plan.is_reached:
+        assert plan.peak_bytes <= plan.budget_bytes
+        assert plan.at_least <= len(values) == len({*values})
+        assert {*values} <= {*may_go}
+    else:
+        assert not values
+        assert peak_after(analysis.dump, plan.color, removal(may_go))[0] > plan.budget_bytes
+
+
+@given(_SLOTS, st.integers(-1, 40), st.one_of(st.none(), st.sets(st.integers(0, 8))))
+def test_bounds_enclose_the_smallest_of_all_sets(slots: list[_Slot], budget: int, wanted: set[int] | None) -> None:
+    analysis = analysis_of_text(slots_text(slots))
+    may_go = [row for row in range(len(slots)) if wanted is None or row in wanted]
+    candidates = None if wanted is None else np.array(may_go, np.int64)
+    plan = smallest_set(analysis.dump, analysis.memory, 0, budget, candidates)
+    assert plan
+    _check_plan(analysis, plan, may_go)
+    sizes = (
+        count
+        for count in range(len(may_go) + 1)
+        for chosen in combinations(may_go, count)
+        if peak_after(analysis.dump, 0, removal(chosen))[0] <= budget
+    )
+    smallest = next(sizes, None)
+    assert plan.is_reached == (smallest is not None)
+    assert smallest is None or plan.at_least <= smallest <= len(plan.values)
+
+
+def _check_plans(analysis: Analysis, shares: tuple[float, ...] = (0.9,)) -> None:
+    for space in analysis.memory.spaces if len(analysis.dump.values) < MOST_COUNTED else ():
+        for share in shares:
+            plan = smallest_set(analysis.dump, analysis.memory, space.color, int(space.peak_live_bytes * share))
+            assert plan
+            assert plan.is_reached
+            _check_plan(analysis, plan, list(range(len(analysis.dump.values))))
+
+
+@on_each_dump
+def test_plans_reach_the_budget(path: Path) -> None:
+    _check_plans(analysis_of(path), (0.95, 0.7, 0.3, 0.0))
+
+
+@on_all_dumps(_check_plans)
+def test_plans_reach_the_budget_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
+
+
+def test_nothing_is_removed_if_the_peak_is_within_the_budget() -> None:
+    analysis = analysis_of(SPLIT)
+    (space,) = analysis.memory.spaces
+    plan = smallest_set(analysis.dump, analysis.memory, 0, space.peak_live_bytes)
+    assert plan
+    assert (plan.is_reached, plan.is_proven_smallest, plan.at_least, len(plan.values)) == (True, True, 0, 0)
+    assert (plan.peak_bytes, plan.peak_step) == (space.peak_live_bytes, space.peak_step)
+    assert smallest_set(analysis.dump, analysis.memory, 1, 0) is None
