@@ -562,7 +562,7 @@ async def test_old_sets_are_evicted_from_the_cache(
     state = reader.editor.server.state
     for path in (*paths, paths[-1], paths[-2]):
         await reader.run("overview", {"uri": path.as_uri()})
-        await reader.editor.until(lambda: not any(one.is_loading for one in state.sets.recent))
+        await eventually(lambda: not any(one.is_loading for one in state.sets.recent))
     assert loads.count == 4, "the last two sets stay in the cache"
     await state.sets.poll()
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
