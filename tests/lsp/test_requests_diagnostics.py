@@ -328,6 +328,7 @@ async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Read
     uri = reader.open(path)
     reader.open_uri("untitled:one", SEED.read_text())
     await reader.ask("hover", uri, position={"line": 0, "character": 0})
+    await reader.checked(uri)
     reports = await _pull_all(reader)
     found = {uri: _codes(report["items"]) for uri, report in reports.items() if report["items"]}
     assert found == {
