@@ -13,12 +13,9 @@ _LISTS = ("heap simulator", "heap by event", "heap by step", "spans", "blocks", 
 
 def tables(results: list[Result], versions: dict[str, str]) -> str:
     """Return all tables. A number on which both sides agree is printed once, others as `ours ≠ theirs`."""
-    comparisons = sum(len(result.comparisons) for result in results)
-    differences = sum(len(result.differences) for result in results)
     spaces = [(result, space) for result in results for space in result.spaces]
     parts = [
-        f"With {', '.join(map(' '.join, versions.items()))}: {comparisons} comparisons of {len(results)} programs, "
-        f"{differences or 'none'} unexplained.",
+        _outcome(results, versions),
         "XLA's proto. Items compared:",
         _table(("program", *_PROTO), (_counts(result, _PROTO) for result in results)),
         "xprof, in bytes. Our reserved bytes without thread-local ones are its total:",
@@ -39,8 +36,6 @@ def tables(results: list[Result], versions: dict[str, str]) -> str:
 
 def size_table(results: list[Result], versions: dict[str, str]) -> str:
     """Return the table of programs of real size: our peak and xprof's in each memory space where xprof shows one."""
-    comparisons = sum(len(result.comparisons) for result in results)
-    differences = sum(len(result.differences) for result in results)
     spaces = [(result, space) for result in results for space in result.spaces if space.trace]
     rows = (
         (
@@ -53,14 +48,20 @@ def size_table(results: list[Result], versions: dict[str, str]) -> str:
         for result, space in spaces
     )
     header = ("program", "memory space", "events", "our peak", "xprof's peak", "of it counted twice", "reserved")
+    return f"{_outcome(results, versions)}\n\n{_table(header, rows)}\n"
+
+
+def _outcome(results: list[Result], versions: dict[str, str]) -> str:
+    comparisons = sum(len(result.comparisons) for result in results)
+    differences = sum(len(result.differences) for result in results)
     return (
         f"With {', '.join(map(' '.join, versions.items()))}: {comparisons} comparisons of {len(results)} programs, "
-        f"{differences or 'none'} unexplained.\n\n{_table(header, rows)}\n"
+        f"{differences or 'none'} unexplained."
     )
 
 
 def _twice(space: Space) -> int:
-    return space.traced_peak.twice if isinstance(space, TracedSpace) else 0
+    return space.twice() if isinstance(space, TracedSpace) else 0
 
 
 def unexplained(results: list[Result]) -> list[str]:

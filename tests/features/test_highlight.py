@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, analysis_of, analysis_of_text, damaged, mark, on_all_dumps, on_each_dump
-from xla_lens.features.highlight import Highlight, HighlightKind, highlights
+from xla_lens.features.references import Highlight, HighlightKind, highlights
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile

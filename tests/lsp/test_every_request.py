@@ -42,19 +42,6 @@ def test_requests_at_every_word_succeed(path: Path) -> None:
     assert outcome.requests["textDocument/hover"] == outcome.words > 60
 
 
-def test_folder_stands_for_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = _run(capsys, "--sample", 1, SPLIT.parent)
-    files = [Path(line.split(": ")[0]).name for line in out.splitlines()]
-    assert len(files) == 5
-    assert {name.split("_optimizations")[1] for name in files} == {
-        ".txt",
-        "-buffer-assignment.txt",
-        "-buffer-assignment-values.txt",
-        "-live-range.txt",
-        "-memory-usage-report.txt",
-    }
-
-
 def test_every_request_is_made() -> None:
     values = Path(str(SPLIT).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
     assert check_requests(values, 60).requests.keys() == HANDLERS.keys()

@@ -1,6 +1,5 @@
 """Each request gets one response, errors have the codes of the specification, and invalid messages end nothing."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -204,17 +203,6 @@ async def test_invalid_notifications_are_logged(server: Process) -> None:
     assert [line.split(":")[1].strip() for line in (await _log(server)).splitlines()] == ["ignored"] * 6
 
 
-async def test_ids_of_all_types_are_accepted(server: Process) -> None:
-    await server.initialize()
-    _open(server)
-    numbers: list[int | str] = [0, -1, 2**31 - 1, -(2**31), "", "0", "ä🚀", "x" * 10_000]
-    for number in numbers:
-        server.send({"id": number, "method": "textDocument/hover", "params": _PLACE})
-    for number in numbers:
-        assert await server.answer(number)
-    await _is_well(server)
-
-
 # ---------------------------------------------------------------- messages that break the protocol
 
 
@@ -287,36 +275,6 @@ async def test_deeply_nested_json_is_accepted(server: Process) -> None:
 
 
 _HOVER = {"jsonrpc": "2.0", "id": "hover", "method": "textDocument/hover", "params": _PLACE}
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        b"Content-Length: %d\r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\n",
-        b"Content-Type: application/vscode-jsonrpc; charset=utf8\r\nContent-Length: %d\r\n\r\n",
-    ],
-)
-async def test_type_of_content_is_accepted(server: Process, header: bytes) -> None:
-    await server.initialize()
-    _open(server)
-    server.expect("hover", "textDocument/hover")
-    body = json.dumps(_HOVER).encode()
-    server.write(header % len(body) + body)
-    assert await server.answer("hover")
-    await _is_well(server)
-
-
-async def test_message_may_arrive_byte_by_byte(server: Process) -> None:
-    await server.initialize()
-    _open(server)
-    server.expect("hover", "textDocument/hover")
-    data = framed(_HOVER)
-    for position in range(len(data)):
-        server.write(data[position : position + 1])
-        await server.drain()
-        await asyncio.sleep(0)
-    assert await server.answer("hover")
-    await _is_well(server)
 
 
 async def test_many_messages_may_arrive_at_once(server: Process) -> None:

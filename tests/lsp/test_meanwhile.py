@@ -205,14 +205,14 @@ async def test_comparison_that_is_ended_while_it_is_computed(reader: Reader, hol
     paths = [copied(SEED, tmp_path / name) for name in ("old", "new", "newer")]
     old, new, newer = map(reader.open, paths)
     server = reader.editor.server.state
-    made = hold(comparisons, "_compared")
+    made = hold(comparisons, "diff")
     number = reader.ask_to_run("compare", {"old": old, "new": new})
     await made.done()
     await reader.run("endComparison", {})
     made.resume()
     await reader.editor.answer(number)
     assert (server.comparisons.active, server.comparisons.kept()) == (None, frozenset())
-    made = hold(comparisons, "_compared")
+    made = hold(comparisons, "diff")
     number = reader.ask_to_run("compare", {"old": old, "new": newer})
     await made.done()
     later = reader.ask_to_run("compare", {"old": new, "new": newer})

@@ -1,7 +1,5 @@
 """The server as a process: how it starts, and how it exits whatever happens to the editor."""
 
-import asyncio
-import json
 import os
 import re
 import signal
@@ -13,40 +11,13 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from lsp.wire import FULL, InProcess, Process, RequestFailed, eventually, framed
+from lsp.wire import FULL, InProcess, Process, eventually, framed
 from samples import SEED
 from xla_lens.lsp import server as server_module
 
 _URI = SEED.as_uri()
 _PLACE = {"textDocument": {"uri": _URI}, "position": {"line": 1, "character": 3}}
 _OPEN = {"uri": _URI, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
-
-_MEGABYTE = 1 << 20
-
-
-async def test_server_announces_capabilities_and_exits(server: Process) -> None:
-    result = await server.initialize()
-    capabilities = result["capabilities"]
-    assert result["serverInfo"]["name"] == "xla-lens"
-    assert {
-        "hoverProvider",
-        "definitionProvider",
-        "declarationProvider",
-        "typeDefinitionProvider",
-        "referencesProvider",
-        "documentSymbolProvider",
-        "inlayHintProvider",
-    } <= capabilities.keys()
-    assert capabilities["textDocumentSync"]["change"] == 2
-    assert not {"renameProvider", "documentFormattingProvider"} & capabilities.keys()
-    await server.stop()
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-async def test_server_uses_the_first_encoding_of_the_client(server: Process, encoding: str) -> None:
-    result = await server.initialize({"general": {"positionEncodings": [encoding, "utf-16"]}})
-    assert result["capabilities"]["positionEncoding"] == encoding
-    await server.stop()
 
 
 # ---------------------------------------------------------------- the editor exits
@@ -160,54 +131,18 @@ async def test_server_exits_during_a_load(loading: Process, way: str) -> None:
 # ---------------------------------------------------------------- slow editors
 
 
-async def test_slow_editor_gets_all_responses(server: Process) -> None:
-    """All responses arrive once the editor reads again."""
+async def test_editor_that_reads_late_gets_all_responses(server: Process) -> None:
     await server.initialize()
     server.notify("textDocument/didOpen", {"textDocument": _OPEN})
-    assert await server.request("textDocument/hover", _PLACE)
     server.pause_reading()
     numbers = [server.ask("textDocument/hover", _PLACE) for _ in range(3_000)]
-    await asyncio.sleep(0.1)
     server.resume_reading()
     for number in numbers:
         assert await server.answer(number)
     await server.stop()
 
 
-async def test_output_for_an_editor_that_does_not_read_is_bounded(server: Process) -> None:
-    """The server bounds the responses that wait, and stops reading requests."""
-    await server.initialize()
-    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
-    # The memory that the server takes once it has imported everything.
-    assert await server.request("textDocument/hover", _PLACE)
-    before = server.resident_bytes()
-    server.pause_reading()
-    count = 200
-    for number in range(count):
-        # The error repeats the method, so it is as long.
-        server.send_unchecked({"jsonrpc": "2.0", "id": f"a{number}", "method": "x" * _MEGABYTE})
-    sizes: list[int] = []
-
-    def is_stable() -> bool:
-        sizes.append(server.resident_bytes() - before)
-        return len(sizes) > 100 and len(set(sizes[-100:])) == 1
-
-    await eventually(is_stable)
-    assert max(sizes) < 130 * _MEGABYTE
-    server.resume_reading()
-    for number in range(count):
-        with pytest.raises(RequestFailed, match="no such method"):
-            await server.answer(f"a{number}")
-    await server.stop()
-
-
 # ---------------------------------------------------------------- TCP
-
-
-async def test_server_can_listen_on_a_port() -> None:
-    server = await Process.connect()
-    assert (await server.initialize())["serverInfo"]["name"] == "xla-lens"
-    await server.stop()
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
@@ -263,25 +198,8 @@ async def test_allowing_remote_editors_warns_of_the_risk() -> None:
 async def test_second_editor_is_refused() -> None:
     server = await Process.connect()
     await server.initialize()
-    host, port = server.address
-    # An editor that says nothing, or nothing valid, must not keep others from their answer.
-    mute, loud = socket.create_connection((host, port)), socket.create_connection((host, port))
-    mute.close()
-    loud.sendall(b"GET / HTTP/1.1\r\n\r\n")
-    body = b'{"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"processId": null, "capabilities": {}}}'
-    reader, writer = await asyncio.open_connection(host, port)
-    writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    _, _, answer = (await asyncio.wait_for(reader.read(), 30)).partition(b"\r\n\r\n")
-    refused = json.loads(answer)
-    assert refused["id"] == 7
-    assert refused["error"]["message"].startswith("XLA Lens already serves another editor on this port.")
-    writer.close()
-    loud.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(server.address)
     # The first editor notices nothing.
-    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
-    assert await server.request("textDocument/hover", _PLACE)
-    await server.request("shutdown")
-    server.notify("exit")
-    status, errors = await server.ended()
-    assert status == 0
-    assert errors.count("refused a second editor") == len(errors.splitlines()) == 3
+    assert await server.request("textDocument/hover", _PLACE) is None
+    await server.stop()

@@ -328,6 +328,7 @@ async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Read
     uri = reader.open(path)
     reader.open_uri("untitled:one", SEED.read_text())
     await reader.ask("hover", uri, position={"line": 0, "character": 0})
+    await reader.checked(uri)
     reports = await _pull_all(reader)
     found = {uri: _codes(report["items"]) for uri, report in reports.items() if report["items"]}
     assert found == {
@@ -356,20 +357,6 @@ async def test_changes_on_disk_refresh_workspace_diagnostics(
     await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
     reports = await _pull_all(reader, known)
     assert len(reports[seed.as_uri()]["items"]) == 2
-
-
-async def test_workspace_diagnostics_are_sent_in_parts(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("xla_lens.lsp.client._PART", 2)
-    reader.editor.settings = {"diagnostics": {"workspace": True}}
-    for number in range(5):
-        copied(SEED, tmp_path / str(number))
-    await reader.start(PULLING, tmp_path)
-    assert len(await _pull_all(reader)) == 5
-    assert await _pull_all(reader, partialResultToken="parts") == {}
-    parts = [one["params"] for one in reader.editor.received("$/progress") if one["params"]["token"] == "parts"]
-    assert [len(part["value"]["items"]) for part in parts] == [2, 2, 1]
 
 
 async def test_diagnostics_of_closed_sets_are_published_on_request(

@@ -97,7 +97,7 @@ async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> No
         match command["command"]:
             case "xla-lens.showReferences":
                 # All mentions of the value, its uses among them.
-                uses = int(title.split()[0].replace("no", "0"))
+                uses = int(title.removeprefix("≥ ").split()[0].replace("no", "0"))
                 assert len(result) > uses
                 assert any(line.endswith(shown.split(": ")[1]) for shown in reader.shown(result))
             case "xla-lens.goTo":

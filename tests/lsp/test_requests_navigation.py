@@ -421,15 +421,3 @@ async def test_truncated_answers_are_reported(reader: Reader, monkeypatch: pytes
     assert logged["params"]["message"] == (
         f"textDocument/documentHighlight, {uri}: more than 2 highlights: the first 2 are shown"
     )
-
-
-async def test_long_results_are_sent_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xla_lens.lsp.client._PART", 3)
-    await reader.start()
-    uri = reader.open(SEED)
-    marked = "    cublas-gemm.1{}:4-5\n       ^"
-    whole = await reader.ask_at("references", uri, marked, **_ALL)
-    assert await reader.ask_at("references", uri, marked, **_ALL, partialResultToken="parts") == []
-    parts = [message["params"]["value"] for message in reader.editor.received("$/progress")]
-    assert [len(part) for part in parts] == [3, 3, 2]
-    assert [place for part in parts for place in part] == whole

@@ -562,7 +562,7 @@ async def test_old_sets_are_evicted_from_the_cache(
     state = reader.editor.server.state
     for path in (*paths, paths[-1], paths[-2]):
         await reader.run("overview", {"uri": path.as_uri()})
-        await reader.editor.until(lambda: not any(one.is_loading for one in state.sets.recent))
+        await eventually(lambda: not any(one.is_loading for one in state.sets.recent))
     assert loads.count == 4, "the last two sets stay in the cache"
     await state.sets.poll()
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
@@ -594,18 +594,15 @@ async def _evict_all(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     assert state.sets.recent == []
 
 
-async def test_biggest_and_oldest_sets_are_evicted_first(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_oldest_sets_are_evicted_first(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     big, small, other = (copied(path, tmp_path / path.parent.name) for path in (SPLIT, SEED, TPU))
     await reader.start()
     sets = reader.editor.server.state.sets
-    for path in (small, big, other):
+    for path in (big, small, other):
         reader.close(reader.open(path))
         await reader.run("overview", {"uri": path.as_uri()})
         await eventually(lambda: not any(one.is_loading for one in sets.recent))
     sizes = {one.path: one.size_bytes for one in sets.recent}
-    assert sizes[big] > sizes[other] > sizes[small]
     monkeypatch.setattr(dump_sets, "_CACHE_BYTES", sum(sizes.values()) - 1)
     await sets.poll()
     assert len(sets.recent) == 3, "the sets may be opened again at once"
@@ -670,7 +667,7 @@ async def test_evicted_set_is_listed_without_being_read_again(
 async def test_load_of_a_set_that_is_closed_at_once_is_cancelled(
     reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_sets, "_ABANDONED_SECONDS", 0.0)
+    monkeypatch.setattr(dump_sets, "_GRACE_SECONDS", 0.0)
     await reader.start()
     loads.hold()
     reader.close(reader.open(copied(SPLIT, tmp_path)))

@@ -12,7 +12,7 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from samples import DUMPS, SEED, SPLIT, TPU
+from samples import DUMPS, SEED, SPLIT
 
 _CLIENTS = [
     "visual_studio_code",
@@ -135,41 +135,6 @@ async def test_dump_in_one_file_has_all_features(client: LanguageClient) -> None
     assert page.read_text().startswith("# peak-understated\n")
 
 
-async def test_jumps_across_the_files_of_a_set(client: LanguageClient) -> None:
-    live = next(TPU.parent.glob("*roundtrip*-live-range.txt"))
-    text = live.read_text()
-    uri = _open(client, live)
-    place = _position_params(uri, _at(client, text, "    copy-start.1{0}:5-8", "start"))
-    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    declaration = await client.text_document_declaration_async(lsp.DeclarationParams(*place))
-    assert [
-        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location))
-        for location in _places(definition)
-    ] == [("-buffer-assignment-values.txt", "<19 copy-start.1{0} @0>")]
-    assert [
-        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location))
-        for location in _places(declaration)
-    ] == [("-buffer-assignment.txt", "<19 copy-start.1{0} @0>")]
-    found = await client.text_document_references_async(
-        lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
-    )
-    assert len({location.uri for location in found or []}) == 3
-
-
-async def test_hints_and_outline_are_shown(client: LanguageClient) -> None:
-    uri = _open(client, SEED)
-    document = lsp.TextDocumentIdentifier(uri)
-    lines = SEED.read_text().split("\n")
-    hints = await client.text_document_inlay_hint_async(
-        lsp.InlayHintParams(document, lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines), 0)))
-    )
-    labels = {lines[hint.position.line][: hint.position.character]: hint.label for hint in hints or []}
-    assert labels["    4:cublas-gemm.1"] == "+4.0 KiB → 580.0 KiB live ◀ peak"
-    assert labels["  Live ranges at 5 (peak):"] == "real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)"
-    symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
-    assert [symbol.name for symbol in symbols or []] == ["BufferAssignment", "Used values", "HloLiveRange (max 7)"]
-
-
 async def test_edits_are_followed(client: LanguageClient) -> None:
     text = SEED.read_text()
     uri = _open(client, SEED)
@@ -256,15 +221,6 @@ async def test_documents_that_are_not_dumps_have_no_results(client: LanguageClie
     assert not await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0]))
 
 
-async def test_positions_are_right_with_crlf_line_ends(client: LanguageClient, tmp_path: Path) -> None:
-    text = SEED.read_text()
-    uri = _open(client, tmp_path / "crlf-buffer-assignment.txt", text.replace("\n", "\r\n"))
-    place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
-    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    assert [_shown(client, location, text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
-    await _until(client, uri, [])
-
-
 async def test_document_that_is_not_open_has_no_results(client: LanguageClient) -> None:
     place = _position_params(SEED.as_uri(), lsp.Position(1, 1))
     assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
@@ -275,12 +231,6 @@ async def test_document_that_is_not_open_has_no_results(client: LanguageClient) 
         lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(1, place[0].uri), [change])
     )
     assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
-
-
-async def test_positions_outside_the_text_have_no_hover(client: LanguageClient) -> None:
-    uri = _open(client, SEED)
-    for position in (lsp.Position(0, 9999), lsp.Position(9999, 0), lsp.Position(9999, 9999)):
-        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position))) is None
 
 
 async def test_closing_the_last_document_withdraws_diagnostics(client: LanguageClient, tmp_path: Path) -> None:
@@ -306,21 +256,6 @@ async def test_documents_can_be_closed_and_changed_during_loads(client: Language
     last = _open(client, tmp_path / "last-buffer-assignment.txt", text)
     place = _position_params(last, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
     assert await client.text_document_hover_async(lsp.HoverParams(*place))
-
-
-@pytest.mark.parametrize("client", ["visual_studio_code"], indirect=True)
-@pytest.mark.parametrize("path", [SEED, SPLIT, TPU, _NAMES], ids=lambda path: path.name[:40])
-async def test_every_request_succeeds_at_every_line(client: LanguageClient, path: Path) -> None:
-    text = path.read_text()
-    uri = _open(client, path)
-    for row, line in enumerate(text.split("\n")):
-        for column in range(0, len(line) + 1, 9):
-            place = _position_params(uri, lsp.Position(row, column))
-            await client.text_document_hover_async(lsp.HoverParams(*place))
-            await client.text_document_definition_async(lsp.DefinitionParams(*place))
-            await client.text_document_references_async(
-                lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
-            )
 
 
 async def test_two_spellings_of_a_uri_name_one_document(client: LanguageClient) -> None:

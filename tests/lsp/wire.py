@@ -124,7 +124,6 @@ class Editor:
         self._number = 0
         self._methods: dict[int | str, list[str]] = {}
         self._waiting: dict[int | str, asyncio.Future[Any]] = {}
-        self._partial_methods: dict[int | str, str] = {}
         self._progress_states: dict[int | str, str] = {}
         self._failure: BaseException | None = None
         self._changed = asyncio.Event()
@@ -174,8 +173,6 @@ class Editor:
         if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
             params = message.get("params")
             self.expect(message["id"], message["method"])
-            if isinstance(params, dict) and _is_id(params.get("partialResultToken")):
-                self._partial_methods[params["partialResultToken"]] = message["method"]
             if isinstance(params, dict) and _is_id(params.get("workDoneToken")):
                 self._progress_states[params["workDoneToken"]] = "created"
 
@@ -268,8 +265,6 @@ class Editor:
             self._respond(message["id"], method, params)
 
     def _handle_progress(self, token: int | str, value: Any) -> None:
-        if token in self._partial_methods:
-            return
         if self._progress_states.get(token) not in {"begin": ("created",)}.get(value["kind"], ("begin", "report")):
             raise Violation(f"progress {value['kind']!r} after {self._progress_states.get(token)!r} for {token!r}")
         self._progress_states[token] = value["kind"]
@@ -301,8 +296,6 @@ class Editor:
             del self._methods[number]
         if method == "initialize":
             self._is_initialized |= "result" in message
-        for token in [token for token, wanted in self._partial_methods.items() if wanted == method]:
-            del self._partial_methods[token]
         if not self._waiting[number].done():
             self._waiting[number].set_result(message)
 
@@ -511,18 +504,6 @@ async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.01)
-
-
-async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:
-    """Check a recorded conversation. Raises the first failure of the server; the editor's messages are not checked."""
-    editor = Editor(lambda _: None)
-    for message in sent:
-        if message.get("method") == "initialize":
-            editor.capabilities = message["params"]["capabilities"]
-        editor.send_unchecked(message)
-    for message in received:
-        editor.receive(message)
-    editor.raise_failure()
 
 
 def framed(message: Any) -> bytes:

@@ -14,7 +14,6 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
-from xla_lens.lsp.converter import RawJson, to_json
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
 
 logger = logging.getLogger(__name__)
@@ -24,9 +23,6 @@ _PROGRESS_DELAY: Final = 0.2
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
-
-_PART: Final = 1_000
-"""Number of items in one partial result."""
 
 
 def _glob(path: Path) -> str:
@@ -135,22 +131,7 @@ class Client:
         response.add_done_callback(answered)
         await asyncio.shield(asyncio.wrap_future(response))
 
-    # ---------------------------------------------------------------- partial results and progress
-
-    def send_partial_result(self, token: lsp.ProgressToken, part: Any) -> None:
-        """Send a part of a result before its response."""
-        self._server.progress(lsp.ProgressParams(token, to_json(part)))
-
-    def split_result(
-        self, token: lsp.ProgressToken | None, result: Any, to_part: Callable[[list[Any]], Any] = lambda items: items
-    ) -> Any:
-        """Send a long list in parts if the request has a token for them. Return what remains for the response."""
-        items = result.json if isinstance(result, RawJson) else result
-        if token is None or not isinstance(items, list) or len(items) <= _PART:
-            return result
-        for first in range(0, len(items), _PART):
-            self.send_partial_result(token, to_part(items[first : first + _PART]))
-        return []
+    # ---------------------------------------------------------------- progress
 
     @asynccontextmanager
     async def progress(

@@ -27,10 +27,9 @@ _CACHE_SECONDS: Final = 600.0
 """How long such a set is kept after its last use."""
 
 _GRACE_SECONDS: Final = 5.0
-"""How long such a set is kept in any case, because another of its files may be opened next."""
-
-_ABANDONED_SECONDS: Final = 1.0
-"""How long the first load of a set continues after its last document was closed."""
+"""How long such a set is kept in any case, because another of its files may be opened next. The first load of a set
+continues that long after its last document was closed.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -227,35 +226,20 @@ class DumpSets:
         return recent.state if recent else None
 
     def _evict(self) -> None:
-        """Remove sets from the cache until it is within its limits: the biggest and oldest first."""
-        now = time.monotonic()
-        kept = [recent for recent in list(self._recent.values()) if not self._evict_one(recent, now)]
-        idle = [recent for recent in kept if self._is_idle(recent) and now - recent.used > _GRACE_SECONDS]
-        idle.sort(key=lambda recent: recent.state.size_bytes * (now - recent.used))
-        count, size_bytes = len(kept), sum(recent.state.size_bytes for recent in kept)
-        while idle and (count > _CACHE_SIZE or size_bytes > _CACHE_BYTES):
-            worst = idle.pop()
-            count, size_bytes = count - 1, size_bytes - worst.state.size_bytes
-            self._remove(worst.state)
-
-    def _evict_one(self, recent: _Recent, now: float) -> bool:
-        """Remove a set from the cache if it is of no use. Return whether it was removed."""
-        state, idle_seconds = recent.state, now - recent.used
-        if self._is_idle(recent):
+        """Remove sets from the cache that are of no use any more, and the oldest until it is within its limits."""
+        count, size_bytes = len(self._recent), sum(recent.state.size_bytes for recent in self._recent.values())
+        # The last used is the last.
+        for recent in list(self._recent.values()):
+            state, idle_seconds = recent.state, time.monotonic() - recent.used
+            if state.key in self.kept() or (state.is_loading and (recent.is_awaited or state.has_files)):
+                continue
             is_useless = idle_seconds > _CACHE_SECONDS or not state.has_files
-        else:
-            is_useless = not (recent.is_awaited or state.has_files) and idle_seconds > _ABANDONED_SECONDS
-        if is_useless:
-            self._remove(state)
-        return is_useless
-
-    def _is_idle(self, recent: _Recent) -> bool:
-        return not recent.state.is_loading and recent.state.key not in self.kept()
-
-    def _remove(self, state: DumpSetState) -> None:
-        del self._recent[state.key]
-        state.close()
-        self.events.evicted(state)
+            is_too_much = count > _CACHE_SIZE or size_bytes > _CACHE_BYTES
+            if (is_useless and not state.is_loading) or (idle_seconds > _GRACE_SECONDS and (is_useless or is_too_much)):
+                count, size_bytes = count - 1, size_bytes - state.size_bytes
+                del self._recent[state.key]
+                state.close()
+                self.events.evicted(state)
 
     # ---------------------------------------------------------------- all sets
 

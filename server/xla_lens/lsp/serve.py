@@ -1,5 +1,5 @@
 """Starts the server and connects it to an editor: over standard input and output, or over a TCP port on which it waits
-for one editor and refuses all others.
+for one editor.
 """
 
 import ipaddress
@@ -8,23 +8,12 @@ import os
 import signal
 import socket
 import sys
-import threading
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
-from pygls.lsp.server import LanguageServer
-
-from xla_lens import __version__
 from xla_lens.lsp.server import Server
 
 logger = logging.getLogger(__name__)
-
-_REFUSAL: Final = "XLA Lens already serves another editor on this port. Start a separate server for each editor."
-
-_REFUSAL_SECONDS: Final = 5.0
-"""How long a refused editor may take to send its first message, and to read the answer."""
 
 _FIRST: Final = b"content-"
 """What the first message of an editor begins with."""
@@ -50,7 +39,7 @@ def serve(address: tuple[str, int] | None, *, allow_remote: bool = False) -> int
         server.start_io(sys.stdin.buffer, output)
         return server.exit_status
     # The connection may break.
-    with _listen(address, allow_remote=allow_remote) as listening, _accept_one(listening) as one, suppress(OSError):
+    with _accept_one(_listen(address, allow_remote=allow_remote)) as one, suppress(OSError):
         server.start_io(one.makefile("rb"), one.makefile("wb"))
     return server.exit_status
 
@@ -75,46 +64,16 @@ def _listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
 
 
 def _accept_one(listening: socket.socket) -> socket.socket:
-    """Wait for the first editor, and return the connection. From then on, a thread refuses all others.
+    """Wait for the first editor, and return the connection. From then on, nothing listens: another editor cannot
+    connect.
 
     Closes connections that do not begin like a message of an editor: any web page can make a browser send requests to
     ports of this machine.
     """
-    while True:
-        connection, _ = listening.accept()
-        with suppress(OSError):
-            if _FIRST.startswith(connection.recv(len(_FIRST), socket.MSG_PEEK).lower() or b"-"):
-                break
-        connection.close()
-    threading.Thread(target=_refuse_others, args=(listening,), name="refusals", daemon=True).start()
-    return connection
-
-
-def _refuse_others(listening: socket.socket) -> None:
-    with suppress(OSError):
+    with listening:
         while True:
             connection, _ = listening.accept()
-            logger.warning("refused a second editor")
-            with connection, suppress(OSError):
-                connection.settimeout(_REFUSAL_SECONDS)
-                try:
-                    _Refusal().start_io(connection.makefile("rb"), connection.makefile("wb"))
-                finally:
-                    connection.shutdown(socket.SHUT_RDWR)
-
-
-class _Refusal(LanguageServer):
-    """A server that answers its first request with an error, and ends."""
-
-    def __init__(self) -> None:
-        super().__init__("xla-lens", __version__)
-        self.feature(lsp.INITIALIZE)(_refuse)
-
-    def report_server_error(self, error: Exception, source: Any) -> None:
-        """End the connection: the error was sent."""
-        del error, source
-        sys.exit()
-
-
-def _refuse(_params: lsp.InitializeParams) -> None:
-    raise JsonRpcException(_REFUSAL, lsp.LSPErrorCodes.RequestFailed.value, {"retry": False})
+            with suppress(OSError):
+                if _FIRST.startswith(connection.recv(len(_FIRST), socket.MSG_PEEK).lower() or b"-"):
+                    return connection
+            connection.close()

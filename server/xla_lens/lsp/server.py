@@ -214,8 +214,7 @@ class Server(LanguageServer):
         self.state.requested.add(method)
         token = getattr(params, "work_done_token", None)
         async with self.client.progress("XLA Lens", token) if token is not None else nullcontext():
-            result = await answer(self.state, method, params)
-        return self.client.split_result(getattr(params, "partial_result_token", None), result)
+            return await answer(self.state, method, params)
 
 
 def _section(settings: Any) -> Any:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from samples import WHILE, module_of, modules
-from xla_lens.features.hlo.highlight import highlights
+from xla_lens.features.references import HighlightKind
+from xla_lens.features.references import module_highlights as highlights
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, HloTarget, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 
@@ -15,7 +16,9 @@ def _marked(module: HloModule, place: bytes, limit: int) -> list[str]:
     mention = hlo_mention_at(module, module.data.index(place) + 1)
     assert mention
     found = highlights(module, mention, limit)
-    return [f"{module.data[word.start : word.end].decode()}{'!' * word.is_definition}" for word in found]
+    return [
+        f"{module.data[word.start : word.end].decode()}{'!' * (word.kind is HighlightKind.WRITE)}" for word in found
+    ]
 
 
 def test_highlights_of_an_instruction_include_its_elements() -> None:
@@ -39,7 +42,7 @@ def test_every_name_with_a_sign_is_highlighted_once(path: Path) -> None:
     mentions = [HloMention(target, 0, 0, is_definition=False) for target in targets]
     found = [word for mention in mentions for word in highlights(module, mention, 10**6)]
     assert len({(word.start, word.end) for word in found}) == len(found)
-    reads = sorted(word.start for word in found if not word.is_definition)
+    reads = sorted(word.start for word in found if word.kind is HighlightKind.READ)
     names = {*module.instruction_rows, *module.computation_rows}
     defined = {*(columns.instructions.name_start - 1).tolist(), *(columns.computations.name_start - 1).tolist()}
     signed = [match for match in re.finditer(rb"%([^\s{}()\[\]\",=%#]+)", data) if match.start() not in defined]

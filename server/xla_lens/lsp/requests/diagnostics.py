@@ -98,8 +98,7 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
     for uri in (previous.keys() | state.published.pulled) - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    token, to_part = params.partial_result_token, lsp.WorkspaceDiagnosticReportPartialResult
-    return lsp.WorkspaceDiagnosticReport(state.client.split_result(token, [*reports.values()], to_part))
+    return lsp.WorkspaceDiagnosticReport([*reports.values()])
 
 
 def _report(

@@ -1,16 +1,14 @@
 """`workspace/symbol`, and the same search as a command."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
+from xla_lens.features.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
 from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.documents import OpenDocument
-from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
@@ -22,7 +20,6 @@ from xla_lens.model.warrants import Quantity
 from xla_lens.render import contract
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
-from xla_lens.render.workspace_symbols import container_text, parse_query
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import to_offset
 
@@ -32,9 +29,6 @@ SYMBOL_LIMIT: Final = 500
 _FIND_LIMIT: Final = 100
 """Maximum number of matches of the command, unless the client asks for another."""
 
-_PERIOD: Final = 0.3
-"""Seconds between two partial results."""
-
 _KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "allocation", "value"]]]] = {
     EntryKind.MODULE: (lsp.SymbolKind.Module, "module"),
     EntryKind.ALLOCATION: (lsp.SymbolKind.Array, "allocation"),
@@ -43,34 +37,10 @@ _KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "alloca
 
 
 async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-    """Modules, allocations and values of the workspace by name, size and kind. While sets are being read, those read so
-    far are searched and sent as partial results.
-    """
-    reading = asyncio.ensure_future(state.index.update())
-    searched: set[Path] = set()
-    left = SYMBOL_LIMIT
-    try:
-        while params.partial_result_token is not None and not reading.done():
-            await asyncio.wait([reading], timeout=_PERIOD)
-            found = {key: one for key, one in (await state.index.sets()).items() if key not in searched}
-            if found and not reading.done():
-                searched |= found.keys()
-                # Leave room for later sets: the biggest ones come last.
-                part = await _search(state, found.values(), params.query, left // 2)
-                left -= len(part)
-                if part:
-                    state.client.send_partial_result(params.partial_result_token, part)
-        await reading
-    finally:
-        # Cancels this wait only: other requests may wait for the same pass.
-        reading.cancel()
-    rest = (one for key, one in (await state.index.sets()).items() if key not in searched)
-    return await _search(state, rest, params.query, left)
-
-
-async def _search(state: State, sets: Iterable[IndexedSet], query: str, limit: int) -> list[lsp.WorkspaceSymbol]:
-    summaries = [one.summary for one in sets]
-    found = await in_thread(search, summaries, parse_query(query), limit)
+    """Modules, allocations and values of the workspace by name and size."""
+    await state.index.update()
+    summaries = [one.summary for one in (await state.index.sets()).values()]
+    found = await in_thread(search, summaries, parse_query(params.query), SYMBOL_LIMIT)
     if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
