@@ -33,7 +33,7 @@ from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.peak_groups import LikeValues, like_values, owned_sizes
 from xla_lens.render.report.actions import largest_saving
 from xla_lens.render.report.advice import freed_by
-from xla_lens.render.report.blocks import Bar, Name, bar_text, inlines
+from xla_lens.render.report.blocks import Bar, Name, Text, bar_text, inlines
 from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, reasons, share
 
@@ -309,10 +309,14 @@ def _hover(
         yield f"Called from {', '.join(named[:_MOST_CALLERS])}{rest}"
     for action, size_bytes in line.savings:
         yield ""
-        yield f"{largest_saving(action)} {human(size_bytes)} of its buffers come from this line."
+        yield f"{_markdown(largest_saving(peak.dump, action))} {human(size_bytes)} of its buffers come from this line."
     if why := reasons(peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).gaps):
         yield ""
         yield f"Incomplete: {'; '.join(why)}."
+
+
+def _markdown(text: Text) -> str:
+    return "".join(code(one.text) if isinstance(one, Name) else str(one) for one in inlines(text))
 
 
 def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
@@ -325,8 +329,7 @@ def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
     name = label + (f" and {counted(count - 1, 'other')}" if count > 1 else "")
     until = ""
     if ending := last_uses(dump, value):
-        why = "".join(code(one.text) if isinstance(one, Name) else str(one) for one in inlines(freed_by(dump, ending)))
-        until = f"{'the first ' * (count > 1)}live until step {ending.end_step:,} ({why})"
+        until = f"{'the first ' * (count > 1)}live until step {ending.end_step:,} ({_markdown(freed_by(dump, ending))})"
     return " · ".join(filter(None, (human(like.size_bytes), shape, name, until)))
 
 

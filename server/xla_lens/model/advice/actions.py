@@ -15,13 +15,11 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 class Certainty(StrEnum):
     """How certain the peak after an action is.
 
-    - `PROVEN`: the dump shows that the change is possible, and the live ranges that follow from it.
     - `ESTIMATED`: the change is possible, but XLA will schedule the changed program anew. The peak assumes the
       schedule of the dump.
     - `POSSIBLE`: the dump does not show whether the program can be changed this way.
     """
 
-    PROVEN = "proven"
     ESTIMATED = "estimated"
     POSSIBLE = "possible"
 
@@ -43,6 +41,16 @@ class Buffers:
     op_name: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The innermost function of the program that computes most bytes of some buffers, and where the program calls it,
+    None if that is unknown.
+    """
+
+    function: str
+    frame: StackFrame | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Action:
     """One thing to do.
@@ -52,7 +60,8 @@ class Action:
     `saved_bytes` less, first at `peak_step`. `outputs` are rows of the allocations that the program would no longer
     need. Without any, `saved_needed_bytes` is an estimate: as much as the peak falls. `edit` is what it changes.
     `layers` is the number of layers that each value stacks, 1 if it does not. `factor` is the number of parts into
-    which the rule divides the buffers, None if it does not.
+    which the rule divides the buffers, None if it does not. `call` is what most of the buffers have in common in the
+    program, None if that is unknown.
     """
 
     rule: Rule
@@ -67,6 +76,7 @@ class Action:
     outputs: tuple[int, ...]
     layers: int
     factor: int | None
+    call: "Call | None"
 
     @property
     def size_bytes(self) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rules import RULES, RuleRow
@@ -21,7 +20,7 @@ from xla_lens.model.warrants import Quantity
 MOST_ACTIONS: Final = 12
 """Maximum number of actions, because the live bytes after each are computed over all steps."""
 
-LEAST_SHARE: Final = 1000
+LEAST_SHARE: Final = 100
 """An action that saves less than the peak divided by this is left out."""
 
 
@@ -37,9 +36,17 @@ def advise(
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
+    edited = EditableSpace(analysis.dump, space)
     is_exceeded = budget_bytes is not None and space.needed_bytes > budget_bytes
-    actions = search.actions(is_exceeded=is_exceeded)
+    steps: set[int] = set()
+    for _ in range(_ROUNDS):
+        search = _Search(Facts(analysis.dump, module, space, steps), edited)
+        actions = search.actions(is_exceeded=is_exceeded)
+        # What is live at the peak after an action may be of the same kind.
+        new = {action.peak_step for action in actions[:_FOLLOWED] if action.peak_step is not None} - {space.peak_step}
+        if new <= steps:
+            break
+        steps |= new
     together = tuple(range(len(actions)))
     after = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
@@ -57,6 +64,11 @@ def advise(
         argument_bytes=argument_bytes,
         budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
+
+
+_ROUNDS: Final = 3
+_FOLLOWED: Final = 3
+"""How often, and after how many actions, the rules look at the new peak as well."""
 
 
 class After(NamedTuple):
@@ -126,6 +138,7 @@ class _Search:
             outputs=outputs,
             layers=changes[0].layers,
             factor=row.factor,
+            call=self.facts.call(changes),
         )
 
     def after(self, actions: Sequence[Action]) -> After:

@@ -5,18 +5,21 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import cache, cached_property, lru_cache
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Buffers
+from xla_lens.model.advice.actions import Buffers, Call
 from xla_lens.model.advice.donation import Missed, missed_donations
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
@@ -73,10 +76,13 @@ class Facts:
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
     last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
-    as fast as those of arrays.
+    as fast as those of arrays. `steps` are those after which the rules ask what is live: the peak, and others that become
+    the peak after an action.
     """
 
-    def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
+    def __init__(
+        self, dump: DumpSet, module: HloModule | None, space: MemorySpace, steps: Collection[int] = ()
+    ) -> None:
         values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
         self.dump, self.space, self.peak_step = dump, space, space.peak_step or 0
         self.name: list[int] = values.name.tolist()
@@ -84,6 +90,7 @@ class Facts:
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
+        self.steps = (self.peak_step, *steps)
         self.origins = Origins(dump, module)
         self.op_name = cache(self._op_name)
         self.reads = cache(self._reads)
@@ -98,15 +105,16 @@ class Facts:
 
     @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """The values of the memory space that matter, by their start: those of the sizes that take most of the peak.
-        Of sizes with too many values, only those live at the peak.
+        """The values of the memory space that matter, by their start: those of the sizes that take most of the bytes
+        live at the peak, or at another of `steps`. Of sizes with too many values, only those live then.
         """
-        values, placed, step = self.dump.values, placed_values(self.dump), self.peak_step
+        values, placed = self.dump.values, placed_values(self.dump)
         found = placed[self.dump.allocations.color[values.allocation[placed]] == self.space.color]
-        is_live = (values.start_step[found] <= step) & (step <= values.end_step[found])
+        is_live_at = [(values.start_step[found] <= step) & (step <= values.end_step[found]) for step in self.steps]
+        is_live = np.logical_or.reduce(is_live_at)
         sizes, which, counts = np.unique(values.size_bytes[found], return_inverse=True, return_counts=True)
-        live_counts = np.bincount(which, weights=is_live, minlength=len(sizes)).astype(np.int64)
-        totals, chosen = live_counts * sizes, list[Column]()
+        live_counts = [np.bincount(which, weights=is_live, minlength=len(sizes)) for is_live in is_live_at]
+        totals, chosen = np.maximum.reduce(live_counts).astype(np.int64) * sizes, list[Column]()
         for number in np.argsort(-totals, kind="stable").tolist():
             if totals[number] * SMALLEST_SHARE < self.space.peak_live_bytes:
                 break
@@ -245,7 +253,11 @@ class Facts:
         readers = {read.name for value in self._values_of_name.get(name, ()) for read in self.reads(value)}
         # A `copy-done` defines no value; the readers of what it shows are those of the `copy-start`.
         readers = {reader for reader in readers if reader in self._values_of_name or self.op_name(reader) is not None}
-        return bool(readers) and all(map(self.is_for_backward, readers))
+        if not readers:
+            # What an asynchronous slice reads is passed on in a computation of its own.
+            row, begin = int(self.dump.schedule_row_of_name[name]), self.backward_step
+            return row != NONE and begin is not None and int(self.dump.schedule.step[row]) >= begin
+        return all(map(self.is_for_backward, readers))
 
     @cached_property
     def _values_of_name(self) -> dict[int, list[int]]:
@@ -259,7 +271,9 @@ class Facts:
     def backward_step(self) -> int | None:
         """The first step at which the backward pass reads a value that is not an argument, None without one."""
         reads = (read for value in {*self.candidates} - {*self.arguments} for read in self.reads(value))
-        return min((step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))), default=None)
+        return min(
+            (step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))), default=None
+        )
 
     # ------------------------------------------------------------ sources
 
@@ -294,6 +308,26 @@ class Facts:
             for (shape, _), rows in members.items()
         ]
         return tuple(sorted(groups, key=lambda group: -group.size_bytes))
+
+    def call(self, changes: Sequence[Change]) -> Call | None:
+        """The innermost function that computes most bytes of the changed values at the peak, and where it is called."""
+        calls: list[tuple[int, dict[str, StackFrame | None]]] = []
+        for change in changes:
+            frames = self.origins.of_value(change.value).frames if change.value in self.owned else ()
+            callers = zip_longest(frames, frames[1:])
+            functions = {frame.function: caller for frame, caller in callers if frame and frame.function}
+            calls.append((self.owned.get(change.value, 0), functions))
+        totals = Counter[str]()
+        for size, functions in calls:
+            totals.update(dict.fromkeys(functions, size))
+        most = sum(size for size, _ in calls) * _MOST_OF_A_CALL
+        _, longest = max(calls, key=lambda call: call[0], default=(0, {}))
+        function = next((function for function in longest if totals[function] >= most), None)
+        return Call(function, longest[function]) if function is not None else None
+
+
+_MOST_OF_A_CALL: Final = 0.9
+"""The share of the bytes that a function has to compute."""
 
 
 def _source(origin: Origin) -> object:

@@ -28,7 +28,7 @@ def rematerialize(facts: Facts) -> Iterator[Change]:
     """What the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops."""
     found: dict[int, list[Change]] = {}
     for change in saved(facts):
-        # XLA's scheduler for the CPU computes values again as early as possible, which saves nothing. A loop is a bound.
+        # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
         if change.layers > 1 or facts.dump.backend is not Backend.CPU:
             found.setdefault(change.layers, []).append(change)
     carried = _carried_dimensions(facts) if found else set()

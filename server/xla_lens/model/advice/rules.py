@@ -6,13 +6,11 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Certainty
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import Fit
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts, without_ones
 from xla_lens.model.advice.padding import padding_of
@@ -29,14 +27,14 @@ CHUNKS: Final = 8
 # ---------------------------------------------------------------- arguments
 
 
-def donate(facts: Facts, fit: Fit) -> Iterator[Change]:
+def donate(facts: Facts) -> Iterator[Change]:
     """Arguments that the caller does not donate although an output could use their buffers. After donation an argument
     is live only until it is read for the last time.
     """
     color, allocation = facts.dump.values.color, facts.dump.values.allocation
     for row in facts.missed_donations:
         value, output = row.parameter, row.output
-        if row.fit is fit and color[value] == facts.space.color:
+        if color[value] == facts.space.color:
             # At the step that writes in place, both share the bytes.
             last = min(row.birth - 1, row.birth - 1 if row.last_read is None else row.last_read)
             unneeded = (int(allocation[output]),) if color[output] == facts.space.color else ()
@@ -67,7 +65,10 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     time; not those of kernels. What the forward pass saves of them is gone.
     """
     shapes = {value: shape for value in facts.candidates if (shape := _of_layer(facts, value))}
-    scores = {shape.lengths for value, shape in shapes.items() if _is_score(facts, value, shape)}
+    squares = [(value, shape) for value, shape in shapes.items() if _is_square(facts, value, shape)]
+    told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
+    # The results of attention may be square, too, but they are smaller.
+    scores = {lengths for lengths in told if 2 * prod(lengths) > max(map(prod, told))}
     saved_values = {change.value: change for change in saved(facts)} if scores else {}
     for value, shape in shapes.items():
         if shape.lengths in scores and facts.is_computed(value):
@@ -83,19 +84,20 @@ def _of_layer(facts: Facts, value: int) -> Dimensions | None:
     return without_ones(shape.of_one_layer if shape and is_stacked and len(shape.lengths) > 1 else shape)
 
 
-def _is_score(facts: Facts, value: int, shape: Dimensions) -> bool:
-    origin = facts.origins.of_value(value)
+def _is_square(facts: Facts, value: int, shape: Dimensions) -> bool:
     long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE]
-    if shape.type not in FLOATS or len(long) == len({*long}) or not facts.is_computed(value):
-        return False
+    return shape.type in FLOATS and len(long) > len({*long}) and facts.is_computed(value)
+
+
+def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
+    origin = facts.origins.of_value(value)
     text = f"{origin.op_name} {origin.line.function if origin.line else None}"
-    # Weights may be square, too, but nobody exponentiates them.
     is_told = _ATTENTION.search(text) or (len(shape.lengths) > 2 and _SOFTMAX.search(origin.op_name or ""))
     return bool(is_told) and not _KERNEL.search(text)
 
 
 _ATTENTION: Final = re.compile(r"attention|attn|softmax|attend", re.IGNORECASE)
-_SOFTMAX: Final = re.compile(r"/(?:exp|reduce_max)$")
+_SOFTMAX: Final = re.compile(r"/exp$")
 _KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 
 
@@ -104,7 +106,11 @@ def logits(facts: Facts) -> Iterator[Change]:
     words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
-    named = {(prod(shape.lengths), max(shape.lengths)) for value, shape in shapes.items() if _LOSS.search(facts.origins.of_value(value).op_name or "")}
+    named = {
+        (prod(shape.lengths), max(shape.lengths))
+        for value, shape in shapes.items()
+        if _LOSS.search(facts.origins.of_value(value).op_name or "")
+    }
     for value, shape in shapes.items():
         count = prod(shape.lengths)
         length = next((length for length in shape.lengths if length in words), None)
@@ -116,8 +122,7 @@ def logits(facts: Facts) -> Iterator[Change]:
 
 
 def _vocabulary(facts: Facts) -> set[int]:
-    """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has.
-    """
+    """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has."""
     longer, others = Counter[int](), set[int]()
     for value in facts.arguments:
         shape = facts.squeezed(value)
@@ -165,9 +170,7 @@ class RuleRow(NamedTuple):
 
 
 RULES: Final = (
-    RuleRow(Rule.DONATE, Certainty.PROVEN, partial(donate, fit=Fit.FREE)),
-    RuleRow(Rule.DONATE, Certainty.ESTIMATED, partial(donate, fit=Fit.IN_PLACE)),
-    RuleRow(Rule.DONATE, Certainty.POSSIBLE, partial(donate, fit=Fit.SHARED)),
+    RuleRow(Rule.DONATE, Certainty.ESTIMATED, donate),
     RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, rematerialize),
     RuleRow(Rule.OPTIMIZER_STATE, Certainty.ESTIMATED, optimizer_state),
     RuleRow(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, attention_scores),

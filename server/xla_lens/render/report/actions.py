@@ -1,18 +1,22 @@
 """The part of a report about what to do: actions that lower the peak, and whether they reach a budget."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import Report
-from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certainty
+from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
+from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.numbers import apart, as_given, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_SHAPE,
     Command,
+    Inline,
     Name,
     Role,
     Section,
@@ -20,6 +24,8 @@ from xla_lens.render.report.blocks import (
     Table,
     Text,
     headers,
+    inlines,
+    joined,
 )
 from xla_lens.render.report.values import space_of, step_link, value_link
 from xla_lens.render.sources import frame_text
@@ -40,18 +46,24 @@ def advice_sections(report: Report) -> Sections:
     now = f"now {human(advice.peak_bytes)}, needed {apart(advice.needed_bytes, advice.peak_bytes)}"
     if not advice.actions:
         title = f"What would lower the {space} peak ({now}): none of the rules finds anything"
-    elif len(advice.together) == 1:
+    elif len(advice.actions) == 1:
         title = f"What would lower the {space} peak ({now})"
     else:
-        together = _numbers(advice.together)
         saved = human(advice.needed_bytes - advice.all_needed_bytes)
-        title = f"What would lower the {space} peak ({now}; {together} together save {saved})"
+        title = f"What would lower the {space} peak ({now}; all of it together saves {saved})"
     blocks: list[Text | Table] = [*_decisive(advice)]
     if advice.budget:
         blocks += _plan(advice, advice.budget)
     if advice.actions:
-        blocks += [_table(report, advice), *_footnotes(advice)]
-    return (Section(title, tuple(blocks)),)
+        blocks.append(_NOTE)
+    shown = enumerate(advice.actions[: report.options.top])
+    return Section(title, tuple(blocks)), *(_action(report, number + 1, action) for number, action in shown)
+
+
+_NOTE: Final = (
+    "Each is recomputed from the live ranges for that action alone; XLA will schedule the changed program anew. What is "
+    "needed but not live at the peak is taken to stay, except for outputs that donation saves."
+)
 
 
 # ---------------------------------------------------------------- decisive facts
@@ -113,40 +125,98 @@ def _numbers(rows: Sequence[int]) -> str:
 # ---------------------------------------------------------------- actions
 
 
-def _table(report: Report, advice: Advice) -> Table:
-    titles = ("#", "saves", "needed then", "peak then", "at step", "certainty", "what to do")
-    shown = advice.actions[: report.options.top]
-    rows = (row for number, action in enumerate(shown) for row in _rows(report, number + 1, action))
-    return Table(headers(*titles, text=("certainty", "what to do")), tuple(rows))
-
-
-def _rows(report: Report, number: int, action: Action) -> Iterator[tuple[Text, ...]]:
-    yield (
-        f"{number}.",
-        human(action.saved_needed_bytes),
-        human(action.needed_bytes),
-        human(action.peak_bytes),
-        step_link(action.peak_step),
-        action.certainty.value,
-        (capitalized(_WHAT[action.rule].format(factor=action.factor)), f" ({action.rule})"),
+def _action(report: Report, number: int, action: Action) -> Section:
+    """An action: what to do, what it saves and how certain that is, then the code, the numbers, and the buffers."""
+    title = (
+        f"{number}. ",
+        *what_to_do(report.dump, action),
+        f": saves {human(action.saved_needed_bytes)} ({action.certainty})",
     )
-    for group in action.groups[:_MOST_GROUPS]:
-        yield "", "", "", "", "", "", ("  ", *_group(report, action, group))
+    needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
+    numbers: Text = (needed, step_link(action.peak_step), ". ", Command(f"xla-lens explain {action.rule}"))
+    snippet = snippet_of(report.dump, action)
+    rows = [tuple(_group(report, action, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if more:
-        size = human(sum(group.size_bytes for group in more))
         count = sum(group.count for group in more)
-        yield "", "", "", "", "", "", f"  {size}  {count:,} × other shapes"
+        rows.append((human(sum(group.size_bytes for group in more)), f"{count:,}", "× other shapes", "", ""))
+    columns = headers("size", "count", "shape", "source", "values", text=("shape", "source", "values"))
+    buffers = [Table(columns, tuple(rows), has_text_header=False, indent=5)] if rows else []
+    return Section(title, (*([("   ", Command(snippet))] if snippet else ()), ("   ", *numbers), *buffers), level=1)
 
 
-_WHAT: Final = {
-    Rule.DONATE: "donate these arguments: the caller keeps them, so outputs of the same shape need other memory",
-    Rule.REMATERIALIZE: "rematerialize what the forward pass saves here for the backward pass",
-    Rule.OPTIMIZER_STATE: "keep the first moment of the optimizer in bfloat16",
-    Rule.ATTENTION_SCORES: "compute attention in blocks (flash attention), so that it never stores these scores",
-    Rule.LOGITS: "compute logits and loss in {factor} chunks",
-    Rule.PADDING: "avoid padding: fold or transpose dimensions",
-}
+def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
+    """Return what to do, in the terms of the program."""
+    match action.rule:
+        case Rule.DONATE:
+            return ("Donate ", *_joined(_arguments(dump, action)))
+        case Rule.REMATERIALIZE:
+            return ("Wrap ", *(_function(action) or ("the layers",)), " in jax.checkpoint")
+        case Rule.OPTIMIZER_STATE:
+            return ("Keep ", *_joined(_arguments(dump, action)), ", the first moment of the optimizer, in bfloat16")
+        case Rule.ATTENTION_SCORES:
+            return ("Compute attention in blocks of queries", *_in(action))
+        case Rule.LOGITS:
+            return (f"Compute logits and loss in {action.factor} chunks", *_in(action))
+        case Rule.PADDING:
+            return ("Avoid padding: fold or transpose dimensions", *_in(action))
+
+
+def snippet_of(dump: DumpSet, action: Action) -> str | None:
+    """Return code that does it, to adapt and paste; None if it depends on the program too much."""
+    match action.rule:
+        case Rule.DONATE:
+            names = dict.fromkeys(_ROOT.sub("", path) for path in _arguments(dump, action))
+            return f"step = jax.jit(step, donate_argnames={tuple(names)!r})"
+        case Rule.REMATERIALIZE:
+            name = action.call.function.rpartition(".")[2] if action.call else "layer"
+            return f"{name} = jax.checkpoint({name})"
+        case Rule.OPTIMIZER_STATE:
+            return "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)"
+        case Rule.ATTENTION_SCORES:
+            return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
+        case Rule.LOGITS:
+            return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
+        case Rule.PADDING:
+            return None
+
+
+def _arguments(dump: DumpSet, action: Action) -> tuple[str, ...]:
+    """The arguments whose buffers an action concerns, most bytes first: ``params``, ``state[0]``."""
+    names = (dump.values.name[value] for group in action.groups for value in group.values)
+    paths = (told_path(instruction.op_name) for name in names if (instruction := dump.instruction(int(name))))
+    return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None)) or ("arguments",)
+
+
+_ROOT: Final = re.compile(r"[.\[].*")
+"""What follows the name of an argument in its path."""
+
+
+def _joined(names: Sequence[str]) -> tuple[Inline, ...]:
+    """The first of some names as words: ``params, state[0] and 2 more``."""
+    shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    if more > 0:
+        return (*joined(map(Name, shown), ", "), f" and {more:,} more")
+    return (*joined(map(Name, shown[:-1]), ", "), *([" and "] if len(shown) > 1 else []), Name(shown[-1]))
+
+
+_MOST_NAMES: Final = 3
+
+
+def _function(action: Action) -> tuple[Inline, ...]:
+    """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
+    call = action.call
+    if call is None:
+        return ()
+    name = Name(call.function.rpartition(".")[2])
+    if call.frame is None:
+        return (name,)
+    return name, " (called at ", Name(frame_text(call.frame), None, role=Role.SOURCE, frame=call.frame), ")"
+
+
+def _in(action: Action) -> tuple[Inline, ...]:
+    function = _function(action)
+    return (" in ", *function) if function else ()
 
 
 def arguments_exceed(budget: Budget) -> str:
@@ -155,55 +225,26 @@ def arguments_exceed(budget: Budget) -> str:
     return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
 
 
-def largest_saving(action: Action) -> str:
-    """Return what an action saves in a sentence: ``Rematerializing activations could save 13.56 GiB (estimated).``."""
-    saves = "would save" if action.certainty is Certainty.PROVEN else "could save"
-    return f"{_DOING[action.rule]} {saves} {human(action.saved_needed_bytes)} ({action.certainty})."
+def largest_saving(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
+    """Return what to do and what it saves: ``Wrap layer in jax.checkpoint: saves 13.56 GiB (estimated).``."""
+    return (*what_to_do(dump, action), f": saves {human(action.saved_needed_bytes)} ({action.certainty}).")
 
 
-_DOING: Final = {
-    Rule.DONATE: "Donating arguments",
-    Rule.REMATERIALIZE: "Rematerializing activations",
-    Rule.OPTIMIZER_STATE: "Keeping the first moment of the optimizer in bfloat16",
-    Rule.ATTENTION_SCORES: "Computing attention in blocks",
-    Rule.LOGITS: "Computing logits and loss in chunks",
-    Rule.PADDING: "Avoiding padding",
-}
-
-
-def _group(report: Report, action: Action, group: Buffers) -> Iterator[str | Name]:
-    """A group in a line: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
+def _group(report: Report, action: Action, group: Buffers) -> Iterator[Text]:
+    """A group in a row: ``7.00 GiB  32  × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
     dump, value = report.dump, group.values[0]
-    yield f"{human(group.size_bytes)}  {group.count:,} × "
-    yield Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE)
+    yield human(group.size_bytes)
+    yield f"{group.count:,}"
+    yield ("× ", Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE))
+    source: list[Inline] = []
     if group.line is not None:
-        yield "  "
-        yield Name(frame_text(group.line), widest=LONGEST_NAME, role=Role.SOURCE, frame=group.line)
-        if group.line.function:
-            yield " in "
-            yield Name(group.line.function)
+        source.append(Name(frame_text(group.line), widest=LONGEST_NAME, role=Role.SOURCE, frame=group.line))
+        source += [" in ", Name(group.line.function)] if group.line.function else []
     elif group.op_name:
-        yield "  "
-        yield Name(group.op_name, widest=LONGEST_NAME, role=Role.PATH)
-    if action.rule is Rule.PADDING:
-        padding = padding_of(dump, value)
-        causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
-        yield f"  {causes} each" if causes else ""
+        source.append(Name(group.op_name, role=Role.PATH))
+    padding = padding_of(dump, value) if action.rule is Rule.PADDING else None
+    if padding and padding.parts:
+        source.append(f"  {'; '.join(map(padding_part, padding.parts))} each")
+    yield tuple(source)
     more = len(group.values) - 1
-    yield "  "
-    yield value_link(dump, value)
-    yield f" and {more:,} more" if more else ""
-
-
-def _footnotes(advice: Advice) -> Iterator[Text]:
-    left_out = [row for row in range(len(advice.actions)) if row not in advice.together]
-    if left_out:
-        row = _numbers(left_out)
-        yield f"Not together with the others: {row}. A layer can be rematerialized only if its input stays saved."
-    command = Command(f"xla-lens explain {advice.actions[0].rule}")
-    yield (
-        "Each row is recomputed from the live ranges for that action alone. What is needed but not live at the peak is "
-        "taken to stay, except for outputs that donation saves. ",
-        command,
-        " explains the first.",
-    )
+    yield (*inlines(value_link(dump, value)), f" and {more:,} more" if more else "")

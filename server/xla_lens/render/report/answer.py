@@ -171,7 +171,7 @@ def savings(report: Report, one: SpaceReport) -> Iterator[Text]:
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
         if advice.actions:
-            yield largest_saving(advice.actions[0])
+            yield largest_saving(report.dump, advice.actions[0])
             if advice.actions[0].rule is Rule.DONATE:
                 return
     donation = report.donation
