@@ -107,13 +107,13 @@ def _xprof() -> Iterator[Row]:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        usage(_PEERS, _CROSSCHECK / "train_step.py", folder)
-        proto = next(folder.glob("*train_step*after_optimizations.hlo.pb"))
-        files = find_set(next(folder.glob("*train_step*-buffer-assignment.txt")))
+        usage(_PEERS, _CROSSCHECK / "programs.py", folder, "transformer")
+        proto = next(folder.glob("*transformer*after_optimizations.hlo.pb"))
+        files = find_set(next(folder.glob("*transformer*-buffer-assignment.txt")))
         path = files.paths[FileKind.BUFFER_ASSIGNMENT]
         commands: dict[str, tuple[Any, ...]] = {
             "ours": (*_XLA_LENS, "report", path, *_TWO_PARTS),
-            "xprof": (_PEERS, _CROSSCHECK / "memory_viewer.py", proto),
+            "xprof": (_PEERS, _CROSSCHECK / "peers.py", proto),
         }
         _least(commands, 1)
         times = _least(commands, 10)

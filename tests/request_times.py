@@ -22,7 +22,7 @@ _STARTS = 10
 _LINES = 200
 _SET = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
 _CAPABILITIES = {"textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}}
-_QUERIES = ("fusion", "dot.1", ">1GiB", "peak:", "temp: copy", "all-gather", "", "param: >100MiB")
+_QUERIES = ("fusion", "dot.1", ">1GiB", "copy >1MiB", "all-gather", "")
 
 Times: TypeAlias = list[float]
 

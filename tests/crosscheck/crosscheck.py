@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,10 @@ from typing import Any
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crosscheck.rules import Result, compare
-from crosscheck.stacks import wrong_stacks
-from crosscheck.tables import nothing_compared, size_table, summary, tables, unexplained
-from crosscheck.traced import compare_traced
+from crosscheck.rules import Result, Space, compare
+from crosscheck.tables import nothing_compared, peak_table, size_table, summary, unexplained
+from crosscheck.traced import TracedSpace
 from xla_lens.cli.sets import load_sets
-from xla_lens.files import find_sets, load_module
-from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
 
 HERE = Path(__file__).parent
@@ -33,7 +29,7 @@ DUMPS = HERE / "dumps"
 FACTS = HERE / "facts.json"
 README = HERE / "README.md"
 
-AT_SIZE = (("train_step.py",), ("llama_step.py", "32", "scanned"), ("llama_step.py", "32"))
+AT_SIZE = (("programs.py", "transformer"), ("llama_step.py", "32", "scanned"), ("llama_step.py", "32"))
 
 KEPT = (
     *(SUFFIXES[kind] for kind in (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)),
@@ -50,50 +46,20 @@ def run(python: Path, script: str, *arguments: str) -> str:
     return done.stdout
 
 
-def compare_all(
-    folder: Path, facts: dict[str, Any], compare_one: Callable[[str, Analysis, dict[str, Any]], Result] = compare
-) -> list[Result]:
-    """Compare all dump sets of a folder, which must be those that the facts describe."""
-    results = [
-        compare_one(module, loaded.analysis, facts["modules"][module])
-        for loaded in load_sets([folder])
-        for module in [module_name(str(next(iter(loaded.files.paths.values()))))]
-        if module is not None
-    ]
-    assert [result.module for result in results] == list(facts["modules"])
-    assert results, f"No program in {folder}."
-    return results
-
-
-def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
-    """The stack frames in which xprof and we differ, for all dump sets of a folder."""
-    wrong = []
-    for files in find_sets(folder):
-        name, loaded = module_name(files.stem.name + ".txt"), load_module(files, {}, None, lambda: False)
+def compare_programs(python: Path, folder: Path, script: str, *arguments: str) -> tuple[list[Result], dict[str, Any]]:
+    """Compile programs into a folder. Return the comparisons and the facts of the peers."""
+    print(f"Compiling {' '.join((script, *arguments))}", file=sys.stderr)
+    run(python, script, str(folder), *arguments)
+    facts = json.loads(run(python, "peers.py", str(folder)))
+    results = []
+    for loaded in load_sets([folder]):
+        name, (analysis, hlo) = module_name(loaded.files.stem.name + ".txt"), loaded.with_module()
         assert name
-        assert loaded
-        wrong += [f"{name}: {line}" for line in wrong_stacks(loaded.module, facts["modules"][name]["stacks"])]
-    return wrong
-
-
-def compare_at_size(python: Path) -> tuple[list[Result], dict[str, str], list[str]]:
-    """Compare programs of real size. Return the results, the versions of the peers
-    and the stack frames that differ.
-    """
-    results: list[Result] = []
-    wrong: list[str] = []
-    versions: dict[str, str] = {}
-    for script, *arguments in AT_SIZE:
-        print(f"Compiling {' '.join((script, *arguments))}", file=sys.stderr)
-        compare_one = compare_traced if script == "llama_step.py" else compare
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
-            run(python, script, str(folder), *arguments)
-            facts = json.loads(run(python, "peers.py", str(folder)))
-            versions |= facts["versions"]
-            results += compare_all(folder, facts, compare_one)
-            wrong += compare_stacks(folder, facts)
-    return results, versions, wrong
+        assert hlo
+        space_type = TracedSpace if script == "llama_step.py" else Space
+        results.append(compare(name, analysis, hlo, facts["modules"][name], space_type))
+    assert [result.module for result in results] == list(facts["modules"])
+    return results, facts
 
 
 def readme_with(text: str, shown: str, name: str = "tables") -> str:
@@ -127,22 +93,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", type=Path, required=True, help="a Python with jax and xprof")
     parser.add_argument("--record", action="store_true", help="save the peers' numbers for the tests")
-    parser.add_argument(
-        "--large", action="store_true", help="also compare a program of 32 layers that are not in a loop"
-    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run(options.python, "programs.py", str(folder))
-        facts = json.loads(run(options.python, "peers.py", str(folder)))
-        results = compare_all(folder, facts)
-        shown = tables(results, facts["versions"])
+        results, facts = compare_programs(options.python, folder, "programs.py")
+        shown = peak_table(results, facts["versions"])
         print(shown)
-        wrong = compare_stacks(folder, facts)
-        of_size, versions, more = compare_at_size(options.python)
+        of_size: list[Result] = []
+        versions: dict[str, str] = {}
+        for command in AT_SIZE:
+            with tempfile.TemporaryDirectory() as other:
+                found, others = compare_programs(options.python, Path(other), *command)
+            of_size += found
+            versions |= others["versions"]
         at_size = size_table(of_size, versions)
         print(at_size)
-        problems = [*unexplained(results + of_size), *wrong, *more, *nothing_compared(results + of_size)]
+        problems = [*unexplained(results + of_size), *nothing_compared(results + of_size)]
         print(*problems, summary(results + of_size, problems), sep="\n")
         if options.record and not problems:
             record(folder, facts, shown, at_size)

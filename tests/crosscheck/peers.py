@@ -1,4 +1,5 @@
-"""The numbers of two peers: `python peers.py FOLDER` prints them as JSON, by module.
+"""The numbers of two peers: `python peers.py FOLDER` prints them as JSON, by module. For the file of a proto
+in place of a folder, it prints what the memory viewer shows of memory space 0.
 
 One peer is XLA itself: the `buffer_assignment` of the HLO proto that it writes beside the texts. The other is xprof's
 memory viewer, which computes from the same proto. Needs xprof (and its protobuf), but not XLA Lens.
@@ -13,8 +14,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 NAME = re.compile(r"module_\d+\.(?P<module>.+?)(?:\.cl_\d+)?\.(?:cpu_|sm_[\w.]+_gpu_)?after_optimizations\.hlo\.pb")
 MIB = 1 << 20
@@ -64,6 +63,8 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
 
 def _message() -> Any:
     """The message class `HloProto`."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
     field_type = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="crosscheck.proto", package="crosscheck", syntax="proto3")
     for name, fields in _FIELDS.items():
@@ -270,4 +271,5 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(facts(Path(sys.argv[1]))))
+    PATH = Path(sys.argv[1])
+    print(json.dumps(facts(PATH) if PATH.is_dir() else xprof_shows(PATH, [0])))

@@ -1,4 +1,5 @@
-"""Small programs for the CPU: `python programs.py FOLDER` compiles each into a dump with texts and protos.
+"""Programs for the CPU: `python programs.py FOLDER` compiles each small one into a dump with texts and protos, and
+`python programs.py FOLDER transformer` one of real size.
 
 Needs jax, but not XLA Lens.
 """
@@ -87,6 +88,22 @@ def reuse(x: Any, y: Any) -> Any:
     return jnp.sort(late) @ kept[2][:32], jnp.argsort(kept[3], axis=1)
 
 
+def transformer(params: Any, momentum: Any, x: Any, y: Any) -> Any:
+    """A train step with momentum."""
+
+    def loss(params: Any) -> Any:
+        hidden = x
+        for query, key, value, out, up, up_bias, down, down_bias in params:
+            weights = jax.nn.softmax((hidden @ query) @ (hidden @ key).T)
+            hidden = hidden + weights @ (hidden @ value) @ out
+            hidden = hidden + jax.nn.gelu(hidden @ up + up_bias) @ down + down_bias
+        return ((hidden - y) ** 2).mean()
+
+    value, gradients = jax.value_and_grad(loss)(params)
+    momentum = jax.tree.map(lambda old, gradient: 0.9 * old + gradient, momentum, gradients)
+    return jax.tree.map(lambda old, change: old - 0.1 * change, params, momentum), momentum, value
+
+
 LAYERS = [(of(128, 96), of(96)), (of(96, 64), of(64)), (of(64, 10), of(10))]
 
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = [
@@ -100,8 +117,11 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = [
     (reuse, (of(112, 64), of(64)), ()),
 ]
 
+BLOCKS = [(*(of(256, 256),) * 4, of(256, 1024), of(1024), of(1024, 256), of(256))] * 64
+TRANSFORMER = (transformer, (BLOCKS, BLOCKS, of(128, 256), of(128, 256)), ())
+
 if __name__ == "__main__":
     # File names without the folders of the machine that compiles.
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
-    for function, arguments, donated in PROGRAMS:
+    for function, arguments, donated in [TRANSFORMER] if "transformer" in sys.argv else PROGRAMS:
         jax.jit(function, donate_argnums=donated).lower(*arguments).compile()

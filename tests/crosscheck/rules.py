@@ -7,9 +7,13 @@ peer that the texts do not have: which values share their bytes in the heap simu
 from dataclasses import dataclass
 from typing import Any
 
-from crosscheck.ours import FREE, WHOLE_LIFE, Ours
+from crosscheck.ours import FREE, WHOLE_LIFE, Ours, Simulated
 from xla_lens.model.analysis import Analysis
-from xla_lens.syntax.columns import Kind
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.syntax.columns import NONE, Kind
+
+PROTO = ("allocations", "buffers", "schedule", "starts")
+"""What we have in the format of XLA's proto."""
 
 SMALL_BYTES = 16 << 10
 """xprof merges smaller objects into one."""
@@ -44,14 +48,10 @@ class Peak:
 def compare_proto(ours: Ours, proto: dict[str, Any]) -> list[Comparison]:
     """Compare with XLA's proto, without rules. `Space` compares its traces."""
     reserved = sum(space.reserved_bytes for space in ours.memory.spaces)
-    pairs = {
-        "allocations": (ours.allocations, proto["allocations"]),
-        "buffers": (ours.buffers, proto["buffers"]),
-        "schedule": (ours.schedule, proto["schedule"]),
-        "starts": (ours.starts, proto["starts"]),
-        "reserved bytes": (reserved, sum(one["size"] for one in proto["allocations"])),
-    }
-    return [Comparison(what, own, theirs) for what, (own, theirs) in pairs.items()]
+    return [
+        *(Comparison(what, getattr(ours, what), proto[what]) for what in PROTO),
+        Comparison("reserved bytes", reserved, sum(one["size"] for one in proto["allocations"])),
+    ]
 
 
 class Space:
@@ -69,16 +69,16 @@ class Space:
         traces = [events for events in traces if events and events[0][1] in inside]
         assert len(traces) <= 1, "xprof shows only one of several traces"
         self.trace: list[list[int]] = traces[0] if traces else []
-        self.simulated = ours.simulated(self.temps, self.trace)
-        self.roots = self._roots()
-
-    def _roots(self) -> dict[int, int]:
-        """For each value of the trace, the first value that it shares its bytes with."""
-        roots: dict[int, int] = {}
+        self.places = {id: place for row in self.temps for id, *place in ours.allocations[row]["buffers"]}
+        self.simulated = self._simulated()
+        # For each value of the trace, the first value that it shares its bytes with.
+        self.roots: dict[int, int] = {}
         for kind, id, *of in self.simulated.events:
             if kind != FREE:
-                roots[id] = roots[of[0]] if of else id
-        return roots
+                self.roots[id] = self.roots[of[0]] if of else id
+
+    def _simulated(self) -> Simulated:
+        return self.ours.simulated(self.temps, self.trace)
 
     def heap_by_step(self) -> list[int]:
         """Heap bytes at each step: ours without pointer tables, plus everything that xprof keeps for the whole run."""
@@ -100,13 +100,12 @@ class Space:
         """Heap bytes before each event and after the last one. Values that share bytes count once."""
         if not self.simulated.events:
             return []
-        sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
         heap, live = [self.ours.size(self.whole_life)], dict.fromkeys(self.roots.values(), 0)
         for kind, id, *_ in self.simulated.events:
             root = self.roots[id]
             live[root] += -1 if kind == FREE else 1
             changes = live[root] == (0 if kind == FREE else 1)
-            heap.append(heap[-1] + changes * sizes[root] * (-1 if kind == FREE else 1))
+            heap.append(heap[-1] + changes * self.places[root][1] * (-1 if kind == FREE else 1))
         return heap
 
     def spans(self) -> dict[str, list[int]]:
@@ -132,34 +131,29 @@ class Space:
         """The rectangles of the timeline: the allocation and each value that has a span."""
         if not self.simulated.events:
             return []
-        places = {id: place for row in self.temps for id, *place in self.ours.allocations[row]["buffers"]}
-        blocks = [[int(id), *places[int(id)], *span] for id, span in self.spans().items()]
+        blocks = [[int(id), *self.places[int(id)], *span] for id, span in self.spans().items()]
         return sorted([[-1, 0, self.ours.size(self.temps), 0, len(self.simulated.events)], *blocks])
 
+    def live_at_peak(self) -> dict[int, int]:
+        """For each group of values that share bytes and is live at xprof's peak, the last value that has a span."""
+        live: dict[int, int] = {}
+        last: dict[int, int] = {}
+        spans = self.spans()
+        for kind, id, *_ in self.simulated.events[: self.xprof["peak_event"] + 1]:
+            root = self.roots[id]
+            live[root] = live.get(root, 0) + (-1 if kind == FREE else 1)
+            if kind != FREE and str(id) in spans:
+                last[root] = id
+        return {root: last[root] for root, count in live.items() if count}
+
     def at_peak(self) -> list[list[int]]:
-        """The objects at the peak: the largest value of each allocation that is kept for the whole run, and for each
-        group of heap values that share bytes the last one with a span. Small objects are merged into one.
+        """The objects at the peak: the largest value of each allocation that is kept for the whole run, and those of
+        `live_at_peak`. Small objects are merged into one.
         """
-        sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
-        objects = []
+        objects = [[id, self.places[id][1]] for id in self.live_at_peak().values()]
         for row in self.whole_life:
             held = [(-size, id) for id, _, size in self.ours.allocations[row]["buffers"]]
             objects += [[id, -size] for size, id in sorted(held)[:1]]
-        spans, step = self.spans(), self.their_step
-        values = self.ours.dump.values
-        groups = {
-            self.roots[id]
-            for id in self.roots
-            for value in [self.ours.dump.value_of_id(id)]
-            if values.start_step[value] <= step <= values.end_step[value]
-        }
-        for group in groups:
-            begun = [
-                id
-                for kind, id, *_ in self.simulated.events[: self.xprof["peak_event"] + 1]
-                if kind != FREE and self.roots[id] == group and str(id) in spans
-            ]
-            objects.append([begun[-1], sizes[begun[-1]]])
         small = sum(size for _, size in objects if size < SMALL_BYTES)
         return sorted([*(one for one in objects if one[1] >= SMALL_BYTES), *([[-1, small]] if small else [])])
 
@@ -183,28 +177,30 @@ class Space:
         )
 
     def compare(self) -> list[Comparison]:
-        ours, xprof, peak = self.ours, self.xprof, self.peak
-        parameters = ours.size(ours.rows(self.color, Kind.PARAMETER))
-        live_out = ours.size(ours.rows(self.color, Kind.MAYBE_LIVE_OUT))
-        without_local = self.space.reserved_bytes - ours.size(ours.rows(self.color, Kind.THREAD_LOCAL))
-        heap = self.heap_by_step()
-        by_event = self.heap_by_event()
+        ours, own = self.ours, self.space.reserved_bytes
+        pairs = {
+            "total": (own - ours.size(ours.rows(self.color, Kind.THREAD_LOCAL)), "total"),
+            "parameters": (ours.size(ours.rows(self.color, Kind.PARAMETER)), "parameters"),
+            "live-out": (ours.size(ours.rows(self.color, Kind.MAYBE_LIVE_OUT)), "live_out"),
+            "whole life": (ours.size(self.whole_life), "indefinite"),
+            "heap by event": (self.heap_by_event(), "heap_sizes"),
+            "spans": (self.spans(), "spans"),
+            "blocks": (self.blocks(), "blocks"),
+            "at the peak": (self.at_peak(), "at_peak"),
+        }
+        comparisons = [Comparison(what, by_rules, self.xprof[key]) for what, (by_rules, key) in pairs.items()]
+        return [*comparisons, *self.compare_peak()]
+
+    def compare_peak(self) -> list[Comparison]:
+        peak, heap, by_event = self.peak, self.heap_by_step(), self.heap_by_event()
         peak_event = by_event.index(max(by_event)) - 1 if by_event else 0
         peak_step = heap.index(max(heap)) if by_event else self.their_step
         return [
             Comparison("heap simulator", self.simulated.events, self.trace),
-            Comparison("total", without_local, xprof["total"]),
-            Comparison("parameters", parameters, xprof["parameters"]),
-            Comparison("live-out", live_out, xprof["live_out"]),
-            Comparison("whole life", ours.size(self.whole_life), xprof["indefinite"]),
             Comparison("peak", peak.ours + peak.other_step + peak.not_live_then + peak.tables, peak.theirs),
-            Comparison("peak event", peak_event, xprof["peak_event"]),
+            Comparison("peak event", peak_event, self.xprof["peak_event"]),
             Comparison("peak step", peak_step, peak.their_step),
             Comparison("heap by step", heap, self.shown_heap_by_step()),
-            Comparison("heap by event", by_event, xprof["heap_sizes"]),
-            Comparison("spans", self.spans(), xprof["spans"]),
-            Comparison("blocks", self.blocks(), xprof["blocks"]),
-            Comparison("at the peak", self.at_peak(), xprof["at_peak"]),
         ]
 
 
@@ -213,7 +209,6 @@ class Result:
     """The comparisons for one module."""
 
     module: str
-    ours: Ours
     spaces: list[Space]
     comparisons: list[Comparison]
 
@@ -223,14 +218,24 @@ class Result:
         return [one for one in self.comparisons if not one.is_explained]
 
 
-def compare(module: str, analysis: Analysis, facts: dict[str, Any]) -> Result:
-    """Compare a dump set with the facts of the peers about its module."""
+def compare(
+    module: str, analysis: Analysis, hlo: HloModule, facts: dict[str, Any], space_type: type[Space] = Space
+) -> Result:
+    """Compare a dump set and its HLO module with the facts of the peers about the module."""
     ours = Ours(analysis)
-    spaces = [Space(ours, int(color), facts) for color in facts["xprof"]]
+    spaces = [space_type(ours, int(color), facts) for color in facts["xprof"]]
     traces = [trace for trace in facts["proto"]["traces"] if trace["events"]]
     comparisons = [
         *compare_proto(ours, facts["proto"]),
         Comparison("traces", sum(bool(space.trace) for space in spaces), len(traces)),
+        Comparison("stack frames", {name: _stack(hlo, name) for name in facts["stacks"]}, facts["stacks"]),
         *(one for space in spaces for one in space.compare()),
     ]
-    return Result(module, ours, spaces, comparisons)
+    return Result(module, spaces, comparisons)
+
+
+def _stack(module: HloModule, name: str) -> list[str]:
+    """The stack frames of an instruction, innermost first."""
+    row = module.row_of(name.encode())
+    frames = module.frames(module.metadata(row)) if row != NONE else ()
+    return [f"{frame.file}:{frame.line}:{frame.column}" for frame in frames]

@@ -18,10 +18,10 @@ def check(analysis: Analysis, marked: str, **expected: str) -> None:
     _, mention = mark(analysis, marked)
     assert mention is not None
     found = {
-        "definition": definition(analysis.dump, mention, 100),
-        "declaration": declaration(analysis.dump, mention),
-        "type_definition": type_definition(analysis.dump, mention),
-        "implementation": implementation(analysis.dump, None, mention),
+        "definition": definition(analysis.dump, None, mention, 100),
+        "declaration": declaration(analysis.dump, None, mention, 100),
+        "type_definition": type_definition(analysis.dump, None, mention, 100),
+        "implementation": implementation(analysis.dump, None, mention, 100),
     }
     for feature, places in expected.items():
         assert lines_with_marks(found[feature]) == places.strip("\n"), feature
@@ -197,13 +197,13 @@ def test_jumps_lead_to_other_files_of_the_set() -> None:
     analysis = analysis_of(SPLIT)
     for value in range(len(analysis.dump.values)):
         mention = Mention(Value(value), Role.SLICE, 0, 0)
-        runs = implementation(analysis.dump, None, mention)
+        runs = implementation(analysis.dump, None, mention, 100)
         is_live = analysis.dump.values.live_range[value] != NONE
         assert [place.file.kind for place in runs] == ([FileKind.LIVE_RANGE] if is_live else [])
         found = (
-            definition(analysis.dump, mention, 10),
-            declaration(analysis.dump, mention),
-            type_definition(analysis.dump, mention),
+            definition(analysis.dump, None, mention, 10),
+            declaration(analysis.dump, None, mention, 100),
+            type_definition(analysis.dump, None, mention, 100),
         )
         assert [[place.file.kind for place in places] for places in found] == [
             [FileKind.VALUES],

@@ -204,7 +204,7 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
         await server.request("documentLink/resolve", link)
     for command_, argument in (("check", {"uri": path.as_uri()}), ("explain", {"code": "syntax"})):
         await server.request("workspace/executeCommand", {"command": f"xla-lens.{command_}", "arguments": [argument]})
-    assert len(await server.request("workspace/symbol", {"query": "kind:module"})) == 2
+    assert len(await server.request("workspace/symbol", {"query": ""})) > 2
     await server.stop()
     events = [line for line in log.read_text().splitlines() if not re.search(r"\.(py|pyc|so|pth)$|/__pycache__/", line)]
     # The interpreter opens files of its own, none of them in the folders of the test.

@@ -216,7 +216,7 @@ async def test_opened_page_is_not_loaded_as_a_dump(reader: Reader) -> None:
     reader.replace(uri, "Live at step 5", "Live at  step 5")
     reader.replace(uri, "Live at  step 5", "Live at step 5")
     assert len(await reader.ask("documentLink", uri)) > 5
-    symbols = await reader.editor.request("workspace/symbol", {"query": "kind:module"})
+    symbols = await reader.editor.request("workspace/symbol", {"query": SEED.stem})
     assert [symbol["location"]["uri"] for symbol in symbols] == [dump]
     report = await reader.editor.request("workspace/diagnostic", {"previousResultIds": []})
     assert [item["uri"] for item in report["items"]] == [dump]

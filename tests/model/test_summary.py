@@ -25,6 +25,7 @@ from samples import (
 from xla_lens.model import summary as summary_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.summary import ENTRY_LIMIT, Entries, EntryKind, SetSummary, summarise
+from xla_lens.syntax.columns import NONE
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
@@ -61,10 +62,13 @@ def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
         most = memory.allocation(allocation).peak_bytes
         assert max(int(entries.most_live_bytes[row]), 0) == most
         assert entries.size_bytes[row] == dump.allocations.size_bytes[allocation]
+    values = dump.values
     for space in memory.spaces:
         at_peak = (entries.kind == EntryKind.VALUE) & (entries.color == space.color) & entries.is_at_peak
-        assert np.all(entries.start_step[at_peak] <= space.peak_step)
-        assert np.all(space.peak_step <= entries.end_step[at_peak])
+        step = NONE if space.peak_step is None else space.peak_step
+        is_live = (values.start_step <= step) & (step <= values.end_step) & (values.size_bytes > 0) & (step != NONE)
+        is_placed = (values.color == space.color) & (values.slice != NONE)
+        assert summary.is_truncated or np.count_nonzero(at_peak) == np.count_nonzero(is_live & is_placed)
         assert summary.is_truncated or entries.size_bytes[at_peak].sum() >= space.peak_live_bytes
 
 

@@ -13,7 +13,7 @@ import { goTo } from "./locations";
 import type { Server } from "./server";
 
 const TITLE = "Find Value";
-const HINT = "Part of a name, or filters: >1GiB  <4KiB  peak:  temp:  param:  vmem:  module:NAME  kind:value";
+const HINT = "Part of a name, or a size: >1GiB  <4KiB";
 
 /** Debounces typing. */
 const DEBOUNCE_MS = 100;
@@ -82,10 +82,10 @@ export class ValueFinder {
 
 /**
  * Makes a symbol match the editor's own filter, which compares the first word of a query with the names that a server finds,
- * even if that word is a filter of the server.
+ * even if that word is a size.
  */
 export function withFilter<Symbol extends vscode.SymbolInformation>(symbol: Symbol, query: string): Symbol {
-  if (/^[<>]|:/.test(query) && !symbol.name.includes(query)) symbol.name = `${symbol.name}  ${query}`;
+  if (/^[<>]/.test(query) && !symbol.name.includes(query)) symbol.name = `${symbol.name}  ${query}`;
   return symbol;
 }
 

@@ -1,13 +1,15 @@
-"""Workspace symbols: search hundreds of dump sets for modules, allocations and values by name, size and kind.
+"""Workspace symbols: search hundreds of dump sets for modules, allocations and values by name and size.
 
-The text of a query matches anywhere in a name, ignoring case. Exact names come first, then prefixes, then the others;
-larger ones first among equals.
+A query is a list of words in any order: sizes such as `>1GiB` or `<=4KiB`, and the text to find in names. The text
+matches anywhere in a name, ignoring case. Exact names come first, then prefixes, then the others; larger ones first
+among equals.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,10 @@ from numpy.typing import NDArray
 from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.model.warrants import COMPLETE, Warrants
+from xla_lens.model.warrants import Quantity, Warrants
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import human, parse_size, percent
+from xla_lens.render.warrants import warranted_size
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
@@ -23,20 +28,29 @@ from xla_lens.text.positions import encode
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text to find in names, and filters that must all match; an empty filter matches everything.
-
-    `allocation_kinds` are indices into `KIND_NAMES`; `modules` are substrings of module names. The sizes are inclusive
-    bounds, None for no bound. Modules never match a filter by allocation kind, memory space or peak.
-    """
+    """A text to find in names, and inclusive bounds of sizes; None for no bound."""
 
     text: str = ""
-    kinds: frozenset[EntryKind] = frozenset()
-    modules: frozenset[str] = frozenset()
-    allocation_kinds: frozenset[int] = frozenset()
-    spaces: frozenset[SpaceId] = frozenset()
     least_bytes: int | None = None
     most_bytes: int | None = None
-    is_at_peak: bool = False
+
+
+_BOUND: Final = re.compile(r"([<>]=?)(.+)")
+
+
+def parse_query(text: str) -> Query:
+    """Return the query that a text stands for. Words that are no bounds are the text to find."""
+    words, least, most = [], list[int](), list[int]()
+    for word in text.split():
+        match = _BOUND.fullmatch(word)
+        size_bytes = parse_size(match[2]) if match else None
+        if match is None or size_bytes is None:
+            words.append(word)
+        elif match[1].startswith(">"):
+            least.append(size_bytes + (match[1] == ">"))
+        else:
+            most.append(size_bytes - (match[1] == "<"))
+    return Query(" ".join(words), max(least, default=None), min(most, default=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +72,9 @@ class WorkspaceSymbol:
     space: SpaceId | None
     allocation_kind: str | None
     is_at_peak: bool
-    live_range: tuple[int, int] | None
     most_live_bytes: int | None
-    peak_bytes: int | None = None
-    warrants: Warrants = COMPLETE
+    peak_bytes: int | None
+    warrants: Warrants
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +85,31 @@ class Found:
     is_truncated: bool
 
 
+def container_text(symbol: WorkspaceSymbol) -> str:
+    """Return the container of a symbol, in words that a client may filter by:
+    ``jit_step · buffer-assignment · 1.42 GiB · temp · live at the peak``.
+    """
+    is_module, live = symbol.kind is EntryKind.MODULE, symbol.warrants.of(Quantity.LIVE)
+    size, most = symbol.size_bytes, symbol.most_live_bytes
+    parts = ["" if is_module else symbol.module, symbol.file_kind.value]
+    if size is not None:
+        parts.append(f"peak {warranted_size(size, live)}" if is_module else human(size))
+    if live.is_exact and size and most is not None and most < size:
+        parts.append(f"{percent(most, size)} live at once")
+    parts.append(symbol.allocation_kind or "")
+    if symbol.space and symbol.space.color:
+        parts.append(space_name(symbol.space))
+    if symbol.is_at_peak and live.is_known:
+        parts.append("live at the peak")
+    return " · ".join(filter(None, parts))
+
+
 def search(summaries: Sequence[SetSummary], query: Query, limit: int) -> Found:
     """Return the `limit` best matches of a query. Without a text, modules come first, by peak, and then the largest; an
     empty query leaves out values.
     """
-    if query == Query():
-        query = Query(kinds=frozenset({EntryKind.MODULE, EntryKind.ALLOCATION}))
     text = encode(query.text).lower()
-    matches = [_matches(summary.entries, text, _fits(summary, query)) for summary in summaries]
+    matches = [_matches(summary.entries, text, _fits(summary.entries, query)) for summary in summaries]
     count = sum(len(rows) for rows, _ in matches)
     is_truncated = any(summary.is_truncated for summary in summaries)
     return Found(tuple(_best(summaries, matches, limit)), is_truncated or count > limit)
@@ -95,31 +125,18 @@ class _Rank(IntEnum):
     INSIDE = 2
 
 
-def _fits(summary: SetSummary, query: Query) -> NDArray[np.bool_]:
-    """Which entries match the filters."""
-    entries, module = summary.entries, summary.module.lower()
-    fits = np.full(len(entries), not query.modules or any(part.lower() in module for part in query.modules))
-    colors = {space.color for space in query.spaces if space.backend is summary.backend}
-    if query.spaces and not colors:
-        fits[:] = False
-    for column, numbers in (
-        (entries.kind, query.kinds),
-        (entries.allocation_kind, query.allocation_kinds),
-        (entries.color, colors),
-    ):
-        if numbers:
-            fits &= np.any([column == number for number in numbers], axis=0)
+def _fits(entries: Entries, query: Query) -> NDArray[np.bool_]:
+    """Which entries match the bounds. An empty query leaves out values."""
+    fits = entries.kind != EntryKind.VALUE if query == Query() else np.ones(len(entries), np.bool_)
     if query.least_bytes is not None:
         fits &= entries.size_bytes >= query.least_bytes
     if query.most_bytes is not None:
         fits &= (entries.size_bytes <= query.most_bytes) & (entries.size_bytes != NONE)
-    if query.is_at_peak:
-        fits &= entries.is_at_peak
     return fits
 
 
 def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches:
-    """The entries that match the filters and have a text in their label."""
+    """The entries that match the bounds and have a text in their label."""
     if not text:
         rows = np.flatnonzero(fits)
         return rows, np.where(entries.kind[rows] == EntryKind.MODULE, _Rank.EXACT, _Rank.INSIDE)
@@ -154,11 +171,7 @@ def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: i
 def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
     file, start = summary.files[entries.file[row]], int(entries.column[row])
-    color, allocation_kind, start_step = (
-        int(entries.color[row]),
-        int(entries.allocation_kind[row]),
-        int(entries.start_step[row]),
-    )
+    color, allocation_kind = int(entries.color[row]), int(entries.allocation_kind[row])
     is_at_peak = bool(entries.is_at_peak[row])
     peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and is_at_peak)
     return WorkspaceSymbol(
@@ -174,7 +187,6 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         space=SpaceId(color, summary.backend) if color != NONE else None,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else None,
         is_at_peak=is_at_peak,
-        live_range=(start_step, int(entries.end_step[row])) if start_step != NONE else None,
         most_live_bytes=_known(entries.most_live_bytes[row]),
         peak_bytes=next(peaks, None),
         warrants=summary.warrants,

@@ -63,8 +63,6 @@ class Entries:
     color: NarrowColumn
     allocation_kind: NarrowColumn
     is_at_peak: NDArray[np.bool_]
-    start_step: NarrowColumn
-    end_step: NarrowColumn
     most_live_bytes: NarrowColumn
     file: NarrowColumn
     row: NarrowColumn
@@ -223,8 +221,6 @@ def _value_rows(dump: DumpSet, at_peak: NDArray[np.bool_]) -> _Rows:
         "color": values.color[rows],
         "allocation_kind": taken(allocation_kinds(dump), values.allocation[rows]),
         "is_at_peak": at_peak[rows],
-        "start_step": values.start_step[rows],
-        "end_step": values.end_step[rows],
     }
     labels = [name + indices[index] for name, index in zip(names, values.index[rows].tolist(), strict=True)]
     return _Rows(EntryKind.VALUE, labels, columns)
@@ -269,7 +265,7 @@ def _entries(files: tuple[DumpFile, ...], parts: Iterable[_Rows], encoding: Enco
         width=_narrow(np.where(kind[order] == EntryKind.MODULE, 0, widths)),
         **{
             name: _narrow(_joined(parts, name)[order])
-            for name in ("size_bytes", "color", "allocation_kind", "start_step", "end_step", "most_live_bytes")
+            for name in ("size_bytes", "color", "allocation_kind", "most_live_bytes")
         },
     )
 

@@ -98,32 +98,29 @@ def test_fits_of_missed_donations() -> None:
     assert [donation.missed_bytes(fit) for fit in Fit] == [0, 40, 2143232]
 
 
+def _copies(dump: DumpSet, donation: Donation) -> list[str]:
+    """Each copy that keeps a parameter and an output apart: ``copy of a, output``."""
+    return [
+        f"{dump.value_label(row.copy)} of {dump.value_label(row.parameter)}{', output' if row.is_output else ''}"
+        for row in donation.kept_apart
+    ]
+
+
 @needs_shared_dumps
 def test_copies_that_keep_parameters_and_outputs_apart() -> None:
     # Both parameters are donated, and each is the other's output.
     dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_swap*-buffer-assignment.txt")
-    labels = [
-        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
-    ]
-    assert labels == [("copy", "a.1", False), ("copy.1", "b.1", False)]
+    assert _copies(dump, donation) == ["copy of a.1", "copy.1 of b.1"]
     assert donation.kept_apart_bytes == 800
-    assert [[dump.value_label(value) for value in row.reused_by] for row in donation.donated] == [
-        ["copy.2"],
-        ["copy.3"],
-    ]
+    reused_by = [[dump.value_label(value) for value in row.reused_by] for row in donation.donated]
+    assert reused_by == [["copy.2"], ["copy.3"]]
     # One parameter is returned three times.
     dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_same*-buffer-assignment.txt")
-    labels = [
-        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
-    ]
-    assert labels == [("copy.2", "a.1", True), ("copy.3", "a.1", True)]
+    assert _copies(dump, donation) == ["copy.2 of a.1, output", "copy.3 of a.1, output"]
     assert [row.reused_by for row in donation.donated] == [()]
     # On a TPU the copies go through VMEM.
     dump, donation = _named("tpu-v5e2x2*/donation/*jit_same*-buffer-assignment.txt")
-    labels = [
-        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
-    ]
-    assert labels == [("copy.4", "a.1", True), ("copy.5", "a.1", True)]
+    assert _copies(dump, donation) == ["copy.4 of a.1, output", "copy.5 of a.1, output"]
 
 
 _TEXT = """BufferAssignment:

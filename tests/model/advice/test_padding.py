@@ -107,8 +107,9 @@ def test_parts_add_up_to_the_assigned_bytes(
     assert all(part.size_bytes > 0 and part.cause is not Cause.SLICE for part in padding.parts)
 
 
-def _count(analysis: Analysis, found: Counter[str]) -> None:
-    dump = analysis.dump
+def _check(analysis: Analysis) -> Counter[str]:
+    """Check the padding of all values. Return how many of the arrays have each kind."""
+    dump, found = analysis.dump, Counter[str]()
     for value in range(len(dump.values)):
         padding = padding_of(dump, value)
         shape = parse_shape(dump.shape(value) or b"")
@@ -125,31 +126,19 @@ def _count(analysis: Analysis, found: Counter[str]) -> None:
             assert not shape.tiles
             assert padding.assigned_bytes % (1024 * (shape.bits or 0) // 8) == 0
         found["rounded" if is_rounded else "exact"] += 1
-
-
-def _check_peaks(analysis: Analysis) -> None:
     for space in analysis.memory.spaces:
         if space.peak_step is not None:
-            values, owned = owned_bytes(analysis.dump, space.peak_step, space.color)
-            padding = padding_at(analysis.dump, values, owned)
-            assert padding.total_bytes == padding.padding_bytes[padding.padding_bytes != NONE].sum()
-            assert padding.total_bytes + padding.unknown_bytes <= space.peak_live_bytes
-            assert (padding.padding_bytes <= owned).all()
+            values, owned = owned_bytes(dump, space.peak_step, space.color)
+            at_peak = padding_at(dump, values, owned)
+            assert at_peak.total_bytes == at_peak.padding_bytes[at_peak.padding_bytes != NONE].sum()
+            assert at_peak.total_bytes + at_peak.unknown_bytes <= space.peak_live_bytes
+            assert (at_peak.padding_bytes <= owned).all()
+    return found
 
 
 @on_each_dump
 def test_array_size_rule_gives_assigned_bytes_on_real_dumps(path: Path) -> None:
-    found: Counter[str] = Counter()
-    _count(analysis_of(path), found)
-    assert set(found) <= {"exact", "rounded", "smaller", "split"}
-    _check_peaks(analysis_of(path))
-
-
-def _check(analysis: Analysis) -> Counter[str]:
-    found: Counter[str] = Counter()
-    _count(analysis, found)
-    _check_peaks(analysis)
-    return found
+    assert set(_check(analysis_of(path))) <= {"exact", "rounded", "smaller", "split"}
 
 
 @on_all_dumps(_check)
@@ -165,14 +154,10 @@ def test_array_size_rule_gives_assigned_bytes_on_all_dumps(of_all_dumps: Mapping
 
 def test_a_value_that_owns_a_part_of_its_slice_has_at_most_that_padding() -> None:
     dump = analysis_of(next(path for path in assignments() if path.match("tpu-v5e2x2*/mlp_train/*"))).dump
-    known = [
-        value
-        for value in range(len(dump.values))
-        if (padding := padding_of(dump, value)) and (padding.size_bytes or 0) > 8
-    ]
-    values = np.array(known)
+    rows = ((value, padding_of(dump, value)) for value in range(len(dump.values)))
+    known = {value: padding.size_bytes for value, padding in rows if padding and (padding.size_bytes or 0) > 8}
+    values, padding_bytes = np.array([*known]), np.array([*known.values()])
     sizes = dump.values.size_bytes[values]
-    padding_bytes = np.array([padding.size_bytes for value in known if (padding := padding_of(dump, value))])
     assert len(values)
     assert (padding_at(dump, values, sizes).padding_bytes == padding_bytes).all()
     assert (padding_at(dump, values, np.full_like(sizes, 8)).padding_bytes == 8).all()

@@ -6,18 +6,13 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.folding import folds
-from xla_lens.features.hlo.folding import folds as hlo_folds
-from xla_lens.features.hlo.selection import selection as hlo_selection
-from xla_lens.features.hlo.tokens import tokens as hlo_tokens
-from xla_lens.features.selection import selection
+from xla_lens.features.ranges import folds, module_folds, module_selection, selection
 from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
-from xla_lens.features.tokens import tokens
+from xla_lens.features.tokens import TokenType, module_tokens, tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.model.places.tokens import TokenType
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -63,10 +58,8 @@ def _is_truncated(symbol: Symbol) -> bool:
 def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
     """The folding ranges of a dump file or an HLO module, the biggest ones if there are too many."""
     limit = min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
-    if isinstance(snapshot, HloSnapshot):
-        found = hlo_folds(snapshot.module, limit)
-    else:
-        found = [(fold.start, fold.end) for fold in folds(snapshot.file, limit)]
+    module = snapshot.module if isinstance(snapshot, HloSnapshot) else None
+    found = module_folds(module, limit) if module else folds(snapshot.file, limit)
     if len(found) == limit:
         snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
     starts, _ = snapshot.convert.positions(snapshot.file, [start for start, _ in found])
@@ -90,7 +83,7 @@ def _selection_range(snapshot: Snapshot, position: lsp.Position) -> Json:
     found: Json = {}
     offset = snapshot.offset(position)
     if isinstance(snapshot, HloSnapshot):
-        spans = hlo_selection(snapshot.module, offset, NESTING_LIMIT)
+        spans = module_selection(snapshot.module, offset, NESTING_LIMIT)
     else:
         spans = selection(snapshot.file, offset, NESTING_LIMIT)
     for where in reversed(snapshot.convert.ranges(snapshot.file, spans)):
@@ -112,7 +105,7 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     """
     start, end, limit = snapshot.offset(params.range.start), snapshot.offset(params.range.end), TOKEN_LIMIT + 1
     if isinstance(snapshot, HloSnapshot):
-        found = hlo_tokens(snapshot.analysis, snapshot.module, start, end, limit)
+        found = module_tokens(snapshot.analysis, snapshot.module, start, end, limit)
     else:
         found = tokens(snapshot.analysis, snapshot.file, start, end, limit)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")

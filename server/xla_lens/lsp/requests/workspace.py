@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
+from xla_lens.features.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
 from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.requests.arguments import Arguments
@@ -20,7 +20,6 @@ from xla_lens.model.warrants import Quantity
 from xla_lens.render import contract
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
-from xla_lens.render.workspace_symbols import container_text, parse_query
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import to_offset
 
@@ -38,7 +37,7 @@ _KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "alloca
 
 
 async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-    """Modules, allocations and values of the workspace by name, size and kind."""
+    """Modules, allocations and values of the workspace by name and size."""
     await state.index.update()
     summaries = [one.summary for one in (await state.index.sets()).values()]
     found = await in_thread(search, summaries, parse_query(params.query), SYMBOL_LIMIT)

@@ -4,66 +4,50 @@ nested or disjoint.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses, place_in
 
 
-class BlockKind(IntEnum):
-    """The kind of a block."""
-
-    SECTION = 0
-    """A section of the dump, or a part of a section."""
-    ALLOCATION = 1
-    """The header of an allocation and its values."""
-    VALUE = 2
-    """A used value: the header, positions, uses and instruction."""
-    POSITIONS = 3
-    """The positions of a used value and the line above them, if there are several positions."""
-    USES = 4
-    """The uses of a used value and the line above them, if there are several uses."""
-    INSTRUCTION = 5
-    """``from instruction:`` and the instruction."""
-    STACK_TRACE = 6
-    """A frame of the stack trace and the frames below it."""
-    TABLE = 7
-    """A table of a memory usage report, with the header of its allocation if there is one."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """One row for each block, from byte `start` to `end`, unsorted. `kind` is a `BlockKind`."""
+    """One row for each block, from byte `start` to `end`, unsorted: sections and their parts; allocations with their
+    values; used values with their lists and instructions, and each of these lists and instructions; frames of the stack
+    trace with the frames below; tables of memory usage reports with the headers of their allocations.
 
-    kind: Column
+    `is_before_header` is whether the next used value may begin in the last line of a block.
+    """
+
     start: Column
     end: Column
+    is_before_header: NDArray[np.bool_]
 
 
 def blocks(file: DumpFile, first: int, last: int) -> Blocks:
     """Return the blocks of a file that touch the bytes from `first` to `last`."""
-    kinds, starts, ends = [], [], []
-    for kind, start, end in _all(file, first, last):
+    starts, ends, before_headers = [], [], []
+    for start, end, is_before_header in _all(file, first, last):
         touching = (start <= last) & (first <= end)
         starts.append(start[touching])
         ends.append(end[touching])
-        kinds.append(np.full(len(starts[-1]), int(kind)))
-    return Blocks(np.concatenate(kinds), np.concatenate(starts), np.concatenate(ends))
+        before_headers.append(np.full(len(starts[-1]), is_before_header))
+    return Blocks(np.concatenate(starts), np.concatenate(ends), np.concatenate(before_headers))
 
 
-def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[BlockKind, Column, Column]]:
+def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[Column, Column, bool]]:
     """The blocks of each kind. They include all blocks that touch the bytes from `first` to `last`."""
     columns = file.columns
-    yield BlockKind.SECTION, columns.sections.start, columns.sections.end
+    yield columns.sections.start, columns.sections.end, False
     table, rows = columns.allocations, _rows(columns.allocations, first, last)
     values_end = _last_end(columns.slices, table.first_slice[rows], table.slice_count[rows])
-    yield BlockKind.ALLOCATION, table.start[rows], np.maximum(table.end[rows], values_end)
+    yield table.start[rows], np.maximum(table.end[rows], values_end), False
     yield from _used_values(file, _rows(columns.used_values, first, last))
-    yield BlockKind.STACK_TRACE, columns.stack_traces.start, _subtree_ends(file)
-    yield BlockKind.TABLE, _table_starts(file), columns.report_tables.end
+    yield columns.stack_traces.start, _subtree_ends(file), False
+    yield _table_starts(file), columns.report_tables.end, False
 
 
 def _rows(table: Table, first: int, last: int) -> Column:
@@ -76,7 +60,7 @@ def _last_end(table: Table, first: Column, count: Column) -> Column:
     return taken(table.end, np.where(count > 0, first + count - 1, NONE))
 
 
-def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[BlockKind, Column, Column]]:
+def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[Column, Column, bool]]:
     columns, used = file.columns, file.columns.used_values
     positions = used.first_position[rows], used.position_count[rows]
     uses = used.first_use[rows], used.use_count[rows]
@@ -84,15 +68,15 @@ def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[BlockKind, Colu
     positions_start = _list_start(file, columns.positions, *positions)
     uses_start = _list_start(file, columns.uses, *uses)
     start, end = used.instruction_start[rows], used.instruction_end[rows]
-    yield BlockKind.VALUE, used.start[rows], np.max((used.end[rows], positions_end, uses_end, end), axis=0)
+    yield used.start[rows], np.max((used.end[rows], positions_end, uses_end, end), axis=0), True
     listed = positions_start != NONE
-    yield BlockKind.POSITIONS, positions_start[listed], positions_end[listed]
+    yield positions_start[listed], positions_end[listed], False
     # If lines are missing or repeated, one list can lie inside the other.
     listed = (uses_start != NONE) & ((positions_end < uses_start) | (uses_end < positions_start))
-    yield BlockKind.USES, uses_start[listed], uses_end[listed]
+    yield uses_start[listed], uses_end[listed], False
     line_starts, quoting = file.document.line_starts, start != NONE
     line_start = line_starts[line_starts.searchsorted(start[quoting], "right") - 1]
-    yield BlockKind.INSTRUCTION, line_start + len(" "), end[quoting]
+    yield line_start + len(" "), end[quoting], True
 
 
 def _list_start(file: DumpFile, table: Positions | Uses, first: Column, count: Column) -> Column:

@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 from samples import SPLIT, analysis_of, module_of, never, on_all_dumps, on_each_dump
-from xla_lens.features.hlo.navigation import (
-    definition,
-    implementation,
-    references,
-    type_definition,
-)
-from xla_lens.features.navigation import implementation as dump_implementation
+from xla_lens.features.navigation import definition, implementation, type_definition
+from xla_lens.features.references import module_references
 from xla_lens.files import NotADump, find_set, load_module
-from xla_lens.model.analysis import Analysis
+from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, Role, Value
@@ -24,6 +19,8 @@ from xla_lens.model.places.places import Place, slice_place, used_value_place
 WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
 SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
 """A set whose module prints names without `%`."""
+
+_NOTHING = analyse([]).dump
 
 
 def mark(module: HloModule, marked: str) -> HloMention:
@@ -52,18 +49,18 @@ def _shown(place: Place) -> str:
 def test_operand_leads_to_its_definition_values_and_schedule() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "copy(%arg^_tuple.1#2)")
-    assert shown(definition(module, mention)) == [
+    assert shown(definition(_NOTHING, module, mention, 9)) == [
         'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi'
     ]
     assert shown(type_definition(dump, module, mention, 9)) == [
         "buffer-assignment:  value: [<32 arg_tuple.1{2} (phi) @0>] (size=32,offset=0): f32[8]{0}"
     ]
-    assert shown(implementation(dump, module, mention)) == ["live-range:     11:[arg_tuple.1]"]
+    assert shown(implementation(dump, module, mention, 9)) == ["live-range:     11:[arg_tuple.1]"]
 
 
 def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
     module = module_of(WHILE)
-    places = shown(references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = "), 100))
+    places = shown(module_references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = ").target, 100))
     assert [place.partition(":")[0] for place in places].count("hlo") == 4
     assert places[:2] == [
         'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi',
@@ -75,19 +72,19 @@ def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
 def test_computation_leads_to_its_head_and_root() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "calls=%wrapped_add^_computation")
-    assert shown(definition(module, mention)) == [
+    assert shown(definition(_NOTHING, module, mention, 9)) == [
         "hlo: %[wrapped_add_computation] (param_0.1: s32[], param_1.2: s32[]) -> s32[] {"
     ]
     assert type_definition(dump, module, mention, 9) == []
-    assert shown(implementation(dump, module, mention)) == [
+    assert shown(implementation(dump, module, mention, 9)) == [
         'hlo:   ROOT %[add.1] = s32[] add(%param_0.1, %param_1.2), metadata={op_name="jit(tuple_while)/while/'
     ]
-    assert len(references(dump, module, mention, 9)) == 2
+    assert len(module_references(dump, module, mention.target, 9)) == 2
 
 
 def test_name_behind_a_comment_is_found() -> None:
     mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
-    assert shown(definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
+    assert shown(definition(_NOTHING, module_of(SHORT), mention, 9))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
 
 
 def test_names_without_a_sign_are_references() -> None:
@@ -100,7 +97,7 @@ def test_names_without_a_sign_are_references() -> None:
     mention = hlo_mention_at(module, start)
     assert mention
     assert not mention.is_definition
-    assert definition(module, mention) == [module.place(module.row_of(operand))]
+    assert definition(_NOTHING, module, mention, 9) == [module.place(module.row_of(operand))]
 
 
 @on_each_dump
@@ -129,7 +126,7 @@ def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
     dump = analysis.dump
     values = random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values)))
     for value in values:
-        (line,) = dump_implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0))
+        (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0), 1)
         assert module.data.startswith(dump.names[dump.values.name[value]] + b" = ", line.start)
         mention = hlo_mention_at(module, line.start)
         assert mention
