@@ -252,40 +252,6 @@ async def test_open_document_takes_precedence_over_its_file(reader: Reader, tmp_
     assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
 
 
-async def test_deleted_file_leaves_the_rest_of_the_set(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    assignment = copied(SPLIT, tmp_path)
-    live = reader.open(sibling(assignment, "live-range"))
-    marked = "    dot{}:35-37\n     ^"
-    assert await reader.ask_at("definition", live, marked)
-    sibling(assignment, "buffer-assignment-values").unlink()
-    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": []})
-    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": []})
-    await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
-    assert await _places(reader, live, marked) == {
-        "definition": ["buffer-assignment:84: <244 dot @0>"],
-        "declaration": ["buffer-assignment:84: <244 dot @0>"],
-        "typeDefinition": ["buffer-assignment:70: allocation 29: size 1869824, page 0, preallocated-temp:"],
-        "implementation": ["module_0000.jit_train_step.cpu_after_optimizations:393: dot"],
-        "references": [
-            "buffer-assignment:84: <244 dot @0>",
-            "live-range:67: dot{}",
-            "live-range:85: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
-            "live-range:38: dot",
-        ],
-    }
-
-
-async def test_open_document_outlives_its_file(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = copied(SEED, tmp_path)
-    uri = reader.open(path)
-    path.unlink()
-    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
-    found = await reader.ask_at("definition", uri, "    cublas-gemm.1{}:4-5\n       ^")
-    assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 cublas-gemm.1 @0>"]
-
-
 # ---------------------------------------------------------------- limits
 
 
