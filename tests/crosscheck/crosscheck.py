@@ -19,7 +19,7 @@ sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crosscheck.rules import Result, Space, compare
-from crosscheck.tables import nothing_compared, size_table, summary, tables, unexplained
+from crosscheck.tables import nothing_compared, peak_table, size_table, summary, unexplained
 from crosscheck.traced import TracedSpace
 from xla_lens.cli.sets import load_sets
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
@@ -97,7 +97,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         results, facts = compare_programs(options.python, folder, "programs.py")
-        shown = tables(results, facts["versions"])
+        shown = peak_table(results, facts["versions"])
         print(shown)
         of_size: list[Result] = []
         versions: dict[str, str] = {}

@@ -12,6 +12,9 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE, Kind
 
+PROTO = ("allocations", "buffers", "schedule", "starts")
+"""What we have in the format of XLA's proto."""
+
 SMALL_BYTES = 16 << 10
 """xprof merges smaller objects into one."""
 
@@ -45,14 +48,10 @@ class Peak:
 def compare_proto(ours: Ours, proto: dict[str, Any]) -> list[Comparison]:
     """Compare with XLA's proto, without rules. `Space` compares its traces."""
     reserved = sum(space.reserved_bytes for space in ours.memory.spaces)
-    pairs = {
-        "allocations": (ours.allocations, proto["allocations"]),
-        "buffers": (ours.buffers, proto["buffers"]),
-        "schedule": (ours.schedule, proto["schedule"]),
-        "starts": (ours.starts, proto["starts"]),
-        "reserved bytes": (reserved, sum(one["size"] for one in proto["allocations"])),
-    }
-    return [Comparison(what, own, theirs) for what, (own, theirs) in pairs.items()]
+    return [
+        *(Comparison(what, getattr(ours, what), proto[what]) for what in PROTO),
+        Comparison("reserved bytes", reserved, sum(one["size"] for one in proto["allocations"])),
+    ]
 
 
 class Space:

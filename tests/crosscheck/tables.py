@@ -1,37 +1,17 @@
-"""The results as Markdown tables, for the terminal and for README.md."""
+"""The results as Markdown tables and in words, for the terminal and for README.md."""
 
 from collections.abc import Iterable
 
-from crosscheck.rules import Comparison, Result, Space
+from crosscheck.rules import PROTO, Result, Space
 from crosscheck.traced import TracedSpace
 from xla_lens.render.numbers import counted
-from xla_lens.syntax.columns import Kind
-
-_PROTO = ("allocations", "buffers", "schedule", "starts", "reserved bytes")
-_LISTS = ("heap simulator", "heap by event", "heap by step", "spans", "blocks", "at the peak")
 
 
-def tables(results: list[Result], versions: dict[str, str]) -> str:
-    """Return all tables. A number on which both sides agree is printed once, others as `ours ≠ theirs`."""
-    spaces = [(result, space) for result in results for space in result.spaces]
-    parts = [
-        _outcome(results, versions),
-        "XLA's proto. Items compared:",
-        _table(("program", *_PROTO), (_counts(result, _PROTO) for result in results)),
-        "xprof, in bytes. Our reserved bytes without thread-local ones are its total:",
-        _table(
-            ("program", "reserved", "thread-local", "total", "parameters", "live-out", "whole life"),
-            (_sizes(result, space) for result, space in spaces),
-        ),
-        "xprof's peak from ours, in bytes; each row adds up:",
-        _table(
-            ("program", "our peak", "at step", "other step", "not live then", "tables", "xprof's peak", "at step"),
-            (_peaks(result, space) for result, space in spaces),
-        ),
-        "xprof's lists. Items compared:",
-        _table(("program", *_LISTS), (_counts(result, _LISTS) for result in results)),
-    ]
-    return "\n\n".join(parts) + "\n"
+def peak_table(results: list[Result], versions: dict[str, str]) -> str:
+    """Return the table that leads from our peak to xprof's."""
+    header = ("program", "our peak", "at step", "other step", "not live then", "tables", "xprof's peak", "at step")
+    rows = (_peaks(result, space) for result in results for space in result.spaces)
+    return f"{_outcome(results, versions)}\n\nThe peaks in bytes; each row adds up:\n\n{_table(header, rows)}\n"
 
 
 def size_table(results: list[Result], versions: dict[str, str]) -> str:
@@ -75,9 +55,10 @@ def unexplained(results: list[Result]) -> list[str]:
 
 def nothing_compared(results: list[Result]) -> list[str]:
     """Everything that agrees only because it is empty on both sides."""
+    guarded = (*PROTO, "reserved bytes")
     found = [] if results else ["There is no program to compare."]
     for result in results:
-        empty = [one.what for one in result.comparisons if one.what in _PROTO and not one.by_rules and not one.theirs]
+        empty = [one.what for one in result.comparisons if one.what in guarded and not one.by_rules and not one.theirs]
         found += [f"{result.module}: nothing to compare for {what}." for what in empty]
         if not any(space.trace or space.whole_life for space in result.spaces):
             found.append(f"{result.module}: xprof shows no memory space to compare.")
@@ -89,22 +70,6 @@ def summary(results: list[Result], problems: list[str]) -> str:
     comparisons = sum(len(result.comparisons) for result in results)
     outcome = counted(len(problems), "problem") if problems else "all agree, or a rule explains the difference"
     return f"{comparisons:,} comparisons of {counted(len(results), 'program')}: {outcome}."
-
-
-def _counts(result: Result, names: tuple[str, ...]) -> list[str]:
-    found = {one.what: one for one in result.comparisons}
-    return [result.module, *(_count(found[name]) for name in names)]
-
-
-def _count(one: Comparison) -> str:
-    ours, theirs = (f"{items if isinstance(items, int) else len(items):,}" for items in (one.by_rules, one.theirs))
-    return ours if one.is_explained else f"{ours} ≠ {theirs}"
-
-
-def _sizes(result: Result, space: Space) -> Iterable[str]:
-    local = space.ours.size(space.ours.rows(space.color, Kind.THREAD_LOCAL))
-    name, *counts = _counts(result, ("total", "parameters", "live-out", "whole life"))
-    return (name, f"{space.space.reserved_bytes:,}", f"{-local:,}", *counts)
 
 
 def _peaks(result: Result, space: Space) -> Iterable[str]:

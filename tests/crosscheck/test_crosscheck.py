@@ -9,7 +9,7 @@ import pytest
 
 from crosscheck.ours import WHOLE_LIFE, Ours
 from crosscheck.rules import Comparison, Result, compare
-from crosscheck.tables import nothing_compared, summary, tables
+from crosscheck.tables import nothing_compared, peak_table, summary
 from samples import analysis_of, big_dumps, module_of, needs_shared_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import Kind
@@ -50,7 +50,7 @@ def test_programs_exercise_all_rules() -> None:
 
 
 def test_readme_shows_the_recorded_tables() -> None:
-    shown = tables([_result(module) for module in _MODULES], _FACTS["versions"])
+    shown = peak_table([_result(module) for module in _MODULES], _FACTS["versions"])
     assert f"<!-- tables -->\n\n{shown}\n<!-- end of tables -->" in (_HERE / "README.md").read_text()
 
 

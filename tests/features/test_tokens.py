@@ -2,59 +2,106 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
 import pytest
 
 from samples import (
+    BARE,
     DUMPS,
     PEAK_NAMES,
     SEED,
     TPU,
+    WHILE,
     analysis_of,
     analysis_of_text,
     assignments,
     dump_file,
+    malformed_modules,
     malformed_texts,
+    module_of,
+    module_of_text,
+    modules,
     on_all_dumps,
     on_each_dump,
 )
 from xla_lens.features.hover import hover
-from xla_lens.features.tokens import _TYPES, tokens
+from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, module_tokens, tokens
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.hlo.mentions import meaning_of, values_of
+from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.mentions import Instruction, Mention, Role, Value, mention_at
 from xla_lens.model.places.places import slice_place, used_value_place
-from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
+from xla_lens.text.document import Document
 
 
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
-    """Check the tokens of a file from one text to another, each behind its type, with `!` for a definition and `*` for
-    a value live at the peak.
+    """Check the tokens of a dump file from one text to another."""
+    file = next(file for file in analysis.dump.files if first.encode() in file.document.data)
+    _check_between(file.document, partial(tokens, analysis, file), first, last, expected)
+
+
+def check_module(path: Path, first: str, last: str, expected: str) -> None:
+    """Check the tokens of an HLO module from one text to another."""
+    module = module_of(path)
+    _check_between(module.file.document, partial(module_tokens, analysis_of(path), module), first, last, expected)
+
+
+_Find: TypeAlias = Callable[[int, int, int], list[Token]]
+"""Returns the tokens between two bytes, up to a limit."""
+
+
+def _check_between(document: Document, find: _Find, first: str, last: str, expected: str) -> None:
+    """Check the tokens from one text to another, each behind its type, with `!` for a definition and `*` for a value
+    live at the peak.
     """
-    for file in analysis.dump.files:
-        text = file.document.data.decode()
-        if first in text:
-            start = text.index(first)
-            end = text.index(last, start) + len(last)
-            found = tokens(analysis, file, len(text[:start].encode()), len(text[:end].encode()), 1000)
-            assert _text(file, found) == expected.strip("\n")
-            return
-    raise AssertionError(first)
-
-
-def _text(file: DumpFile, found: list[Token]) -> str:
+    start = document.data.index(first.encode())
+    end = document.data.index(last.encode(), start) + len(last.encode())
     lines: dict[int, list[str]] = {}
-    for token in found:
+    for token in find(start, end, 1000):
         marks = "!" * token.is_definition + "*" * token.is_live_at_peak
-        word = file.document.data[token.start : token.end].decode()
-        lines.setdefault(file.document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
-    return "\n".join(" | ".join(line) for line in lines.values())
+        word = document.data[token.start : token.end].decode()
+        lines.setdefault(document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
+    assert "\n".join(" | ".join(line) for line in lines.values()) == expected.strip("\n")
+
+
+def _check_order(document: Document, found: list[Token], start: int, end: int) -> None:
+    for token, following in pairwise(found):
+        assert token.end <= following.start
+    for token in found:
+        assert 0 <= token.start < token.end <= len(document.data)
+        assert token.start < end
+        assert start < token.end
+        assert token.end <= document.line_span(document.row(token.start))[1]
+
+
+def _check_windows(document: Document, find: _Find) -> list[Token]:
+    """Check that some lines have the same tokens as in the whole file. Return those of the whole file."""
+    size = len(document.data)
+    found = find(0, size, 10**6)
+    _check_order(document, found, 0, size)
+    chance = random.Random(size)
+    for _ in range(6):
+        start = chance.randrange(size + 1)
+        end = min(size, start + chance.choice([0, 1, 40, 400, 2000]))
+        inside = [token for token in found if token.start < end and start < token.end]
+        assert find(start, end, 10**6) == inside
+        assert find(start, end, 3) == inside[:3]
+    return found
+
+
+# ---------------------------------------------------------------- dump files
 
 
 def test_allocations_have_tokens() -> None:
@@ -241,41 +288,13 @@ def test_other_text_has_no_tokens(kind: FileKind) -> None:
         assert tokens(analyse([file]), file, 0, len(text), 1000) == []
 
 
-def _check_order(file: DumpFile, found: list[Token], start: int, end: int) -> None:
-    data = file.document.data
-    for token, following in pairwise(found):
-        assert token.end <= following.start
-    for token in found:
-        assert 0 <= token.start < token.end <= len(data)
-        assert token.start < end
-        assert start < token.end
-        text = data[token.start : token.end]
-        assert b"\n" not in text
-        assert b"\r" not in text
-
-
-def _check_windows(analysis: Analysis, file: DumpFile) -> list[Token]:
-    """Check that some lines have the same tokens as in the whole file."""
-    data = file.document.data
-    found = tokens(analysis, file, 0, len(data), 10**6)
-    _check_order(file, found, 0, len(data))
-    chance = random.Random(len(data))
-    for _ in range(6):
-        start = chance.randrange(len(data) + 1)
-        end = min(len(data), start + chance.choice([0, 1, 40, 400, 2000]))
-        inside = [token for token in found if token.start < end and start < token.end]
-        assert tokens(analysis, file, start, end, 10**6) == inside
-        assert tokens(analysis, file, start, end, 3) == inside[:3]
-    return found
-
-
 @on_each_dump
 def test_each_entity_is_defined_once(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump
     defined = []
     for file in dump.files:
-        found = _check_windows(analysis, file)
+        found = _check_windows(file.document, partial(tokens, analysis, file))
         defined += [(token.type, file, token.start, token.end) for token in found if token.is_definition]
     counts = Counter(token_type for token_type, *_ in defined)
     assert counts[TokenType.ALLOCATION] == len(dump.allocations)
@@ -314,7 +333,7 @@ def _check(analysis: Analysis) -> Counter[Role]:
     for file in analysis.dump.files:
         for mention in _mentioned(analysis, file, 30):
             found = tokens(analysis, file, mention.start, mention.end, 100)
-            _check_order(file, found, mention.start, mention.end)
+            _check_order(file.document, found, mention.start, mention.end)
             (name,) = (token for token in found if token.type is TokenType.VALUE)
             title = hover(analysis, None, mention).partition("\n")[0]
             assert name.is_live_at_peak == (" % of the " in title) or " output" in title
@@ -341,7 +360,7 @@ def test_damaged_dumps_have_tokens() -> None:
         file = dump_file(text)
         analysis = analyse([file])
         found = tokens(analysis, file, 0, len(text), 10**6)
-        _check_order(file, found, 0, len(text))
+        _check_order(file.document, found, 0, len(text))
         assert tokens(analysis, file, 0, len(text), 5) == found[:5]
         seen += len(found)
     assert seen > 10_000
@@ -349,4 +368,109 @@ def test_damaged_dumps_have_tokens() -> None:
 
 def test_grammar_knows_all_words() -> None:
     kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
-    assert set(_TYPES) - kinds == {"key", "opcode", "string"}, "these types occur in instructions only"
+    assert set(_DUMP_TYPES) - kinds == {"key", "opcode", "string"}, "these types occur in instructions only"
+
+
+# ---------------------------------------------------------------- HLO modules
+
+
+def test_computations_have_tokens() -> None:
+    check_module(
+        WHILE,
+        "%region_0.1 (",
+        "%copy.4), control",
+        """
+COMPUTATION! %region_0.1 | VALUE* arg_tuple.1 | SHAPE s32[] | SHAPE f32[8] | SHAPE f32[8] | SHAPE s32[] | SHAPE f32[8] | SHAPE f32[8]
+VALUE!* %arg_tuple.1 | SHAPE (s32[], f32[8]{0}, f32[8]{0}) | OPCODE parameter | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
+VALUE!* %constant.3 | SHAPE s32[] | OPCODE constant | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
+VALUE!* %copy.5 | SHAPE f32[8]{0} | OPCODE copy | VALUE* %arg_tuple.1#2 | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
+VALUE! %copy.4 | SHAPE f32[8]{0} | OPCODE copy | VALUE* %arg_tuple.1#1 | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
+VALUE! %wrapped_add | SHAPE s32[] | OPCODE fusion | VALUE* %arg_tuple.1#0 | VALUE* %constant.3 | PROPERTY kind | PROPERTY calls | COMPUTATION %wrapped_add_computation | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while/body/add" | PROPERTY stack_frame_id
+VALUE! %copy.8 | SHAPE f32[8]{0} | OPCODE copy | VALUE %copy.4 | PROPERTY control-predecessors
+""",  # noqa: E501
+    )
+
+
+def test_instructions_without_values_are_not_marked_as_values() -> None:
+    check_module(
+        WHILE,
+        "  ROOT %add.0",
+        "metadata",
+        "KEYWORD ROOT | INSTRUCTION! %add.0 | SHAPE f32[8]{0} | OPCODE add | INSTRUCTION %param_0 | "
+        "INSTRUCTION %broadcast.0 | PROPERTY metadata",
+    )
+
+
+def test_names_without_a_sign_have_tokens() -> None:
+    check_module(
+        BARE,
+        "ENTRY main",
+        "to_apply=region_0.4",
+        """
+KEYWORD ENTRY | COMPUTATION! main.10
+VALUE!* Arg_0.1 | SHAPE f32[10]{0} | OPCODE parameter | PROPERTY metadata | PROPERTY op_name | STRING "x"
+VALUE! constant.2 | SHAPE f32[] | OPCODE constant
+VALUE!* reduce.8 | SHAPE f32[] | OPCODE reduce | VALUE* Arg_0.1 | VALUE constant.2 | PROPERTY dimensions | PROPERTY to_apply | COMPUTATION region_0.4
+""",  # noqa: E501
+    )
+
+
+def test_header_and_tables_have_tokens() -> None:
+    check_module(
+        WHILE, "HloModule", "is_scheduled", "KEYWORD HloModule | SECTION jit_tuple_while | PROPERTY is_scheduled"
+    )
+    check_module(
+        WHILE,
+        '4 "nested',
+        "1 {file_name_id=1",
+        """
+NUMBER 4 | STRING "nested_tuples.<locals>.tuple_while.<locals>.<lambda>"
+SECTION FileLocations
+NUMBER 1 | PROPERTY file_name_id
+""",
+    )
+
+
+def test_long_instruction_has_tokens_in_its_first_part() -> None:
+    module = module_of(WHILE)
+    text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
+    found = module_tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
+    names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
+    assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
+    assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line after it has tokens"
+
+
+def test_strings_in_backend_configurations_have_no_tokens() -> None:
+    text = module_of(WHILE).data
+    line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
+    assert b':{"' in line
+    start = text.index(line)
+    found = module_tokens(analyse([]), module_of(WHILE), start, start + len(line), 1000)
+    assert text[found[-1].start : found[-1].end] == b"backend_config"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
+    analysis, module = analysis_of(path), module_of(path)
+    dump, columns = analysis.dump, module.columns
+    found = _check_windows(module.file.document, partial(module_tokens, analysis, module))
+    counts = Counter((token.type, token.is_definition) for token in found)
+    assert counts[TokenType.COMPUTATION, True] == len(columns.computations)
+    defined = counts[TokenType.VALUE, True] + counts[TokenType.INSTRUCTION, True]
+    assert defined == len(columns.instructions) == counts[TokenType.OPCODE, False]
+    for token in found:
+        if token.type in (TokenType.VALUE, TokenType.INSTRUCTION):
+            name = module.data[token.start : token.end].removeprefix(b"%")
+            bare, index = operand_position(name)
+            values = values_of(dump, bare)
+            if index:
+                value = dump.value_at(dump.name_number(bare), dump.index_number(index))
+                values = [value] if value != NONE else []
+            assert (token.type is TokenType.VALUE) >= (meaning_of(dump, bare, index) in dump.values.id)
+            assert token.is_live_at_peak >= bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any())
+
+
+def test_ranges_of_broken_modules_have_the_tokens_of_the_whole() -> None:
+    broken, analysis = [module_of_text(text) for text in malformed_modules()], analysis_of(SEED)
+    found = [_check_windows(one.file.document, partial(module_tokens, analysis, one)) for one in broken]
+    assert sum(map(len, found)) > 10_000

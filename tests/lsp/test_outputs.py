@@ -105,9 +105,6 @@ async def test_each_module_answers_like_its_files(reader: Reader, log: Log) -> N
         assert sum(bool(answer) for name, answer in every if name == method) >= 6, method
 
 
-AT_POSITIONS = ("hover", "definition", "implementation", "documentHighlight", "prepareCallHierarchy")
-
-
 async def _answers(reader: Reader, uri: str, row: int, file: Path) -> dict[tuple[str, str], Any]:
     """The answers about positions and lines of a file, which begins at a line of a document."""
     text, found = file.read_text(), dict[tuple[str, str], Any]()

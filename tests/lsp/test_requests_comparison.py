@@ -168,26 +168,6 @@ async def test_page_of_a_dump_that_no_command_named_is_refused(reader: Reader, t
     assert await read_page(reader, other) == NO_PAGE
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"new": NEW.as_uri()}, "old is missing, and no dump is selected for comparison"),
-        ({"old": OLD.as_uri()}, "new is missing"),
-        ({"old": 1, "new": NEW.as_uri()}, "old: expected str, not int"),
-        ({"old": "file:///no/such-buffer-assignment.txt", "new": NEW.as_uri()}, "neither open nor a dump"),
-        ({"old": Path(__file__).as_uri(), "new": NEW.as_uri()}, "neither open nor a dump"),
-        ({"old": NEW.parent.as_uri(), "new": NEW.as_uri()}, "neither open nor a dump"),
-        ({"old": NEW.as_uri(), "new": NEW.with_name(NEW.name.replace("-buffer-assignment", "")).as_uri()}, "same dump"),
-    ],
-)
-async def test_invalid_arguments_are_refused(reader: Reader, given: Any, message: str) -> None:
-    await reader.start()
-    with pytest.raises(RequestFailed, match=message):
-        await reader.run("compare", given)
-    # The session goes on.
-    await show_page(reader, "compare", old=OLD.as_uri(), new=NEW.as_uri())
-
-
 # ---------------------------------------------------------------- changes of a side
 
 

@@ -1,5 +1,6 @@
 """Diagnostics of documents and of the workspace, published and pulled."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,15 @@ async def _settle(reader: Reader, uri: str) -> None:
     """Wait until earlier messages are handled and their notifications received."""
     await reader.ask("hover", uri, position={"line": 0, "character": 0})
     await reader.editor.request("workspace/symbol", {"query": "nobody"})
+
+
+async def _notice_changes(reader: Reader) -> None:
+    """Poll the disk until changes are noticed, have stopped, are loaded, and look final."""
+    sets = reader.editor.server.state.sets
+    for _ in range(4):
+        await sets.poll()
+        for one in sets.open:
+            await one.checked()
 
 
 # ---------------------------------------------------------------- one diagnostic
@@ -115,7 +125,7 @@ async def test_findings_wait_until_a_dump_is_written(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dump that is opened while XLA writes it has no findings about its end in between; one that stays cut has."""
-    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 0.3)
+    monkeypatch.setattr("xla_lens.lsp.server._POLL_SECONDS", 3600.0)
     path = copied(SPLIT, tmp_path)
     live, values = sibling(path, "live-range"), sibling(path, "buffer-assignment-values")
     whole = live.read_bytes()
@@ -126,11 +136,14 @@ async def test_findings_wait_until_a_dump_is_written(
     live.write_bytes(whole[: whole.index(b"\n", 2 * len(whole) // 3) + 1])
     await _settle(reader, uri)
     live.write_bytes(whole)
+    await _notice_changes(reader)
     await _until(reader, live.as_uri(), ["peak-understated"])
     published = reader.editor.received("textDocument/publishDiagnostics")
     assert {code for one in published for code in _codes(one["params"]["diagnostics"])} == {"peak-understated"}
     text = values.read_bytes()
     values.write_bytes(text[: text.rindex(b" uses:")])
+    os.utime(values, (1e9, 1e9))
+    await _notice_changes(reader)
     await _until(reader, values.as_uri(), ["truncated-dump"])
 
 

@@ -6,17 +6,10 @@ from typing import Any
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
+from lsp.reading import Reader, lines
 from lsp.wire import FULL, RequestFailed
-from samples import DUMPS, GLUED, SEED, SPLIT, TPU, on_each_file
+from samples import DUMPS, SEED, on_each_file
 from xla_lens.lsp.requests import annotations
-
-_FILES = [
-    SEED,
-    GLUED,
-    *(sibling(path, kind) for path in (SPLIT, TPU) for kind in ("buffer-assignment", "buffer-assignment-values")),
-    *(sibling(path, kind) for path in (SPLIT, TPU) for kind in ("live-range", "memory-usage-report")),
-]
 
 
 async def _lenses(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
@@ -40,54 +33,6 @@ async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> lis
 # ---------------------------------------------------------------- lenses
 
 
-@in_all_encodings
-async def test_dump_in_one_file_has_lenses(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
-    assert [(line[:21], title) for line, title, _ in await _lenses(reader, uri)] == [
-        ("BufferAssignment:", "memory space 0: needs 580.0 KiB, peak 580.0 KiB"),
-        ("allocation 2: 0x399bf", "2 values"),
-        ("allocation 4: 0x399c0", "100.0 % live at once, 1 value"),
-        ("<0 param @0>", "1 use in 1 instruction"),
-        ("<0 param @0>", "44.1 % of the memory space 0 peak"),
-        ("<1 param.1 @0>", "2 uses in 2 instructions"),
-        ("<1 param.1 @0>", "11.0 % of the memory space 0 peak"),
-        ("<2 negate.0 @0>", "1 use in 1 instruction"),
-        ("<3 tuple{} @0>", "no uses"),
-        ("<4 cüb🚀las-gemm.1 @0>", "1 use in 1 instruction"),
-        ("<4 cüb🚀las-gemm.1 @0>", "0.7 % of the memory space 0 peak"),
-        ("<5 fusion @0>", "1 use in 1 instruction"),
-        ("<5 fusion @0>", "44.1 % of the memory space 0 peak"),
-        ("    4:cüb🚀las-gemm.1", "show values live at the peak: 580.0 KiB of memory space 0"),
-        ("  Live ranges at 5 (p", "show values live here: 324.0 KiB of memory space 0"),
-        ("  Live ranges at 5 (p", "real memory space 0 peak: 580.0 KiB at step 4"),
-    ]
-
-
-async def test_lenses_show_several_memory_spaces(reader: Reader) -> None:
-    await reader.start()
-    spaces = (
-        "HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · "
-        "host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space"
-    )
-    uri = reader.open(sibling(TPU, "live-range"))
-    assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
-        ("HloLiveRange (max 9):", spaces),
-        ("    1:copy-start.2", "show values live at the peak: 4.00 MiB of VMEM"),
-        ("    3:copy-start", "show values live at the peak: 4.00 MiB of host memory, 8 B of SMEM"),
-        ("    8:fusion.2", "show values live at the peak: 12.00 MiB of HBM"),
-        (
-            "  Live ranges at 5 (peak):",
-            "show values live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space",
-        ),
-        ("  Live ranges at 5 (peak):", "real HBM peak: 12.00 MiB at step 8"),
-    ]
-    uri = reader.open(sibling(TPU, "memory-usage-report"))
-    assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
-        ("Memory Space: default (color=0)", spaces)
-    ]
-
-
 @on_each_file
 async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> None:
     await reader.start()
@@ -107,18 +52,6 @@ async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> No
                 assert result["text"].count("\n") > 2
         (shown,) = reader.editor.received("window/showDocument")[-1:]
         assert shown["params"]["takeFocus"] is True
-
-
-async def test_lenses_follow_edits(reader: Reader, loads: Loads) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    before = [(line, title) for line, title, _ in await _lenses(reader, uri)]
-    loads.hold()
-    reader.replace(uri, "BufferAssignment:", "🚀\r\nBufferAssignment:")
-    reader.replace(uri, "<5 fusion @0>\n positions", "\n<5 fusion @0>\n positions")
-    after = await _lenses(reader, uri)
-    assert [(line, title) for line, title, _ in after] == before
-    assert after[-1][2]["arguments"][0]["range"]["start"]["line"] == 64
 
 
 async def test_lens_is_resolved_from_the_current_analysis(reader: Reader) -> None:

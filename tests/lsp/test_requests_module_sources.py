@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
+from lsp.reading import Reader, sibling
 from lsp.wire import FULL
 from samples import SPLIT
 
@@ -27,35 +27,6 @@ async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
             found.get("target") or found["data"]["path"],
         )
     return found_links
-
-
-@in_all_encodings
-async def test_module_links_to_sources(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(_module(copied(SPLIT, tmp_path, "mlp_apply", "mlp_äpply🚀")))
-    found = await _links(reader, uri)
-    assert found["stack_frame_id=6"] == (f"{_PROGRAM}:50 in mlp_äpply🚀", _PROGRAM)
-    assert found[_PROGRAM] == (_PROGRAM, _PROGRAM)
-    row = "10 {file_name_id=3 function_name_id=5 line=51 end_line=51 column=36 end_column=50}"
-    assert found[row] == (f"{_PROGRAM}:51 in mlp_äpply🚀", _PROGRAM)
-
-
-async def test_links_follow_edits(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(_module(copied(SPLIT, tmp_path)))
-    before = await _links(reader, uri)
-    reader.replace(uri, "FileNames\n", "FileNames\n\n")
-    assert await _links(reader, uri) == before
-
-
-async def test_breakdown_of_the_peak_links_to_sources(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(sibling(SPLIT, "live-range"))
-    found = await _links(reader, uri)
-    assert found["jit(train_step)/transpose(jvp())/transpose"] == (
-        f"{_PROGRAM}:50 in mlp_apply",
-        _PROGRAM,
-    )
 
 
 # ---------------------------------------------------------------- finding source files
@@ -152,20 +123,6 @@ async def test_actions_of_a_module_lead_to_sources(reader: Reader, tmp_path: Pat
 
 
 # ---------------------------------------------------------------- hints
-
-
-@in_all_encodings
-async def test_scheduled_instructions_have_hints(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(_module(copied(SPLIT, tmp_path, "ynn_fusion.1", "ynn_füsion🚀")))
-    (row,) = (row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_füsion🚀 = "))
-    found = await reader.ask("inlayHint", uri, range=rows(row, row + 1))
-    assert [hint["label"] for hint in found] == ["2.0 KiB", "4.21 MiB live ◀ peak"]
-    for hint in found:
-        start = {"line": row, "character": 0}
-        assert reader.text_at(uri, {"start": start, "end": hint["position"]}) == "  %ynn_füsion🚀"
-    await reader.set(inlayHints={"enable": False})
-    assert await reader.ask("inlayHint", uri, range=rows(row, row + 1)) is None
 
 
 async def test_module_without_a_dump_has_links_but_no_hints(reader: Reader, tmp_path: Path) -> None:

@@ -441,54 +441,6 @@ async def test_descriptions_of_allocations_and_steps_are_their_hovers(reader: Re
             assert at == {**_NOTHING, name: number}
 
 
-# ---------------------------------------------------------------- arguments
-
-_WRONG = [
-    ("memoryMap", {}, "uri is missing"),
-    ("memoryMap", {"uri": 5}, "uri: expected str, not int"),
-    ("memoryMap", {"uri": "file:///no/such.txt"}, "file:///no/such.txt is neither open nor a dump"),
-    ("overview", {"uri": "{uri}", "top": -1}, "top: expected an integer from 0 to 9007199254740991"),
-    ("overview", {"uri": "{uri}", "top": "3"}, "top: expected int, not str"),
-    ("overview", {"uri": "untitled:x"}, "untitled:x is neither open nor a dump"),
-    ("whatIsAt", {"uri": "{uri}"}, "position is missing"),
-    (
-        "whatIsAt",
-        {"uri": "{uri}", "position": {"line": -1, "character": 0}},
-        "position: expected an object with line and character",
-    ),
-    (
-        "whatIsAt",
-        {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}},
-        "file:///etc/passwd is neither",
-    ),
-    ("peak", {"uri": "{uri}"}, "color is missing"),
-    ("peak", {"uri": "{uri}", "color": 5}, "nothing is ever live in memory space 5"),
-    ("values", {"uri": "{uri}", "values": [0, 99]}, "values: expected rows from 0 to 5"),
-    ("values", {"uri": "{uri}", "values": [-1]}, "values: expected rows from 0 to 5"),
-    ("values", {"uri": "{uri}", "values": ["0"]}, "values: expected rows from 0 to 5"),
-    ("values", {"uri": "{uri}", "values": [True]}, "values: expected rows from 0 to 5"),
-    ("describe", {"uri": "{uri}"}, "expected exactly one of value, allocation, step"),
-    ("describe", {"uri": "{uri}", "value": 1, "step": 1}, "expected exactly one of value, allocation, step"),
-    ("describe", {"uri": "{uri}", "step": "1"}, "step: expected int, not str"),
-    ("describe", {"uri": "{uri}", "step": 7}, "there is no step 7"),
-    ("describe", {"uri": "{uri}", "allocation": 5}, "there is no allocation 5"),
-    ("describe", {"uri": "{uri}", "value": -1}, "value: expected an integer from 0 to 9007199254740991"),
-    ("describe", {"uri": "{uri}", "value": 2**53 - 1}, "there is no value 9,007,199,254,740,991"),
-]
-
-
-@pytest.mark.parametrize(("command", "given", "message"), _WRONG)
-async def test_invalid_arguments_are_rejected(
-    reader: Reader, command: str, given: Mapping[str, Any], message: str
-) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    with pytest.raises(RequestFailed) as refused:
-        await reader.run(command, {name: uri if value == "{uri}" else value for name, value in given.items()})
-    assert refused.value.code == -32602
-    assert str(refused.value).partition(": ")[2].startswith(message)
-
-
 # ---------------------------------------------------------------- loads
 
 

@@ -12,8 +12,7 @@ from xla_lens.package_files import meaning
 if TYPE_CHECKING:
     # Most runs need none of it.
     from xla_lens.cli.repository import Repository
-    from xla_lens.features.diff.facts import Diff
-    from xla_lens.features.diff.gates import Violation
+    from xla_lens.features.diff.facts import Diff, Violation
     from xla_lens.render.ci import Annotation
 
 

@@ -15,8 +15,7 @@ from xla_lens.cli.output import print_error, print_json, print_page, refuse_as_o
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
-from xla_lens.features.diff.facts import Diff, DiffSide, diff, diff_with_baseline
-from xla_lens.features.diff.gates import IncreaseLimit, violations
+from xla_lens.features.diff.facts import Diff, DiffSide, IncreaseLimit, diff, diff_with_baseline, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.files import SetFiles, read_flags

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from xla_lens.cli.output import print_json, print_lines
 from xla_lens.cli.sets import load_sets
-from xla_lens.features.unknown_text import Form, UnknownText, unknown_text
-from xla_lens.render.unknown_text import unknown_text_data, unknown_text_lines
+from xla_lens.features.unknown_text import Form, UnknownText, unknown_text, unknown_text_data, unknown_text_lines
 
 
 def run_unknown(options: argparse.Namespace) -> int:

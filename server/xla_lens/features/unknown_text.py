@@ -1,25 +1,29 @@
 """What XLA Lens does not know in a dump and its HLO module: lines, parts of lines, instructions, opcodes and shapes,
-grouped by their form.
+grouped by their form: material for a bug report.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from xla_lens import __version__
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.render.numbers import counted
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tree import first_error
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import to_position
 
 
 class TextKind(StrEnum):
@@ -147,3 +151,72 @@ def _form(text: bytes) -> str:
     """The form of a text: its first words, with N for each number and … for each string."""
     text = _NUMBER.sub(b"N", STRINGS.sub('"…"\\1'.encode(), text[: 4 * _LONGEST]))
     return text.decode("utf-8", "replace")[:_LONGEST]
+
+
+# ---------------------------------------------------------------- words and JSON
+
+
+def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
+    """The forms of all dumps, as `xla-lens check --unknown` prints them."""
+    checked = f"xla-lens {__version__}: {counted(sets, 'dump')} checked"
+    if not found:
+        return [f"{checked}, no unknown text"]
+    lines = [f"{checked}, {counted(len(found), 'form')} of unknown text"]
+    for one in found:
+        form, place = one.form, one.first
+        section = f", below `{_HEADERS[form.section]}`" if form.section is not None else ""
+        lines += [
+            "",
+            f"{one.count:,} × {form.kind} of {_FILES.get(form.file, f'a {form.file} file')}{section}",
+            f"  form   {form.text}",
+            f"  first  {place.file.label}:{_position(one)['row']}",
+            f"  text   {_example(one)}",
+        ]
+    return lines
+
+
+_FILES: Final = {FileKind.HLO: "an HLO module"}
+_HEADERS: Final = {
+    Section.BUFFER_ASSIGNMENT: "BufferAssignment:",
+    Section.USED_VALUES: "Used values:",
+    Section.LIVE_RANGES: "HloLiveRange (max N):",
+    Section.INSTRUCTION_SEQUENCE: "InstructionSequence:",
+    Section.BUFFER_LIVE_RANGES: "BufferLiveRange:",
+    Section.PEAK: "Live ranges at N (peak):",
+    Section.STACK_TRACES: "Stack trace breakdown for peak usage:",
+    Section.REPORT: "Total bytes",
+}
+
+
+def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
+    """The forms of all dumps as JSON."""
+    return [
+        {
+            "kind": one.form.kind.value,
+            "file": one.form.file.value,
+            "section": None if one.form.section is None else one.form.section.name.lower(),
+            "form": one.form.text,
+            "count": one.count,
+            "text": _example(one),
+            "filename": one.first.file.label,
+            "location": _position(one),
+        }
+        for one in found
+    ]
+
+
+_TEXT_BEFORE: Final = 60
+_LONGEST_EXAMPLE: Final = 160
+
+
+def _example(one: UnknownText) -> str:
+    """What stands at the first place, as it is printed: the text before it in the line, too."""
+    document, start = one.first.file.document, one.first.start
+    line_start = max(document.line_span(document.row(start))[0], start - _TEXT_BEFORE)
+    text = document.data[line_start : min(one.first.end, line_start + _LONGEST_EXAMPLE)]
+    return text.decode("utf-8", "replace").partition("\n")[0]
+
+
+def _position(one: UnknownText) -> dict[str, int]:
+    row, column = to_position(one.first.file.document, one.first.start, Encoding.UTF32)
+    return {"row": row + 1, "column": column + 1}

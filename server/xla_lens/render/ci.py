@@ -16,8 +16,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from xla_lens import __version__
-from xla_lens.features.diff.facts import Diff
-from xla_lens.features.diff.gates import Violation
+from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.features.report.options import CiFormat
 from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Code, Severity

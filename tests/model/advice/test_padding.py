@@ -44,7 +44,7 @@ def _parts(padding: Padding) -> list[tuple[str, int | None, int]]:
     ],
 )
 def test_padding_is_divided_into_parts(shape: str, assigned: int, parts: list[tuple[str, int | None, int]]) -> None:
-    padding = explain_padding(parse_shape(shape.encode()), assigned)
+    padding = explain_padding(shape.encode(), assigned)
     assert _parts(padding) == parts
     assert padding.unexplained is None
     assert padding.logical_bytes is not None
@@ -71,7 +71,7 @@ def test_padding_is_divided_into_parts(shape: str, assigned: int, parts: list[tu
     ],
 )
 def test_unexplained_padding_has_a_reason(shape: str, assigned: int, size: int | None, why: Unexplained) -> None:
-    padding = explain_padding(parse_shape(shape.encode()), assigned)
+    padding = explain_padding(shape.encode(), assigned)
     assert (padding.parts, padding.size_bytes, padding.unexplained) == ((), size, why)
 
 
@@ -88,9 +88,10 @@ def test_parts_add_up_to_the_assigned_bytes(
     order = list(range(len(lengths)))
     random.shuffle(order)
     name, bits, packed = kind
-    shape = ArrayShape(
-        name, tuple(lengths), tuple(order), (tuple(tile),) if tile else (), 0, packed, tail or None, False, False
-    )
+    numbers = (("T", ",".join(map(str, tile))), ("L", tail or ""), ("E", packed or ""))
+    attributes = "".join(f"{letter}({number})" for letter, number in numbers if number)
+    layout = f"{{{','.join(map(str, order))}{attributes and ':'}{attributes}}}"
+    shape = f"{name}[{','.join(map(str, lengths))}]{layout}".encode()
     # The rule of ArraySize: the tile applies from the minor-most dimension on.
     elements = 1
     for place in range(max(len(tile), len(lengths))):

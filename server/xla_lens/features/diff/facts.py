@@ -1,13 +1,13 @@
-"""What changed between two dumps: the facts of `xla-lens diff`."""
+"""What changed between two dumps: the facts of `xla-lens diff`, and limits on how much memory a program may grow."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from xla_lens.features.diff.baseline import Baseline
-from xla_lens.features.diff.options import DiffOptions
+from xla_lens.features.diff.options import DiffOptions, Increase
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, added
@@ -21,9 +21,17 @@ from xla_lens.model.diff.comparable import (
     other,
     unreadable_files,
 )
-from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses, compare_spaces, space_sides
+from xla_lens.model.diff.comparison import (
+    Comparison,
+    Pair,
+    SpaceComparison,
+    compare_analyses,
+    compare_spaces,
+    space_sides,
+)
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
@@ -148,3 +156,42 @@ def _bytes(dump: DumpSet, values: Column) -> Column:
     sizes: Column = np.append(np.maximum(dump.values.size_bytes, 0), 0)
     found: Column = sizes[values]
     return found
+
+
+# ---------------------------------------------------------------- limits, for continuous integration
+
+
+@dataclass(frozen=True, slots=True)
+class IncreaseLimit:
+    """A limit on the growth of the needed bytes or of the peak of some memory spaces; no spaces mean the default
+    one.
+    """
+
+    increase: Increase
+    is_needed: bool
+    spaces: Collection[SpaceId]
+
+    def is_about(self, space: SpaceId) -> bool:
+        """Whether the limit applies to a memory space."""
+        return space in self.spaces if self.spaces else space.color == DEFAULT_COLOR
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A memory space that grew by more than a limit allows. `sizes` is None if the dumps do not determine the change,
+    so that the limit cannot be checked.
+    """
+
+    limit: IncreaseLimit
+    space: SpaceId
+    sizes: Pair | None
+
+
+def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation]:
+    """Yield the limits that a comparison violates."""
+    for limit in limits:
+        for space in one.memory_spaces:
+            sizes = space.exact("needed_bytes" if limit.is_needed else "peak_live_bytes")
+            is_exceeded = sizes is None or limit.increase.is_exceeded(sizes.old, sizes.new)
+            if is_exceeded and limit.is_about(space.id):
+                yield Violation(limit, space.id, sizes)

@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.features.hover.terms import kind_sentence
-from xla_lens.features.hover.words import LONGEST_SHAPE, exact_bytes, largest, missing_lines
+from xla_lens.features.hover.words import LONGEST_SHAPE, exact_bytes, kind_sentence, largest, missing_lines
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.memory.allocation_history import arena

@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.features.hover.terms import REMAT
-from xla_lens.features.hover.words import LONGEST_LIST, LONGEST_SHAPE, Context, exact_bytes, missing_lines
+from xla_lens.features.hover.words import LONGEST_LIST, LONGEST_SHAPE, REMAT, Context, exact_bytes, missing_lines
 from xla_lens.model.advice.alive import Reason, last_uses, neighbours
 from xla_lens.model.advice.facts import is_backward
 from xla_lens.model.advice.padding import padding_of

@@ -14,7 +14,7 @@ from xla_lens.features.actions import (
     compare_title,
     source_actions,
 )
-from xla_lens.features.diff.values import COMPARED
+from xla_lens.features.diff.values import COMPARED, other_title
 from xla_lens.features.hints import hints, module_hints
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lenses, shown
 from xla_lens.features.links import links, module_links
@@ -29,7 +29,6 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
-from xla_lens.render.diff.other import other_title
 from xla_lens.render.markdown import escaped
 from xla_lens.syntax.columns import NONE
 

@@ -7,9 +7,18 @@ from typing import Any, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.call_hierarchy import hlo as hlo_hierarchy
-from xla_lens.features.call_hierarchy.dump import consumers, find_item, prepare, producers
-from xla_lens.features.call_hierarchy.items import Flow, Item
+from xla_lens.features.call_hierarchy import (
+    Flow,
+    Item,
+    consumers,
+    find_item,
+    find_module_item,
+    module_incoming,
+    module_item,
+    module_outgoing,
+    prepare,
+    producers,
+)
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
 from xla_lens.model.hlo.mentions import HloComputation
 from xla_lens.model.hlo.module import HloModule
@@ -28,7 +37,7 @@ def prepare_call_hierarchy(
     found = list[Item]()
     if isinstance(snapshot, HloSnapshot):
         if named := snapshot.hlo_mention(params.position):
-            found = [hlo_hierarchy.item(snapshot.dump, snapshot.module, named.target)]
+            found = [module_item(snapshot.dump, snapshot.module, named.target)]
     elif mention := snapshot.mention(params.position):
         found = [*prepare(snapshot.dump, mention)]
     return [_item(snapshot, item) for item in found] or None
@@ -38,7 +47,7 @@ def incoming_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyIncomingCallsParams
 ) -> list[lsp.CallHierarchyIncomingCall]:
     """The producers of what an item is computed from, or the callers of a computation."""
-    found = _flows(snapshot, params.item, producers, hlo_hierarchy.incoming, "producers")
+    found = _flows(snapshot, params.item, producers, module_incoming, "producers")
     return [lsp.CallHierarchyIncomingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
@@ -46,7 +55,7 @@ def outgoing_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyOutgoingCallsParams
 ) -> list[lsp.CallHierarchyOutgoingCall]:
     """The consumers of an item, or the callees of a computation."""
-    found = _flows(snapshot, params.item, consumers, hlo_hierarchy.outgoing, "consumers")
+    found = _flows(snapshot, params.item, consumers, module_outgoing, "consumers")
     return [lsp.CallHierarchyOutgoingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
@@ -63,7 +72,7 @@ def _flows(
         return []
     if isinstance(snapshot, HloSnapshot):
         is_computation = data.get("isComputation") is True
-        if known := hlo_hierarchy.find_item(dump, snapshot.module, encode(name), is_computation=is_computation):
+        if known := find_module_item(dump, snapshot.module, encode(name), is_computation=is_computation):
             found = hlo_find(dump, snapshot.module, known, FLOW_LIMIT + 1)
             what = f"{'callers' if what == 'producers' else 'callees'} or {what}"
     elif known := find_item(dump, encode(name), encode(index) if isinstance(index, str) else None):

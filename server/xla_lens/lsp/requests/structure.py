@@ -6,15 +6,13 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hlo.tokens import tokens as hlo_tokens
 from xla_lens.features.ranges import folds, module_folds, module_selection, selection
 from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
-from xla_lens.features.tokens import tokens
+from xla_lens.features.tokens import TokenType, module_tokens, tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
-from xla_lens.model.places.tokens import TokenType
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -107,7 +105,7 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     """
     start, end, limit = snapshot.offset(params.range.start), snapshot.offset(params.range.end), TOKEN_LIMIT + 1
     if isinstance(snapshot, HloSnapshot):
-        found = hlo_tokens(snapshot.analysis, snapshot.module, start, end, limit)
+        found = module_tokens(snapshot.analysis, snapshot.module, start, end, limit)
     else:
         found = tokens(snapshot.analysis, snapshot.file, start, end, limit)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")

@@ -13,12 +13,12 @@ result is conservative: donations that XLA would honor by adding copies are not 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
@@ -106,23 +106,29 @@ class Donation:
 
 def find_donation(dump: DumpSet) -> Donation:
     """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
-    buffers, is_known = _Buffers(dump), _is_known(dump)
+    is_known = _is_known(dump)
     return Donation(
-        tuple(sorted(buffers.donated(), key=lambda row: (-row.size_bytes, row.parameter))),
+        tuple(sorted(_donated(dump), key=lambda row: (-row.size_bytes, row.parameter))),
         missed_donations(dump),
-        tuple(sorted(_kept_apart(buffers), key=lambda row: (-row.size_bytes, row.copy))) if is_known else (),
+        tuple(sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy))) if is_known else (),
         is_known,
     )
 
 
 def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
     """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes."""
-    missed = _missed(_Buffers(dump)) if _is_known(dump) else ()
+    missed = _missed(dump) if _is_known(dump) else ()
     return tuple(sorted(missed, key=lambda row: (-row.size_bytes, row.output)))
 
 
 def _is_known(dump: DumpSet) -> bool:
     return dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
+
+
+class _Output(NamedTuple):
+    value: int
+    first: int
+    allocation: int
 
 
 _ELEMENTWISE: Final = frozenset(
@@ -138,98 +144,86 @@ They need no copy. Only loop fusions qualify, because other fusions read an oper
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    value: int
-    first: int
-    allocation: int
+def _allocations(dump: DumpSet, kind: Kind) -> Iterator[tuple[int, list[int]]]:
+    """The allocations of parameters, of outputs, or of both, each with its values by their start."""
+    kinds = dump.allocations.kind & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
+    for allocation in np.flatnonzero(kinds == int(kind)).tolist():
+        values = dump.values_of_allocation(allocation)
+        yield allocation, values[np.lexsort((values, dump.values.start_step[values]))].tolist()
 
 
-@dataclass(frozen=True, eq=False)
-class _Buffers:
-    """The allocations of entry parameters and of outputs."""
+def _donated(dump: DumpSet) -> Iterator[Donated]:
+    """The parameters in maybe-live-out allocations."""
+    for allocation, values in _allocations(dump, Kind.PARAMETER | Kind.MAYBE_LIVE_OUT):
+        parameter = next((value for value in values if _is_parameter(dump, value)), None)
+        if parameter is not None:
+            reused_by = tuple(value for value in values if value != parameter)
+            yield Donated(parameter, reused_by, int(dump.allocations.size_bytes[allocation]))
 
-    dump: DumpSet
 
-    def _allocations(self, kind: Kind, without: Kind) -> list[int]:
-        kinds = self.dump.allocations.kind
-        return np.flatnonzero(((kinds & int(kind)) == int(kind)) & ((kinds & int(without)) == 0)).tolist()
+def _not_donated(dump: DumpSet) -> Iterator[int]:
+    """The parameters in allocations without outputs."""
+    for _, values in _allocations(dump, Kind.PARAMETER):
+        yield from (value for value in values if _is_parameter(dump, value))
 
-    def _by_birth(self, allocation: int) -> Column:
-        values = self.dump.values_of_allocation(allocation)
-        by_birth: Column = values[np.lexsort((values, self.dump.values.start_step[values]))]
-        return by_birth
 
-    def donated(self) -> Iterator[Donated]:
-        """The parameters in maybe-live-out allocations."""
-        for allocation in self._allocations(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT, Kind(0)):
-            values = self._by_birth(allocation).tolist()
-            parameter = next((value for value in values if self.is_parameter(value)), None)
-            if parameter is not None:
-                reused_by = tuple(value for value in values if value != parameter)
-                yield Donated(parameter, reused_by, int(self.dump.allocations.size_bytes[allocation]))
+def _outputs(dump: DumpSet) -> Iterator[_Output]:
+    """The outputs in allocations without a parameter. Tuples, which are tables of pointers, are left out."""
+    for allocation, values in _allocations(dump, Kind.MAYBE_LIVE_OUT):
+        live = [value for value in values if dump.values.live_range[value] != NONE]
+        if live and dump.allocations.size_bytes[allocation] and _array_shape(dump, live[-1]):
+            yield _Output(live[-1], live[0], allocation)
 
-    def apart(self) -> Iterator[int]:
-        """The parameters in allocations without outputs: those that are not donated."""
-        for allocation in self._allocations(Kind.PARAMETER, Kind.MAYBE_LIVE_OUT):
-            yield from (value for value in self._by_birth(allocation).tolist() if self.is_parameter(value))
 
-    def outputs(self) -> Iterator[_Output]:
-        """The outputs in allocations without a parameter. Tuples, which are tables of pointers, are left out."""
-        values = self.dump.values
-        for allocation in self._allocations(Kind.MAYBE_LIVE_OUT, Kind.PARAMETER):
-            by_birth = self._by_birth(allocation)
-            by_birth = by_birth[values.live_range[by_birth] != NONE]
-            if len(by_birth) and self.dump.allocations.size_bytes[allocation] and self.array_shape(int(by_birth[-1])):
-                first, last = int(by_birth[0]), int(by_birth[-1])
-                yield _Output(last, first, allocation)
+def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
+    """The shape of an array, None for a tuple or an unknown shape."""
+    text = dump.shape(value)
+    # Tuples of thousands of elements take long to parse.
+    shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
+    return shape if isinstance(shape, ArrayShape) else None
 
-    def array_shape(self, value: int) -> ArrayShape | None:
-        """Return the shape of an array, None for a tuple or an unknown shape."""
-        text = self.dump.shape(value)
-        # Tuples of thousands of elements take long to parse.
-        shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
-        return shape if isinstance(shape, ArrayShape) else None
 
-    def is_parameter(self, value: int) -> bool:
-        """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
-        opcode = self.opcode(int(self.dump.values.name[value]))
-        return opcode == b"parameter" or (opcode is None and self.dump.values.start_step[value] <= 0)
+def _is_parameter(dump: DumpSet, value: int) -> bool:
+    """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
+    opcode = dump.opcode(int(dump.values.name[value]))
+    return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
 
-    def opcode(self, name: int) -> bytes | None:
-        """Return the opcode of an instruction, `_LOOP_FUSION` for a loop fusion, None if not quoted."""
-        opcode = self.dump.opcode(name)
-        instruction = self.dump.instruction(name) if opcode == b"fusion" else None
-        return _LOOP_FUSION if instruction and instruction.has_text(_LOOP_FUSION) else opcode
 
-    def last_read(self, value: int) -> int | None:
-        """Return the last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads
-        it, None if that is unknown.
-        """
-        row = int(self.dump.values.used_value[value])
-        if row == NONE:
-            return None
-        uses, positions = self.dump.uses_of(row), self.dump.positions_of(row)
-        if not len(uses):
-            return NONE
-        names = np.concatenate((self.dump.uses.name[uses], self.dump.positions.name[positions]))
-        rows = self.dump.schedule_row_of_name[names]
-        return None if np.any(rows == NONE) else int(self.dump.schedule.step[rows].max())
+def _opcode(dump: DumpSet, name: int) -> bytes | None:
+    """The opcode of an instruction, `_LOOP_FUSION` for a loop fusion, None if not quoted."""
+    opcode = dump.opcode(name)
+    instruction = dump.instruction(name) if opcode == b"fusion" else None
+    return _LOOP_FUSION if instruction and instruction.has_text(_LOOP_FUSION) else opcode
+
+
+def _last_read(dump: DumpSet, value: int) -> int | None:
+    """The last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads it, None if
+    that is unknown.
+    """
+    row = int(dump.values.used_value[value])
+    if row == NONE:
+        return None
+    uses, positions = dump.uses_of(row), dump.positions_of(row)
+    if not len(uses):
+        return NONE
+    names = np.concatenate((dump.uses.name[uses], dump.positions.name[positions]))
+    rows = dump.schedule_row_of_name[names]
+    return None if np.any(rows == NONE) else int(dump.schedule.step[rows].max())
 
 
 # ---------------------------------------------------------------- missed donations
 
 
-def _missed(buffers: _Buffers) -> Iterator[Missed]:
+def _missed(dump: DumpSet) -> Iterator[Missed]:
     """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
-    dump, sizes = buffers.dump, buffers.dump.allocations.size_bytes
+    sizes = dump.allocations.size_bytes
     parameters: dict[tuple[bytes, int], list[tuple[int, int]]] = {}
-    for value in buffers.apart():
-        shape, last_read = dump.shape(value), buffers.last_read(value)
+    for value in _not_donated(dump):
+        shape, last_read = dump.shape(value), _last_read(dump, value)
         if shape is not None and last_read is not None:
             key = shape, int(sizes[dump.values.allocation[value]])
             parameters.setdefault(key, []).append((value, last_read))
-    outputs = list(buffers.outputs())
+    outputs = list(_outputs(dump))
     for is_shared in (False, True):
         left = []
         # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
@@ -237,11 +231,11 @@ def _missed(buffers: _Buffers) -> Iterator[Missed]:
         for output in sorted(outputs, key=lambda output: (dump.values.start_step[maker[output]], output.value)):
             key = dump.shape(output.value) or b"", int(sizes[output.allocation])
             here, birth = parameters.get(key, []), int(dump.values.start_step[maker[output]])
-            in_place = [row for row in here if row[1] == birth and _may_write_over(buffers, *row, maker[output])]
+            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, *row, maker[output])]
             dead = [row for row in here if row[1] < birth]
             # A parameter that is read to make the output is most likely its previous version.
             chosen = next(iter(in_place or dead), None)
-            if chosen is None or (is_shared and not _may_move(buffers, output.value)):
+            if chosen is None or (is_shared and not _may_move(dump, output.value)):
                 left.append(output)
                 continue
             here.remove(chosen)
@@ -252,18 +246,17 @@ def _missed(buffers: _Buffers) -> Iterator[Missed]:
         outputs = left
 
 
-def _may_write_over(buffers: _Buffers, parameter: int, last_read: int, made: int) -> bool:
+def _may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
     """Whether the last reader of a parameter defines a value and may do so in place."""
-    dump = buffers.dump
     row, name = dump.schedule_row(last_read), int(dump.values.name[made])
     uses = dump.uses_of(int(dump.values.used_value[parameter]))
     is_reader = row != NONE and dump.schedule.name[row] == name and name in dump.uses.name[uses]
-    return bool(is_reader) and buffers.opcode(name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+    return bool(is_reader) and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
 
 
-def _may_move(buffers: _Buffers, value: int) -> bool:
+def _may_move(dump: DumpSet, value: int) -> bool:
     """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
-    opcode = buffers.opcode(int(buffers.dump.values.name[value]))
+    opcode = _opcode(dump, int(dump.values.name[value]))
     return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
 
 
@@ -273,18 +266,17 @@ def _may_move(buffers: _Buffers, value: int) -> bool:
 _COPIES: Final = (b"copy", b"copy-start")
 
 
-def _kept_apart(buffers: _Buffers) -> Iterator[KeptApart]:
+def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
     """Follow each parameter through its copies, including those to another memory space and back."""
-    dump = buffers.dump
     kinds = dump.allocations.kind
-    donated = dict.fromkeys(row.parameter for row in buffers.donated())
-    for parameter in [*donated, *buffers.apart()]:
-        shape = _anywhere(buffers.array_shape(parameter))
+    donated = dict.fromkeys(row.parameter for row in _donated(dump))
+    for parameter in [*donated, *_not_donated(dump)]:
+        shape = _anywhere(_array_shape(dump, parameter))
         seen, found = {parameter}, [parameter]
         while found and shape:
-            for copy in _copies(buffers, found.pop()):
+            for copy in _copies(dump, found.pop()):
                 allocation = int(dump.values.allocation[copy])
-                if copy in seen or _anywhere(buffers.array_shape(copy)) != shape or allocation == NONE:
+                if copy in seen or _anywhere(_array_shape(dump, copy)) != shape or allocation == NONE:
                     continue
                 seen.add(copy)
                 found.append(copy)
@@ -300,15 +292,14 @@ def _anywhere(shape: ArrayShape | None) -> ArrayShape | None:
     return replace(shape, memory_space=0) if shape else None
 
 
-def _copies(buffers: _Buffers, value: int) -> Iterator[int]:
+def _copies(dump: DumpSet, value: int) -> Iterator[int]:
     """The copies of a value and of its aliases."""
-    dump = buffers.dump
     row = int(dump.values.used_value[value])
     if row == NONE:
         return
     uses = dump.uses_of(row)
     for name in dict.fromkeys(dump.uses.name[uses].tolist()):
-        opcode = buffers.opcode(name)
+        opcode = dump.opcode(name)
         if opcode in _COPIES:
             # Element 0 of a copy-start is the destination.
             index = dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX

@@ -17,7 +17,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, is_tuple, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, TupleShape, is_tuple, parse_shape
 
 
 class Cause(StrEnum):
@@ -77,12 +77,17 @@ class Padding:
     unexplained: Unexplained | None
 
 
-def explain_padding(shape: Shape | None, assigned_bytes: int) -> Padding:
-    """Return the padding of a shape in a slice of `assigned_bytes`. A shape of None is unknown."""
+@lru_cache(maxsize=1 << 16)
+def explain_padding(text: bytes | None, assigned_bytes: int) -> Padding:
+    """Return the padding of a shape in a slice of `assigned_bytes`. A shape of None is unknown. Cached, because a dump
+    has few different shapes and sizes.
+    """
+    is_table = text is not None and is_tuple(text)
+    shape = None if text is None or is_table else parse_shape(text)
+    if is_table or isinstance(shape, TupleShape):
+        return Padding(assigned_bytes, None, None, (), Unexplained.TUPLE)
     if shape is None:
         return Padding(assigned_bytes, None, None, (), Unexplained.UNKNOWN_SHAPE)
-    if isinstance(shape, TupleShape):
-        return Padding(assigned_bytes, None, None, (), Unexplained.TUPLE)
     unexplained, logical = _unexplained(shape), shape.byte_size
     if unexplained or logical is None:
         return Padding(assigned_bytes, logical, None, (), unexplained or Unexplained.UNKNOWN_SHAPE)
@@ -145,19 +150,11 @@ def _bytes(elements: int, bits: int) -> int:
     return _round_up(elements * bits, 8) // 8
 
 
-@lru_cache(maxsize=1 << 16)
-def padding_of_text(shape: bytes | None, assigned_bytes: int) -> Padding:
-    """Return `explain_padding` of the text of a shape. Cached, because a dump has few different shapes and sizes."""
-    if shape is not None and is_tuple(shape):
-        return Padding(assigned_bytes, None, None, (), Unexplained.TUPLE)
-    return explain_padding(parse_shape(shape) if shape is not None else None, assigned_bytes)
-
-
 def padding_of(dump: DumpSet, value: int) -> Padding | None:
     """Return the padding of a row of `DumpSet.values`, None if it is in no allocation."""
     if dump.values.slice[value] == NONE:
         return None
-    return padding_of_text(dump.shape(value), int(dump.values.size_bytes[value]))
+    return explain_padding(dump.shape(value), int(dump.values.size_bytes[value]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from xla_lens.features.diff.facts import Diff
-from xla_lens.features.diff.gates import Violation
+from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
 from xla_lens.model.diff.comparison import Pair

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from xla_lens.model.advice.padding import padding_of_text
+from xla_lens.model.advice.padding import explain_padding
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import arguments_of
@@ -79,7 +79,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
             "paddingBytes": [
                 NONE if size is None else size
                 for text, size_bytes in zip(shapes, values.size_bytes.tolist(), strict=True)
-                for size in [padding_of_text(text, size_bytes).size_bytes]
+                for size in [explain_padding(text, size_bytes).size_bytes]
             ],
         },
     }

@@ -1,5 +1,5 @@
-"""The data flow between values, as a call hierarchy: producers call their consumers. Where several uses prove an edge,
-they are all in the block of the producer.
+"""Call hierarchies: the data flow between the values of a dump or between the instructions of an HLO module, in which
+producers call their consumers, and the callers and callees of the computations of a module.
 
 The uses in a dump look through tuples, bitcasts and the like. An instruction that defines no value, such as a
 `bitcast`, a `get-tuple-element` or a `copy-done`, is an alias of other bytes, and its readers are among the uses of
@@ -13,15 +13,19 @@ those. Therefore:
 
 If B is a consumer of A, then A, or a value that A stands for, is a producer of B. The reverse holds unless B is a tuple
 or defines no value.
+
+In a module, views such as `get-tuple-element` and `bitcast` are skipped in favor of the instructions behind them. A
+view that nothing reads is a consumer.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
-from xla_lens.features.call_hierarchy.items import Flow, Item
 from xla_lens.model.hlo.dataflow import (
     by_reader,
     defined_values,
@@ -31,6 +35,15 @@ from xla_lens.model.hlo.dataflow import (
     shown_values,
     uses,
 )
+from xla_lens.model.hlo.mentions import (
+    HloComputation,
+    HloInstruction,
+    HloMention,
+    HloTarget,
+    reference_at,
+    references_to,
+)
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Value, meaning
 from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
@@ -38,6 +51,34 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.text.positions import decode
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a hierarchy. `name` and `index` identify it in any dump set of the same program; `index` is None for
+    an instruction, a computation and a value without an index. In a dump, an `Instruction` defines several values or
+    none. `detail` is what stands beside the label. `place` is its text and `selection` its name there.
+    """
+
+    target: Value | Instruction | HloTarget
+    label: str
+    detail: str
+    name: bytes
+    index: bytes | None
+    place: Place
+    selection: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """An edge to or from an item, and the places that prove it."""
+
+    item: Item
+    places: tuple[Place, ...]
+
+
+# ---------------------------------------------------------------- dump files
 
 
 def prepare(dump: DumpSet, mention: Mention) -> list[Item]:
@@ -173,3 +214,126 @@ def _silent_item(dump: DumpSet, used: DumpFile, use: int) -> Item:
     ((place, name_end),) = use_places(dump, used, range(use, use + 1))
     label, selection = dump.label(name, NONE), Place(used, place.start, name_end)
     return Item(Instruction(name), label, "no value", dump.names[name], None, place, selection)
+
+
+# ---------------------------------------------------------------- HLO modules
+
+VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
+"""The opcodes of instructions that give a part or another view of their operand."""
+
+
+def module_item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
+    """Return a computation or an instruction as an item."""
+    match target:
+        case HloComputation(row):
+            name, place = module.computation_name(row), Place(module.file, *module.computation_span(row))
+            entry = "entry · " if module.columns.computations.is_entry[row] else ""
+            detail = entry + counted(len(module.instructions_of(row)), "instruction")
+            return Item(target, decode(name), detail, name, None, place, module.computation_place(row))
+        case HloInstruction(row):
+            name, place = module.name(row), Place(module.file, *module.span(row))
+            instruction, number = module.instruction(row), dump.name_number(name)
+            sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)
+            sizes = sizes[sizes != NONE]
+            computation = decode(module.computation_name(module.computation_of(row)))
+            parts = [decode(instruction.opcode) if instruction else "?", f"in {computation}"]
+            parts[1:1] = [human(sum(sizes.tolist()))] if len(sizes) else []
+            return Item(HloInstruction(row), decode(name), " · ".join(parts), name, None, place, module.place(row))
+
+
+def find_module_item(dump: DumpSet, module: HloModule, name: bytes, *, is_computation: bool) -> Item | None:
+    """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
+    row = module.computation_rows.get(name, NONE) if is_computation else module.row_of(name)
+    if row == NONE:
+        return None
+    return module_item(dump, module, HloComputation(row) if is_computation else HloInstruction(row))
+
+
+def module_incoming(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` callers of a computation, or producers that an instruction reads, in the order of the
+    text.
+    """
+    match of.target:
+        case HloComputation():
+            return _flows(dump, module, _callers(module, of.target), limit)
+        case HloInstruction(row):
+            return _flows(dump, module, _producers(module, row), limit)
+    return []
+
+
+def module_outgoing(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` callees of a computation, or consumers of an instruction, in the order of the text."""
+    match of.target:
+        case HloComputation(row):
+            return _flows(dump, module, _callees(module, row, limit), limit)
+        case HloInstruction(row):
+            return _flows(dump, module, _consumers(module, row), limit)
+    return []
+
+
+def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[Flow]:
+    places: dict[HloTarget, list[Place]] = {}
+    for target, start, end in found:
+        if target in places or len(places) < limit:
+            places.setdefault(target, []).append(Place(module.file, start, end))
+    return [Flow(module_item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
+
+
+def _callers(module: HloModule, target: HloComputation) -> Iterator[tuple[HloTarget, int, int]]:
+    for use in references_to(module, target):
+        yield HloComputation(module.computation_at(use.start)), use.start, use.end
+
+
+def _callees(module: HloModule, row: int, limit: int) -> Iterator[tuple[HloTarget, int, int]]:
+    starts, callees = module.references.computations_between(*module.computation_span(row))
+    _, first = np.unique(callees, return_index=True)
+    shown = np.isin(callees, callees[np.sort(first)[:limit]])
+    for start in starts[shown].tolist():
+        use = reference_at(module, start)
+        if use and isinstance(use.target, HloComputation):
+            yield use.target, use.start, use.end
+
+
+def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, int]]:
+    instruction = module.instruction(row)
+    for operand in instruction.operands() if instruction else ():
+        producer, _ = module.operand(operand.name)
+        seen = {row}
+        while producer not in seen and (source := _viewed(module, producer)) != NONE:
+            seen.add(producer)
+            producer = source
+        if producer != NONE:
+            yield HloInstruction(producer), operand.start, operand.end
+
+
+def _viewed(module: HloModule, row: int) -> int:
+    """The operand that an instruction is a view of, NONE if it is no view."""
+    instruction = module.instruction(row) if row != NONE else None
+    if instruction is None or instruction.opcode not in VIEWS:
+        return NONE
+    operands = instruction.operand_names()
+    return module.operand(operands[0])[0] if operands else NONE
+
+
+def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
+    found: list[tuple[HloTarget, int, int]] = []
+    seen, waiting = {row}, [row]
+    while waiting:
+        for reader, own in groupby(_readers(module, waiting.pop()), itemgetter(0)):
+            is_view = _viewed(module, reader) != NONE and any(_readers(module, reader))
+            if not is_view:
+                found += ((HloInstruction(reader), use.start, use.end) for _, use in own)
+            elif reader not in seen:
+                seen.add(reader)
+                waiting.append(reader)
+    return sorted(found, key=lambda flow: flow[1])
+
+
+def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
+    """The instructions that have `row` among their operands, with the operands."""
+    uses = references_to(module, HloInstruction(row))
+    # An instruction can have thousands of operands: read it once.
+    for reader, own in groupby(uses, lambda use: module.instruction_at(use.start)):
+        instruction = module.instruction(reader) if reader != NONE else None
+        operands = range(instruction.operands_start, instruction.operands_end) if instruction else ()
+        yield from ((reader, use) for use in own if use.start in operands)

@@ -1,0 +1,101 @@
+"""Answers that are too long are truncated, and say so: in the log, or to the user who asked for them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lsp.reading import Reader, rows
+from lsp.wire import FULL
+from samples import SEED, WHILE
+from xla_lens.lsp.requests import annotations, call_hierarchy, navigation, structure
+
+_MODULE = WHILE.with_name(WHILE.name.replace("-buffer-assignment", ""))
+_WHOLE = {"range": rows(0, 999)}
+_VALUE = {"position": {"line": 70, "character": 8}}
+_COPY = {"position": {"line": 74, "character": 4}}
+_FOLDS: Mapping[str, Any] = {**FULL, "textDocument": {"foldingRange": {"rangeLimit": 2}}}
+_FLAT: Mapping[str, Any] = {**FULL, "textDocument": {}}
+
+
+async def _answer(reader: Reader, uri: str, method: str, params: Mapping[str, Any]) -> list[Any]:
+    if method in ("incomingCalls", "outgoingCalls"):
+        (item,) = await reader.ask("prepareCallHierarchy", uri, **params)
+        return list(await reader.editor.request(f"callHierarchy/{method}", {"item": item}))
+    found = await reader.ask(method, uri, **params)
+    return found["data"][::5] if method.startswith("semanticTokens") else found
+
+
+@pytest.mark.parametrize(
+    ("path", "module", "limit", "method", "params", "what"),
+    [
+        (SEED, annotations, "HINT_LIMIT", "inlayHint", _WHOLE, "hints"),
+        (SEED, annotations, "LINK_LIMIT", "documentLink", {}, "links"),
+        (SEED, structure, "TOKEN_LIMIT", "semanticTokens/range", _WHOLE, "semantic tokens"),
+        (SEED, navigation, "HIGHLIGHT_LIMIT", "documentHighlight", _VALUE, "highlights"),
+        (SEED, call_hierarchy, "FLOW_LIMIT", "incomingCalls", _VALUE, "producers"),
+        (_MODULE, call_hierarchy, "FLOW_LIMIT", "outgoingCalls", _COPY, "callees or consumers"),
+    ],
+)
+async def test_truncated_answers_are_reported(
+    reader: Reader,
+    monkeypatch: pytest.MonkeyPatch,
+    path: Path,
+    module: ModuleType,
+    limit: str,
+    method: str,
+    params: Mapping[str, Any],
+    what: str,
+) -> None:
+    """In the log, once, if editors request them without the user, for instance when the cursor moves."""
+    monkeypatch.setattr(module, limit, 1)
+    await reader.start()
+    uri = reader.open(path)
+    for _ in range(2):
+        assert len(await _answer(reader, uri, method, params)) == 1
+    is_shown = method.endswith("Calls")
+    prefix = "" if is_shown else f"textDocument/{method}, {uri}: "
+    messages = reader.editor.received("window/showMessage" if is_shown else "window/logMessage")
+    expected = f"{prefix}more than 1 {what}: the first 1 are shown"
+    assert [one["params"]["message"] for one in messages] == [expected] * (2 if is_shown else 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "capabilities", "method", "shown", "message"),
+    [
+        (SEED, _FOLDS, "foldingRange", [15, 56], "only the 2 biggest folding ranges are shown"),
+        (_MODULE, _FOLDS, "foldingRange", [43, 71], "only the 2 biggest folding ranges are shown"),
+        (
+            *(SEED, _FLAT, "documentSymbol"),
+            ["BufferAssignment", "allocation 0", "param", "allocation 4"],
+            "only the 2 biggest entries of each part are shown",
+        ),
+        (
+            *(_MODULE, _FLAT, "documentSymbol"),
+            ["HloModule jit_tuple_while", "main.3", "x.1", "copy.9"],
+            "only the 2 biggest entries of each part are shown",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_biggest_parts_are_kept(
+    reader: Reader,
+    monkeypatch: pytest.MonkeyPatch,
+    path: Path,
+    capabilities: Mapping[str, Any],
+    method: str,
+    shown: list[Any],
+    message: str,
+) -> None:
+    """Editors may limit folding ranges. A flat outline has no place for the message."""
+    monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
+    await reader.start(capabilities)
+    uri = reader.open(path)
+    found = await reader.ask(method, uri)
+    assert [one.get("name", one.get("startLine")) for one in found][:4] == shown
+    containers = [one.get("containerName") for one in found][1:4]
+    assert not containers[0] or containers == [shown[0], shown[1], shown[1 if path is _MODULE else 0]]
+    (logged,) = reader.editor.received("window/logMessage")
+    assert logged["params"]["message"].endswith(f"{uri}: {message}")
