@@ -20,7 +20,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: demo test test-all test-pythons lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck wheels vsix dist release test-aarch64 clean
+.PHONY: demo test test-all test-pythons lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck prove wheels vsix dist release test-aarch64 clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -84,6 +84,10 @@ benchmark: $(VENV)/installed
 # Takes about 10 minutes and 6 GB. RECORD=--record saves the peers' numbers for the tests.
 crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
+
+# Compiles programs with and without what the advice says, and writes the tables of docs/advice.md. Takes about an hour.
+prove: $(VENV)/installed $(PEERS)/installed
+	$(VENV)/bin/python tests/proving/prove.py build/proving --python $(PEERS)/bin/python
 
 # What follows makes a release. The tests of packages take them from dist/.
 PACKAGED := XLA_LENS_DIST=$(CURDIR)/dist PYTHONPATH=tests

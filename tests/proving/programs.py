@@ -1,4 +1,7 @@
-"""Realistic programs, each in variants that apply one piece of advice: `python programs.py FOLDER NAME…` compiles them.
+"""Realistic programs, each in variants that apply one piece of advice.
+
+`python programs.py` lists the pairs as JSON. `python programs.py FOLDER NAME@BACKEND…` compiles some of the programs,
+and leaves the dump of each in a folder of its name.
 
 Compiling needs no data, so the programs are as large as real ones. Those for a TPU are compiled ahead of time and need
 libtpu, but no TPU. Needs jax, but not XLA Lens.
@@ -10,15 +13,15 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
+if len(sys.argv) > 1:
     FOLDER = Path(sys.argv[1])
     DUMPS = FOLDER / f"all{os.getpid()}"
-    FLAGS = f"--xla_dump_to={DUMPS} --xla_dump_hlo_as_text"
-    os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_force_host_platform_device_count=8"
+    FLAGS = "--xla_dump_hlo_as_text --xla_force_host_platform_device_count=8"
+    os.environ["XLA_FLAGS"] = f"--xla_dump_to={DUMPS} {FLAGS}"
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8"}
     os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 
@@ -47,7 +50,7 @@ class Program:
     """The type of the activations. Weights and optimizer state are float32."""
     donated: tuple[int, ...] = ()
     remat: str = ""
-    """"layer" recomputes each layer, "dots" all of it but its matrix products, "attention" the scores only."""
+    """``layer`` recomputes each layer, ``dots`` all of it but its matrix products."""
     block: int = 0
     """How many queries attend at a time; 0 for all."""
     loss_chunks: int = 1
@@ -56,8 +59,6 @@ class Program:
     microbatches: int = 1
     mean_dtype: Any = FULL
     """The type of the first moment of Adam."""
-    is_offloaded: bool = False
-    """Whether optimizer state stays in the memory of the host between steps."""
     is_flat_cache: bool = False
     """Whether a cache has one dimension for all heads."""
 
@@ -96,8 +97,7 @@ def layer(one: Program, x: Any, weights: Any) -> Any:
     cast = jax.tree.map(lambda array: array.astype(one.dtype), weights)
     h = normed(x)
     query, key, value = ((h @ cast[name]).reshape(heads).transpose(0, 2, 1, 3) for name in ("query", "key", "value"))
-    attend = jax.checkpoint(partial(attention, one)) if one.remat == "attention" else partial(attention, one)
-    x = x + attend(query, key, value).transpose(0, 2, 1, 3).reshape(x.shape) @ cast["out"]
+    x = x + attention(one, query, key, value).transpose(0, 2, 1, 3).reshape(x.shape) @ cast["out"]
     return x + jax.nn.gelu(normed(x) @ cast["up"]) @ cast["down"]
 
 
@@ -126,7 +126,7 @@ def shapes(one: Program) -> dict[str, tuple[int, ...]]:
     width = one.width
     if one.kind == "conv":
         return dict.fromkeys(("first", "second"), (3, 3, width, width))
-    wide = {"up": (width, 4 * width), "down": (4 * width, width)}
+    wide: dict[str, tuple[int, ...]] = {"up": (width, 4 * width), "down": (4 * width, width)}
     return wide if one.kind == "mlp" else wide | dict.fromkeys(("query", "key", "value", "out"), (width, width))
 
 
@@ -160,13 +160,10 @@ def cross_entropy(one: Program, x: Any, table: Any, targets: Any) -> Any:
     if one.loss_chunks == 1:
         return loss(x, targets) / targets.size
     axis = 0 if one.is_flat else 1
-    parts = [jnp.moveaxis(array, axis, 0).reshape(one.loss_chunks, -1, *_without(array.shape, axis)) for array in (x, targets)]
+    x, targets = (jnp.moveaxis(array, axis, 0) for array in (x, targets))
+    parts = [array.reshape(one.loss_chunks, -1, *array.shape[1:]) for array in (x, targets)]
     losses = lax.map(jax.checkpoint(lambda part: loss(*part)), tuple(parts))
     return jnp.sum(losses) / targets.size
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :]
 
 
 def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -193,12 +190,11 @@ def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     def step(params: Any, state: Any, inputs: Any, targets: Any) -> Any:
         value, gradients = gradients_of(params, inputs, targets)
-        mean, square = jax.device_put(state, jax.memory.Space.Device) if one.is_offloaded else state
+        mean, square = state
         mean = jax.tree.map(lambda m, g: (0.9 * m + 0.1 * g).astype(one.mean_dtype), mean, gradients)
         square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, square, gradients)
         params = jax.tree.map(lambda p, m, v: p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), params, mean, square)
-        state = (mean, square)
-        return params, jax.device_put(state, jax.memory.Space.Host) if one.is_offloaded else state, value
+        return params, (mean, square), value
 
     if one.is_scanned:
         layers: Any = {name: of(one.layers, *shape) for name, shape in shapes(one).items()}
@@ -216,6 +212,11 @@ def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return step, (params, (mean, params), *batch)
 
 
+def written(cache: Any, new: Any, position: Any) -> Any:
+    """A cache with the keys or values of one more token."""
+    return lax.dynamic_update_slice(cache, new.reshape(-1, 1, *cache.shape[2:]), (0, position, 0, 0)[: cache.ndim])
+
+
 def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """One token for each sequence, with a cache of keys and values."""
 
@@ -223,12 +224,8 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         heads = (one.batch, 1, one.heads, one.width // one.heads)
         h = normed(x)
         query, key, value = ((h @ weights[name]).reshape(heads) for name in ("query", "key", "value"))
-        keys, values = (
-            lax.dynamic_update_slice(cached, new.reshape(new.shape[:2] + cached.shape[2:]), (0, position, 0, 0)[: cached.ndim])
-            for cached, new in ((cache["keys"], key), (cache["values"], value))
-        )
-        cache = {"keys": keys, "values": values}
-        keys, values = (cached.reshape(one.batch, one.length, *heads[2:]) for cached in (keys, values))
+        cache = jax.tree.map(lambda old, new: written(old, new, position), cache, {"keys": key, "values": value})
+        keys, values = (cache[name].reshape(one.batch, one.length, *heads[2:]) for name in ("keys", "values"))
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, keys, preferred_element_type=FULL)
         scores = jnp.where(jnp.arange(one.length) <= position, scores, -1e9)
         attended = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, -1).astype(one.dtype), values)
@@ -238,7 +235,7 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     def step(params: Any, cache: Any, tokens: Any, position: Any) -> Any:
         x = params["embed"][tokens][:, None]
         if one.is_scanned:
-            x, cache = lax.scan(lambda x, pair: cached(x, *pair, position), x, (params["layers"], cache))
+            x, cache = lax.scan(lambda x, one: cached(x, one[0], one[1], position), x, (params["layers"], cache))
         else:
             cache = list(cache)
             for number, weights in enumerate(params["layers"]):
@@ -259,46 +256,36 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return step, (params, cache, of(one.batch, dtype=jnp.int32), of(dtype=jnp.int32))
 
 
-BUILDERS = {"decode": decode_step}
-
-
 def placed(one: Program, arguments: Any, devices: Any) -> Any:
-    """The arguments with their shardings: weights and state divided along their longest axis, batches along the first."""
-    if one.devices == 1:
-        place: Callable[[int, Any], Any] = lambda number, array: SingleDeviceSharding(devices[0])
-    else:
-        mesh = Mesh(devices[: one.devices], ("data",))
-
-        def place(number: int, array: Any) -> Any:
-            axis = max(range(array.ndim), key=lambda axis: array.shape[axis]) if number < 2 else 0
-            spec = [None] * array.ndim
-            spec[axis : axis + 1] = ["data"] if array.ndim else []
-            return NamedSharding(mesh, PartitionSpec(*spec))
+    """The arguments with their shardings: weights and state divided along their longest axis, batches along the
+    first.
+    """
+    mesh = Mesh(devices[: one.devices], ("data",))
 
     def with_sharding(number: int, array: Any) -> Any:
-        sharding = place(number, array)
-        if one.is_offloaded and number == 1:
-            sharding = sharding.with_memory_kind("pinned_host")
+        sharding: Any = SingleDeviceSharding(devices[0])
+        if one.devices > 1:
+            axis = max(range(array.ndim), key=lambda axis: array.shape[axis]) if number < 2 else 0
+            divided: list[str | None] = [None] * axis
+            sharding = NamedSharding(mesh, PartitionSpec(*divided, "data"))
         return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
 
-    return tuple(
-        jax.tree.map(partial(with_sharding, number), argument) for number, argument in enumerate(arguments)
-    )
+    return tuple(jax.tree.map(partial(with_sharding, number), argument) for number, argument in enumerate(arguments))
 
 
-def compiled(name: str, one: Program, devices: Any) -> Any:
-    """Compile a program, and return what the compiler says it needs."""
-    step, arguments = BUILDERS.get(one.kind, train_step)(one)
+def compile_program(name: str, one: Program, devices: Any) -> None:
+    """Compile a program as a module of a name."""
+    step, arguments = decode_step(one) if one.kind == "decode" else train_step(one)
     step.__name__ = name
     arguments = placed(one, arguments, devices)
     options: dict[str, Any] = {}
-    if one.kind not in BUILDERS and (one.devices > 1 or one.is_offloaded):
+    if one.kind != "decode" and one.devices > 1:
         shardings = jax.tree.map(lambda array: array.sharding, arguments)
         options["out_shardings"] = (shardings[0], shardings[1], None)
-    return jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile().memory_analysis()
+    jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile()
 
 
-BOTH, CPU, TPU = ("cpu", "tpu"), ("cpu",), ("tpu",)
+BOTH, TPU = ("cpu", "tpu"), ("tpu",)
 
 SMALL = Program(layers=4, width=512, batch=4, length=512)
 TRAINED = Program(donated=(0, 1))
@@ -338,57 +325,64 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         ("mlp_donated", "small", "unrolled", "scanned", "long_scanned", "conv_donated", "sharded", "sharded_scanned"),
     ),
     "dots": ("rematerialize", {"remat": "dots"}, ("unrolled", "scanned")),
-    "blocked": ("attention-scores", {"block": 128}, ("small", "unrolled", "scanned", "long", "long_scanned", "sharded")),
+    "blocked": (
+        "attention-scores",
+        {"block": 128},
+        ("small", "unrolled", "scanned", "long", "long_scanned", "sharded"),
+    ),
     "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "small")),
-    "offloaded": ("optimizer-state", {"is_offloaded": True}, ("state", "state_small", "unrolled", "scanned")),
     "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled")),
-    "split": ("microbatches", {"microbatches": 4}, ("unrolled", "scanned", "vocab", "conv_donated")),
     "flat": ("padding", {"is_flat_cache": True}, ("narrow", "narrow_scanned")),
 }
 """What is changed: the rule that advises it, the fields, and the programs."""
 
 
-def programs() -> dict[str, tuple[Program, tuple[str, ...]]]:
-    """All programs and their variants, by name, with the backends to compile them for."""
-    found = dict(BASES)
-    for name, (rule, change, bases) in CHANGES.items():
-        for base in bases:
-            one, backends = BASES[base]
-            found[f"{base}__{name}"] = (replace(one, **change), TPU if name == "offloaded" else backends)
-    return found
+def pairs() -> list[tuple[str, str, str, str]]:
+    """Each base, change, rule and backend."""
+    return [
+        (base, change, rule, backend)
+        for change, (rule, _, bases) in CHANGES.items()
+        for base in bases
+        for backend in BASES[base][1]
+    ]
 
 
-def main() -> None:
+def program(name: str) -> Program:
+    """The program of a name such as ``scanned`` or ``scanned__remat``."""
+    base, _, change = name.partition("__")
+    return replace(BASES[base][0], **(CHANGES[change][1] if change else {}))
+
+
+def main(names: list[str]) -> None:
+    # File names without the folders of the machine that compiles.
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
-    wanted = set(sys.argv[2:])
-    tpus: Any = None
-    for name, (one, backends) in programs().items():
-        for backend in backends:
-            key = f"{name}@{backend}"
-            if key not in wanted:
-                continue
-            if backend == "tpu" and tpus is None:
-                from jax.experimental import topologies
+    for key in names:
+        name, _, backend = key.partition("@")
+        before = set(DUMPS.iterdir()) if DUMPS.is_dir() else set()
+        folder = FOLDER / key
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            compile_program(name, program(name), tpus() if backend == "tpu" else jax.devices("cpu"))
+        except jax.errors.JaxRuntimeError as error:
+            # XLA writes the dump of a program that does not fit.
+            print(key, str(error)[:200])
+        for path in sorted({*DUMPS.iterdir()} - before):
+            if f"jit_{name}." in path.name:
+                shutil.move(path, folder / path.name)
+    shutil.rmtree(DUMPS)
 
-                tpus = topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x4").devices
-            before = {path.name for path in DUMPS.iterdir()} if DUMPS.is_dir() else set()
-            folder = FOLDER / key
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            try:
-                memory = compiled(name, one, jax.devices("cpu") if backend == "cpu" else tpus)
-                sizes = {
-                    kind: getattr(memory, f"{kind}_size_in_bytes") for kind in ("argument", "output", "alias", "temp")
-                }
-                facts: Any = {"memory": sizes}
-            except Exception as error:
-                facts = {"error": str(error)}
-            for path in sorted(DUMPS.iterdir()):
-                if path.name not in before and f"jit_{name}." in path.name:
-                    shutil.move(path, folder / path.name)
-            (folder / "facts.json").write_text(json.dumps(facts))
-            print(key, facts, flush=True)
+
+@cache
+def tpus() -> Any:
+    """The devices of a TPU v5e that is not there."""
+    from jax.experimental import topologies
+
+    return topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x4").devices
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 1:
+        main(sys.argv[2:])
+    else:
+        print(json.dumps(pairs()))

@@ -1,44 +1,145 @@
-"""Holds advice against reality: `python prove.py FOLDER` compares what it predicts with what recompiling gives."""
+"""Holds advice against reality: compiles programs and their variants, and compares what the advice for a program
+predicts with what its variant needs.
 
+`python prove.py FOLDER --python PYTHON` compiles with a Python that has jax, also for TPUs if it has libtpu, keeps the
+dumps in FOLDER, and writes the tables of docs/advice.md. FOLDER may have the dumps of an earlier run.
+"""
+
+import argparse
 import json
-import sys
-from pathlib import Path
+import re
+import statistics
 import subprocess
-import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
 
-def data(folder):
-    out = folder/"report.json"
-    code = os.environ.get("XL", ".venv/bin/xla-lens")
-    r = subprocess.run([code, "advise", str(folder), "--output-format", "json"], capture_output=True, text=True)
-    try:
-        return json.loads(r.stdout)[0]
-    except Exception:
-        print(folder, r.stderr[:300], r.stdout[:100]); return None
+import xla_lens
+from xla_lens.model.advice.actions import Advice
+from xla_lens.model.advice.codes import Rule
+from xla_lens.render.numbers import human
 
-def main():
-    root = Path(sys.argv[1])
-    changes = json.loads(Path(sys.argv[2]).read_text())
-    cache = {}
-    def get(key):
-        if key not in cache:
-            f = root/key
-            cache[key] = data(f) if (f/"facts.json").exists() else None
-        return cache[key]
-    good = n = 0
-    for name,(rule,_,bases) in changes.items():
-        for base in bases:
-            for backend in ("cpu","tpu"):
-                a = get(f"{base}@{backend}") if (root/f"{base}@{backend}").is_dir() else None
-                b = get(f"{base}__{name}@{backend}") if (root/f"{base}__{name}@{backend}").is_dir() else None
-                if a is None or b is None: continue
-                A, B = a["advice"], b["advice"]
-                rows = [x for x in A["actions"] if x["rule"] == rule]
-                M = 1<<20
-                pn = sum(x["saved_needed_bytes"] or 0 for x in rows)/M; pp = sum(x["saved_bytes"] for x in rows)/M
-                top = max((x["saved_bytes"] for x in rows), default=0)/M
-                an = (A["needed_bytes"]-B["needed_bytes"])/M; ap=(A["peak_bytes"]-B["peak_bytes"])/M
-                ratio = max(pn, pp)/an if an else float('inf')
-                n += 1; ok = 1/1.5 <= ratio <= 1.5; good += ok
-                print(f"{base+'@'+backend:24}{name:10}{rule:17} rows {len(rows):2} need {A['needed_bytes']/M:8.0f} pred need {pn:8.0f} peak {pp:8.0f} top {top:7.0f} | actual need {an:8.0f} peak {ap:8.0f} {'ok' if ok else '--'}")
-    print(good, n)
-main()
+PROGRAMS: Final = Path(__file__).parent / "programs.py"
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "advice.md"
+
+GOOD_RATIO: Final = 1.5
+"""A prediction holds if it differs from the actual saving by at most this factor."""
+
+LEAST_SHARE: Final = 0.02
+"""A saving that no rule advises is missed if it is more than this share of what the program needs."""
+
+
+class Pair(NamedTuple):
+    """A program and its variant on one backend, and the rule that advises the change."""
+
+    base: str
+    change: str
+    rule: str
+    backend: str
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The folders of both dumps."""
+        return f"{self.base}@{self.backend}", f"{self.base}__{self.change}@{self.backend}"
+
+
+class Outcome(NamedTuple):
+    """What the advice predicts for a pair, in bytes of what the program needs, and what recompiling saves. `certainty`
+    is None if nothing is predicted.
+    """
+
+    pair: Pair
+    certainty: str | None
+    predicted_bytes: int
+    actual_bytes: int
+
+    @property
+    def ratio(self) -> float | None:
+        """The prediction by the actual saving, None if either is not positive."""
+        is_positive = self.predicted_bytes > 0 and self.actual_bytes > 0
+        return self.predicted_bytes / self.actual_bytes if is_positive else None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the prediction holds."""
+        return self.ratio is not None and 1 / GOOD_RATIO <= self.ratio <= GOOD_RATIO
+
+
+def pairs(python: Path, backends: Sequence[str]) -> list[Pair]:
+    """Return the pairs that `programs.py` has for some backends."""
+    listed = subprocess.run([str(python), str(PROGRAMS)], check=True, capture_output=True, text=True).stdout
+    return [pair for fields in json.loads(listed) if (pair := Pair(*fields)).backend in backends]
+
+
+def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair]) -> None:
+    """Compile what `folder` does not have yet."""
+    keys = dict.fromkeys(key for pair in wanted for key in pair.keys)
+    missing = [key for key in keys if not any(folder.glob(f"{key}/*buffer-assignment.txt"))]
+    if missing:
+        subprocess.run([str(python), str(PROGRAMS), str(folder), *missing], check=True)
+
+
+def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
+    """Yield what the advice says and what came of it, without changes that are not advised and save nothing."""
+    for pair in wanted:
+        base, variant = (_advice(folder, key) for key in pair.keys)
+        advised = [action for action in base.actions if action.rule == pair.rule]
+        predicted = sum(action.saved_needed_bytes for action in advised)
+        actual = base.needed_bytes - variant.needed_bytes
+        if advised or actual > LEAST_SHARE * base.needed_bytes:
+            yield Outcome(pair, advised[0].certainty if advised else None, predicted, actual)
+
+
+@cache
+def _advice(folder: Path, key: str) -> Advice:
+    (path,) = folder.glob(f"{key}/*buffer-assignment.txt")
+    advice = xla_lens.advise(xla_lens.load(path), xla_lens.load_module(path))
+    assert advice, key
+    return advice
+
+
+def table(found: Iterable[Outcome]) -> Iterator[str]:
+    """Yield the lines of the table of all pairs."""
+    yield "| Program | For | Advice | Certainty | Predicted | Actual | Ratio |"
+    yield "|---|---|---|---|--:|--:|--:|"
+    for outcome in found:
+        pair, certainty, predicted, actual = outcome
+        ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "-"
+        mark = ratio if outcome.holds else f"**{ratio}**"
+        saved = human(actual) if actual >= 0 else f"−{human(-actual)}"
+        said = human(predicted) if certainty else "not advised"
+        yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {certainty or ''} | {said} | {saved} | {mark} |"
+
+
+def summary(found: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the lines of the table of rules."""
+    yield f"| Rule | Pairs | Within a factor of {GOOD_RATIO} | Median ratio |"
+    yield "|---|--:|--:|--:|"
+    for rule in Rule:
+        ours = [outcome for outcome in found if outcome.pair.rule == rule]
+        ratios = [outcome.ratio for outcome in ours if outcome.ratio]
+        median = f"{statistics.median(ratios):.2f}" if ratios else "-"
+        yield f"| {rule} | {len(ours)} | {sum(outcome.holds for outcome in ours)} | {median} |"
+    yield f"| all | {len(found)} | {sum(outcome.holds for outcome in found)} | |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--python", type=Path, required=True)
+    arguments = parser.parse_args()
+    has_tpu = subprocess.run([str(arguments.python), "-c", "import libtpu"], check=False, capture_output=True)
+    wanted = pairs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
+    compile_programs(arguments.python, arguments.folder, wanted)
+    found = list(outcomes(arguments.folder, wanted))
+    text = "\n".join([*summary(found), "", *table(found)])
+    print(text)
+    if not has_tpu.returncode:
+        old = DOCUMENT.read_text()
+        new = re.sub(r"(?<=<!-- proven -->\n).*?(?=<!-- end -->)", lambda _: f"\n{text}\n\n", old, flags=re.DOTALL)
+        DOCUMENT.write_text(new)
+
+
+if __name__ == "__main__":
+    main()

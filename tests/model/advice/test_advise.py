@@ -96,8 +96,6 @@ def _is_sound(analysis: Analysis) -> list[Rule]:
 def test_each_rule_is_found_in_the_collection(of_all_dumps: Mapping[str, list[Rule]]) -> None:
     files = {rule: {file for file, rules in of_all_dumps.items() if rule in rules} for rule in Rule}
     assert all(files.values())
-    assert all("llama3_8b_unroll" in file for file in files[Rule.GATHERED])
-    assert all("ladder_llama_L48" in file for file in files[Rule.TWO_LAYOUTS])
     assert sum(not rules for rules in of_all_dumps.values()) > 50
 
 
@@ -118,29 +116,26 @@ def test_arguments_alone_exceed_the_budget() -> None:
     assert advice.budget
     assert advice.budget.do_arguments_exceed
     assert advice.budget.divide_arguments_by == 2
-    # Without the optimizer state, the plan reaches the budget.
-    assert advice.budget.is_reached
-    assert next(advice.actions[row].rule for row in advice.budget.actions) is Rule.OPTIMIZER_STATE
-    assert advice.budget.peaks[-1] <= 15.75 * GIB
+    # The gradients of all layers are live with the arguments, which no rule changes.
+    assert not advice.budget.is_reached
+    assert advice.actions[advice.budget.actions[0]].rule is Rule.REMATERIALIZE
 
 
 @needs_shared_dumps
-def test_what_a_loop_saves_is_counted_by_layer_and_blamed_on_the_line_in_its_body() -> None:
+def test_wrapping_a_layer_is_one_action_with_all_that_the_loop_saves_but_its_input() -> None:
     action = _first(_advice(OOM), Rule.REMATERIALIZE)
-    (group,) = action.groups
+    group = action.groups[0]
     assert (group.count, group.shape, group.size_bytes) == (64, "bf16[4,2048,14336]", 14 * GIB)
     assert group.line
     assert (group.line.file.rpartition("/")[2], group.line.line) == ("big_programs.py", 31)
+    assert action.call
+    assert (action.call.function, action.call.frame and action.call.frame.line) == ("llama_layer", 41)
+    # bf16[4,2048,1024] of each layer, sharded, is what one layer passes to the next. One of its groups stays saved.
+    kept = [one for one in action.groups if one.shape == "bf16[4,2048,1024]"]
+    assert sum(one.count for one in kept) == 32
     # One of 32 layers is left while the loop of the backward pass reads it.
-    assert action.saved_bytes == 14 * GIB * 31 // 32
-
-
-@needs_shared_dumps
-def test_the_input_of_a_layer_stays_saved() -> None:
-    advice = _advice(OOM)
-    (kept,) = set(range(len(advice.actions))) - set(advice.together)
-    assert advice.actions[kept].rule is Rule.REMATERIALIZE
-    assert advice.actions[kept].groups[0].shape == "bf16[4,2048,1024]"
+    saved = [one for one in action.groups if one.count % 32 == 0]
+    assert action.saved_bytes == sum(one.size_bytes for one in saved) * 31 // 32
 
 
 # ---------------------------------------------------------------- rules
@@ -171,13 +166,11 @@ def test_donation_lowers_the_peak_towards_that_of_the_donating_program(
 
 
 _EACH_RULE = """
-donate           proven    f32[784,512]        tpu-v5e2x2*/mlp_train/module_0013    tpu-v5e2x2*/mlp_train/module_0000
+donate           estimated f32[784,512]        tpu-v5e2x2*/mlp_train/module_0013    tpu-v5e2x2*/mlp_train/module_0000
 rematerialize    estimated bf16[64,2048,1792]  tpu-v5p-big-*/*/module_0000          cpu-*0.10.2/kvcache*/module_0000
 optimizer-state  estimated f32[512,64]         cpu-*0.4.30/transformer_train/module cpu-*0.12*/mlp_train/module_0000
-gradients        possible  f32[512,64]         gpu-*0.10.2/transformer_train/module cpu-*0.10.2/scan_rnn/module_0000
 attention-scores estimated f32[64,2048,2048,4] tpu-v5p-big-*/*/module_0000          gpu-*0.10.2/transformer_train/module
 logits           estimated f32[4,64,1000]      cpu-*0.10.2/*_train_remat/module     cpu-*0.10.2/scan_rnn/module_0000
-wide-copy        possible  f32[128,128]        cpu-jaxlib0.10.2/matmul/module_0002  gpu-*0.10.2/transformer_train/module
 padding          possible  f32[24,24]          tpu-v5e2x2*/peak_names/module_0000   cpu-jaxlib0.10.2/peak_names/module
 """
 

@@ -37,11 +37,10 @@ def advise(
     if space is None or space.peak_step is None or not is_exact:
         return None
     edited = EditableSpace(analysis.dump, space)
-    is_exceeded = budget_bytes is not None and space.needed_bytes > budget_bytes
     steps: set[int] = set()
     for _ in range(_ROUNDS):
         search = _Search(Facts(analysis.dump, module, space, steps), edited)
-        actions = search.actions(is_exceeded=is_exceeded)
+        actions = search.actions()
         # What is live at the peak after an action may be of the same kind.
         new = {action.peak_step for action in actions[:_FOLLOWED] if action.peak_step is not None} - {space.peak_step}
         if new <= steps:
@@ -86,18 +85,14 @@ class _Search:
     facts: Facts
     edited: EditableSpace
 
-    def actions(self, *, is_exceeded: bool) -> tuple[Action, ...]:
-        """Run the rules and return what saves memory, the greatest saving first: of what the program needs if that
-        exceeds the budget, otherwise of the peak.
-        """
+    def actions(self) -> tuple[Action, ...]:
+        """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
         drafts = [(self._most_saved(changes), row, changes) for row, changes in self._drafts()]
         drafts.sort(key=lambda draft: -draft[0])
         least = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
         found = [self._action(row, changes) for most, row, changes in drafts[:MOST_ACTIONS] if most >= least]
         found = [action for action in found if max(action.saved_bytes, action.saved_needed_bytes) >= least]
-        if is_exceeded:
-            return tuple(sorted(found, key=lambda action: -action.saved_needed_bytes))
-        return tuple(sorted(found, key=lambda action: (-action.saved_bytes, -action.saved_needed_bytes)))
+        return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes)))
 
     def _drafts(self) -> Iterator[tuple[RuleRow, list[Change]]]:
         """What each rule finds, divided into actions."""

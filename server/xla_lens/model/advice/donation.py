@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
@@ -140,7 +141,8 @@ _ELEMENTWISE: Final = frozenset(
 _UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
 _LOOP_FUSION: Final = b", kind=kLoop"
 """Instructions that may overwrite an operand of their own shape (HloDataflowAnalysis::CanShareOperandBufferWithUser).
-They need no copy. Only loop fusions qualify, because other fusions read an operand more than once.
+They need no copy. Only loop fusions qualify, because other fusions read an operand more than once; on TPUs also those
+that end in the update of a parameter after a product (`kind=kOutput`).
 """
 
 
@@ -190,10 +192,11 @@ def _is_parameter(dump: DumpSet, value: int) -> bool:
 
 
 def _opcode(dump: DumpSet, name: int) -> bytes | None:
-    """The opcode of an instruction, `_LOOP_FUSION` for a loop fusion, None if not quoted."""
+    """The opcode of an instruction, `_LOOP_FUSION` for a fusion that may run in place, None if not quoted."""
     opcode = dump.opcode(name)
     instruction = dump.instruction(name) if opcode == b"fusion" else None
-    return _LOOP_FUSION if instruction and instruction.has_text(_LOOP_FUSION) else opcode
+    kinds = (_LOOP_FUSION, b", kind=kOutput") if dump.backend is Backend.TPU else (_LOOP_FUSION,)
+    return _LOOP_FUSION if instruction and any(map(instruction.has_text, kinds)) else opcode
 
 
 def _last_read(dump: DumpSet, value: int) -> int | None:

@@ -76,8 +76,8 @@ class Facts:
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
     last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
-    as fast as those of arrays. `steps` are those after which the rules ask what is live: the peak, and others that become
-    the peak after an action.
+    as fast as those of arrays. `steps` are those at which live values matter: the peak, and others that become the peak
+    after an action.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ action. The dump does not show which values are the inputs of layers; `_inputs` 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from xla_lens.model.advice.edits import Piece
@@ -24,12 +24,14 @@ from xla_lens.syntax.columns import Kind
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditional", b"call", None))
 
 
-def rematerialize(facts: Facts) -> Iterator[Change]:
-    """What the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops."""
+def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
+    """What the forward pass saves for the backward pass, except for some values: what each loop stacks, and the values
+    outside of loops.
+    """
     found: dict[int, list[Change]] = {}
     for change in saved(facts):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
-        if change.layers > 1 or facts.dump.backend is not Backend.CPU:
+        if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
             found.setdefault(change.layers, []).append(change)
     carried = _carried_dimensions(facts) if found else set()
     for changes in found.values():
@@ -101,6 +103,8 @@ def _inputs(facts: Facts, changes: list[Change], carried: set[Dimensions]) -> se
     if not like:
         count = Counter(map(len, groups.values())).most_common(1)[0][0]
         like = [values for values in groups.values() if len(values) >= count]
+        if len(like) < 2:
+            return set()
     return set(min(like, key=lambda values: sum(facts.size[value] for value in values)))
 
 

@@ -60,6 +60,11 @@ def _divided(facts: Facts, value: int, parts: int) -> Change:
 # ---------------------------------------------------------------- parts of a model
 
 
+def layers(facts: Facts) -> Iterator[Change]:
+    """What the layers save for the backward pass. The logits are not of a layer."""
+    yield from rematerialize(facts, {change.value for change in logits(facts)})
+
+
 def attention_scores(facts: Facts) -> Iterator[Change]:
     """Values of attention that have a row and a column for each position of a sequence, computed for some rows at a
     time; not those of kernels. What the forward pass saves of them is gone.
@@ -171,7 +176,7 @@ class RuleRow(NamedTuple):
 
 RULES: Final = (
     RuleRow(Rule.DONATE, Certainty.ESTIMATED, donate),
-    RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, rematerialize),
+    RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, layers),
     RuleRow(Rule.OPTIMIZER_STATE, Certainty.ESTIMATED, optimizer_state),
     RuleRow(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, attention_scores),
     RuleRow(Rule.LOGITS, Certainty.ESTIMATED, logits, CHUNKS),

@@ -61,8 +61,7 @@ def advice_sections(report: Report) -> Sections:
 
 
 _NOTE: Final = (
-    "Each is recomputed from the live ranges for that action alone; XLA will schedule the changed program anew. What is "
-    "needed but not live at the peak is taken to stay, except for outputs that donation saves."
+    "Each is recomputed from the live ranges for that action alone; XLA will schedule the changed program anew."
 )
 
 
@@ -133,7 +132,7 @@ def _action(report: Report, number: int, action: Action) -> Section:
         f": saves {human(action.saved_needed_bytes)} ({action.certainty})",
     )
     needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
-    numbers: Text = (needed, step_link(action.peak_step), ". ", Command(f"xla-lens explain {action.rule}"))
+    numbers = (needed, *inlines(step_link(action.peak_step)), ". ", Command(f"xla-lens explain {action.rule}"))
     snippet = snippet_of(report.dump, action)
     rows = [tuple(_group(report, action, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]

@@ -358,10 +358,15 @@ def _donation(report: Report, donation: "Donation") -> dict[str, Any]:
 
 
 def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
+    from xla_lens.render.report.actions import snippet_of, what_to_do
+    from xla_lens.render.report.blocks import plain_text
+
     dump, top, budget = report.dump, report.options.top, advice.budget
     saved = "saved_bytes saved_needed_bytes needed_bytes peak_bytes peak_step"
     actions = [
-        _facts(dump, action, f"rule certainty size_bytes {saved} factor")
+        _facts(dump, action, "rule")
+        | {"what": plain_text(what_to_do(dump, action)), "snippet": snippet_of(dump, action)}
+        | _facts(dump, action, f"certainty size_bytes {saved} factor")
         | {
             "buffers": [
                 _facts(dump, group, "count shape size_bytes op_name values") | _place(group.line)

@@ -1,0 +1,32 @@
+"""The advice keeps its promise: some of the programs of `make prove`, compiled for the CPU with and without a change.
+
+jax is too big to install for every test, so `make test-all` installs it into a folder of its own.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from proving.prove import Pair, compile_programs, outcomes
+from samples import ROOT
+
+_PYTHON = ROOT / ".venv-jax" / "bin" / "python"
+
+_PAIRS: Final = [
+    Pair("small", "donate", "donate", "cpu"),
+    Pair("decode", "donate_cache", "donate", "cpu"),
+    Pair("scanned", "remat", "rematerialize", "cpu"),
+    Pair("small", "blocked", "attention-scores", "cpu"),
+    Pair("vocab", "chunked", "logits", "cpu"),
+    Pair("state_small", "half_mean", "optimizer-state", "cpu"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _PYTHON.is_file(), reason="needs jax: run `make .venv-jax/installed`")
+def test_programs_save_what_the_advice_predicts(tmp_path: Path) -> None:
+    compile_programs(_PYTHON, tmp_path, _PAIRS)
+    found = list(outcomes(tmp_path, _PAIRS))
+    assert [outcome.pair for outcome in found] == _PAIRS
+    assert [outcome for outcome in found if not outcome.holds] == []
