@@ -1,14 +1,11 @@
 """Go to definition, declaration, type definition and implementation."""
 
-from pathlib import Path
-
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, lines_with_marks, mark, on_each_dump
+from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, lines_with_marks, mark
 from xla_lens.features.navigation import declaration, definition, implementation, type_definition
-from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
+from xla_lens.model.places.mentions import Mention, Role, Value
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -210,16 +207,3 @@ def test_jumps_lead_to_other_files_of_the_set() -> None:
             [FileKind.BUFFER_ASSIGNMENT],
             [FileKind.BUFFER_ASSIGNMENT],
         ]
-
-
-@on_each_dump
-def test_references_of_a_value_refer_to_it(path: Path) -> None:
-    """Exceptions are operands that read a tuple element, which name the tuple, and the entry in the schedule, which
-    names the top-level value of its instruction."""
-    dump = analysis_of(path).dump
-    for value in range(len(dump.values)):
-        for place in references(dump, Value(value), 1000):
-            mention = mention_at(dump, place.file, place.end)
-            assert mention is not None
-            if mention.role not in (Role.INSTRUCTION_TEXT, Role.SCHEDULE):
-                assert mention.target == Value(value), (dump.value_label(value), mention)

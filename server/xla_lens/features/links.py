@@ -25,7 +25,6 @@ from typing import Final
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.source_mentions import SourceMention, source_mentions
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file, user_frame
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.places.places import Place, total_place
@@ -33,7 +32,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import NONE, Section, Sections
-from xla_lens.syntax.hlo.lexical import unquoted
+from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 from xla_lens.text.printable import printable_line
 
 
@@ -55,7 +54,7 @@ def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -
     """
     kinds = [_headers(dump, file)]
     if file is dump.used:
-        kinds.append(_quoted(source_mentions(file.document.data, module)))
+        kinds.append(_quoted(file.document.data, module))
     if file is dump.live:
         kinds.append(_breakdown(dump, module, file))
     return _sorted(kinds, limit)
@@ -65,7 +64,7 @@ def module_links(module: HloModule, limit: int) -> list[Link]:
     """Return the links of an HLO module in the order of its text: at most `limit` of files, of locations and of
     instructions.
     """
-    return _sorted((_files(module), _locations(module), _quoted(source_mentions(module.data, module))), limit)
+    return _sorted((_files(module), _locations(module), _quoted(module.data, module)), limit)
 
 
 def frame_tooltip(frame: StackFrame) -> str:
@@ -90,9 +89,52 @@ def _source(start: int, end: int, frame: StackFrame) -> Link:
     return Link(start, end, frame, frame_tooltip(frame))
 
 
-def _quoted(mentions: Iterable[SourceMention]) -> Iterator[Link]:
-    """The sources of instructions."""
-    yield from (_source(mention.start, mention.end, mention.frame) for mention in mentions)
+_FILE: Final = b'source_file="'
+_FILE_AND_LINE: Final = re.compile(rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?")
+_FRAME: Final = b"stack_frame_id="
+_FRAME_ID: Final = re.compile(rb"(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])")
+_METADATA: Final = b"metadata={"
+_MAX_METADATA: Final = 1 << 14
+"""The most bytes of metadata searched in front of a `stack_frame_id`."""
+
+_CHUNK: Final = 1 << 16
+
+
+def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
+    """The sources of instructions: a file with its line, or the id of a frame of the module, which stands for its user
+    frame.
+    """
+    for place in _occurrences(data, (_FILE, _FRAME) if module else (_FILE,)):
+        file, frame = _FILE_AND_LINE.match(data, place), _FRAME_ID.match(data, place)
+        if file:
+            path, line = unquoted(file[1]), int(file[2]) if file[2] else None
+            if path:
+                last = file.end(2) if file[2] else file.end(1) - 1
+                yield _source(file.start(1) + 1, last, StackFrame(path, line))
+        elif frame and module and not _is_in_string(data, place):
+            own = user_frame(module.stack(int(frame[1])))
+            if own and is_file(own.file):
+                yield _source(*frame.span(), own)
+
+
+def _occurrences(data: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
+    """The starts of some words, in the order of the text. Lazy, so that a caller with a limit reads only a part."""
+    for first in range(0, len(data), _CHUNK):
+        found: list[int] = []
+        for word in words:
+            # A word that starts in this chunk may end in the next.
+            last = first + _CHUNK + len(word) - 1
+            place = data.find(word, first, last)
+            while place >= 0:
+                found.append(place)
+                place = data.find(word, place + len(word), last)
+        yield from sorted(found)
+
+
+def _is_in_string(data: bytes, place: int) -> bool:
+    metadata = data.rfind(_METADATA, max(0, place - _MAX_METADATA), place)
+    before = data[max(metadata, 0) : place]
+    return metadata < 0 or (before.count(b'"') - before.count(b'\\"')) % 2 == 1
 
 
 def _files(module: HloModule) -> Iterator[Link]:

@@ -7,16 +7,19 @@ memory space. In a module, the name of an instruction stands for all values that
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum, auto
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.places.named_values import named_values
+from xla_lens.model.places.mentions import position_of
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.columns import NONE
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.syntax.columns import NONE, Column, Table
 from xla_lens.syntax.excerpt import words
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, operand_position
 from xla_lens.syntax.hlo.words import Word, module_words
@@ -124,11 +127,83 @@ def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
 def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator[tuple[bool, bool, bool]]:
     """For each name whether it refers to a value, defines it, and is live at the peak."""
     starts, ends = np.array([word[1:] for word in names], np.int64).reshape(-1, 2).T
-    named = named_values(analysis.dump, file, starts, ends)
-    is_value = named.value != NONE
+    value, is_definition = _named_values(analysis.dump, file, starts, ends)
+    is_value = value != NONE
     is_live = np.zeros(len(names), np.bool_)
-    is_live[is_value] = live_at_peak(analysis.dump, analysis.memory, named.value[is_value])
-    return zip(is_value.tolist(), named.is_definition.tolist(), is_live.tolist(), strict=True)
+    is_live[is_value] = live_at_peak(analysis.dump, analysis.memory, value[is_value])
+    return zip(is_value.tolist(), is_definition.tolist(), is_live.tolist(), strict=True)
+
+
+_Meaning: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
+"""For each of some names its value, and whether it is a definition."""
+
+
+def _named_values(dump: DumpSet, file: DumpFile, starts: Column, ends: Column) -> tuple[Column, NDArray[np.bool_]]:
+    """The value that each name or allocation index at bytes `starts` to `ends` of a file means, NONE if none, and
+    whether it is a definition: `mention_at` for many names at once. Allocations are defined in their headers, values in
+    their headers among the used values or else in their rows of the allocation, other instructions in the schedule.
+    Names in an instruction start with `%`.
+    """
+    value, is_definition = np.full(len(starts), NONE), np.zeros(len(starts), np.bool_)
+    for table, look_up in _tables(dump, file):
+        rows = table.start.searchsorted(starts, "right") - 1
+        inside = np.flatnonzero(ends <= taken(table.end, rows))
+        if len(inside):
+            value[inside], is_definition[inside] = look_up(dump, rows[inside])
+    if file is dump.used:
+        quoted = np.flatnonzero(np.frombuffer(file.document.data, np.uint8)[starts] == ord("%"))
+        spans = zip((starts[quoted] + 1).tolist(), ends[quoted].tolist(), strict=True)
+        names = [dump.name_number(file.document.data[start:end]) for start, end in spans]
+        value[quoted] = _of_instruction(dump, np.array(names, np.int64))
+    return value, is_definition
+
+
+def _tables(dump: DumpSet, file: DumpFile) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Meaning]]]:
+    """The tables of a file with one name in each row, and functions that look the names of rows up."""
+    if file is dump.assignment:
+        yield dump.allocations, lambda _dump, rows: (np.full(len(rows), NONE), True)
+        yield dump.slices, _slices
+    if file is dump.used:
+        yield dump.used_values, lambda dump, rows: (dump.value_of_used_value[rows], True)
+        yield dump.positions, _positions
+        yield dump.uses, lambda dump, rows: (_of_instruction(dump, dump.uses.name[rows]), False)
+    if file is dump.live:
+        yield dump.schedule, _schedule
+        yield dump.live_ranges, lambda dump, rows: (dump.value_of_live_range[rows], False)
+        yield dump.peak_buffers, _peak_buffers
+        yield dump.stack_traces, _stack_traces
+
+
+def _of_instruction(dump: DumpSet, name: Column) -> Column:
+    return dump.values_at(name, np.full(len(name), NONE))
+
+
+def _slices(dump: DumpSet, rows: Column) -> _Meaning:
+    value = dump.value_of_slice[rows]
+    return value, taken(dump.values.used_value, value) == NONE
+
+
+def _positions(dump: DumpSet, rows: Column) -> _Meaning:
+    table = dump.positions
+    value = taken(dump.value_of_used_value, table.value[rows])
+    return np.where(value != NONE, value, dump.values_at(table.name[rows], table.index[rows])), False
+
+
+def _schedule(dump: DumpSet, rows: Column) -> _Meaning:
+    value = _of_instruction(dump, dump.schedule.name[rows])
+    return value, value == NONE
+
+
+def _peak_buffers(dump: DumpSet, rows: Column) -> _Meaning:
+    value = dump.value_of_peak_buffer[rows]
+    return np.where(value != NONE, value, _of_instruction(dump, dump.peak_buffers.name[rows])), False
+
+
+def _stack_traces(dump: DumpSet, rows: Column) -> _Meaning:
+    table, data = dump.stack_traces, dump.live.document.data if dump.live else b""
+    spans = zip(table.name_start[rows].tolist(), table.name_end[rows].tolist(), strict=True)
+    name, index = zip(*(position_of(dump, data[start:end]) for start, end in spans), strict=True)
+    return dump.values_at(np.array(name, np.int64), np.array(index, np.int64)), False
 
 
 _NOTHING: Final = (False, False, False)

@@ -6,9 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 from samples import SEED, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
+from xla_lens.features.references import occurrences
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value, mention_at
-from xla_lens.model.places.occurrences import occurrences
 
 _MOST = 300
 
