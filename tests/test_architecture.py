@@ -32,7 +32,8 @@ _LAYERS = (
 """Each layer may import those before it. The edges may import all of them, but not each other."""
 
 _WORDS = (
-    *("command_links", "contract", "markdown", "memory_spaces", "names", "numbers", "padding", "sources", "warrants"),
+    *("command_links", "contract", "markdown", "memory_spaces", "names", "numbers", "padding", "printed_peak"),
+    *("sources", "warrants"),
 )
 """The modules of `render` that word a number, a name or a place, which are a layer of their own: features use them for
 the words beside their facts.

@@ -13,7 +13,7 @@ from xla_lens.features.hover import hover
 from xla_lens.features.hover.words import term_at
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.places.mentions import Mention, Peak, Role, Value, mention_at
+from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.syntax.file_names import FileKind
@@ -143,11 +143,16 @@ def test_printed_peak_explains_why_numbers_differ() -> None:
 |---|--:|--:|--:|--:|
 | HBM | 580.0 KiB | 580.0 KiB | 4 `cublas-gemm.1` | 324.0 KiB |
 
-Why the numbers differ:
-- XLA selects the step by sums of its own: 584.0 KiB at step 5, 580.0 KiB at step 4. In these sums a tuple element \
-counts as the tuple's whole pointer table, each value counts for one more step (256.0 KiB here), and all memory spaces \
-are added up.
-- The printed list counts 4.0 KiB twice: one value takes over the bytes of another.
+What the printed peak counts:
+
+|  | printed list | counted at step 5 | counted at step 4 |
+|---|--:|--:|--:|
+| live in HBM | 324.0 KiB | 324.0 KiB | 580.0 KiB |
+| ended one step earlier | 0 B | +256.0 KiB | 0 B |
+| shared bytes counted more than once | +4.0 KiB | +4.0 KiB | 0 B |
+| = XLA's sum | 328.0 KiB | 584.0 KiB | 580.0 KiB |
+
+XLA prints the first step at which its own sum is largest.
 """,
     )
     check(
@@ -163,23 +168,20 @@ are added up.
 | SMEM | 8 B | 8 B | 3 `copy-start` | 8 B |
 | host memory | 4.00 MiB | 4.00 MiB | 3 `copy-start` | 4.00 MiB |
 
-Why the numbers differ:
-- XLA selects the step by sums of its own: 8.00 MiB at step 5, 8.00 MiB − 120 B at step 8. In these sums a tuple \
-element counts as the tuple's whole pointer table, each value counts for one more step (4.00 MiB here), and all memory \
-spaces are added up.
-- The printed list includes 8.00 MiB outside of HBM.
-- The printed list leaves out padding: its values occupy 976 B more.
+What the printed peak counts:
+
+|  | printed list | counted at step 5 | counted at step 8 |
+|---|--:|--:|--:|
+| live in HBM | 8.00 MiB | 8.00 MiB | 12.00 MiB |
+| ended one step earlier | 0 B | +4.00 MiB | +48 B |
+| tuple elements counted as whole tuples | 0 B | −12.00 MiB | −8.00 MiB |
+| in other memory spaces | +8.00 MiB | +8.00 MiB | +4.00 MiB |
+| padding, which XLA does not count | −976 B | −976 B | 0 B |
+| = XLA's sum | 16.00 MiB | 8.00 MiB | 8.00 MiB |
+
+XLA prints the first step at which its own sum is largest.
 """,
     )
-
-
-def test_printed_peak_recognizes_whole_tuples() -> None:
-    def text(path: Path) -> str:
-        return hover(analysis_of(path), None, Mention(Peak(0), Role.PEAK, 0, 0))
-
-    words = "- This XLA release prints a tuple element with the size of the tuple's whole pointer table."
-    assert words in text(DUMPS / "seeds" / "003_a3085531593bac68.txt")
-    assert words not in text(SEED)
 
 
 def test_missing_files_are_listed() -> None:

@@ -1,4 +1,4 @@
-"""Answers to all requests about a document, as text: in each encoding, before and after an edit.
+"""Answers to all requests about a document, as text: in each encoding, with both line ends, and after an edit.
 
 Each file in `answers` has questions and answers about one document. A line with `#` names a method, and lines with `>`
 mark the position of the requests below. Ranges are shown by the text that they cover in their document.
@@ -140,11 +140,13 @@ def _end(reader: Reader, uri: str, row: int) -> Mapping[str, int]:
     return {"line": row, "character": reader.width(lines(reader.text(uri))[row])}
 
 
-async def _opened(reader: Reader, folder: Path, name: str) -> tuple[str, Any]:
+async def _opened(reader: Reader, folder: Path, name: str, line_end: str = "\n") -> tuple[str, Any]:
     """Open the document of a golden. Return its URI and the legend of its tokens."""
     path, kind, replaced = _DOCUMENTS[name]
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     path = copied(path, folder, *replaced)
+    for file in folder.iterdir():
+        file.write_bytes(file.read_bytes().replace(b"\n", line_end.encode()))
     if kind == "hlo":
         path = path.with_name(path.name.replace("-buffer-assignment", ""))
     if name == "module_alone":
@@ -156,9 +158,10 @@ async def _opened(reader: Reader, folder: Path, name: str) -> tuple[str, Any]:
 
 
 @in_all_encodings
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("name", _DOCUMENTS)
-async def test_answers_are_those_of_the_golden(reader: Reader, tmp_path: Path, name: str) -> None:
-    uri, legend = await _opened(reader, tmp_path, name)
+async def test_answers_are_those_of_the_golden(reader: Reader, tmp_path: Path, name: str, line_end: str) -> None:
+    uri, legend = await _opened(reader, tmp_path, name, line_end)
     golden = (_FOLDER / f"{name}.txt").read_text()
     assert await _Text(reader, uri, has_numbers=True).filled(golden, legend) == golden
 

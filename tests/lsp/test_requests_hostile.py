@@ -224,32 +224,6 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
 
 
 @in_all_encodings
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-async def test_positions_are_right_with_both_line_ends(reader: Reader, tmp_path: Path, end: str) -> None:
-    await reader.start()
-    assignment = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
-    for kind in ("buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"):
-        path = sibling(assignment, kind)
-        path.write_bytes(path.read_bytes().replace(b"\n", end.encode()))
-    uri = reader.open(sibling(assignment, "live-range"))
-    marked = "    ynn_füs🚀n.1{}:36-38\n           ^"
-    assert reader.shown(await reader.ask_at("references", uri, marked, context={"includeDeclaration": True})) == [
-        "buffer-assignment:85: <247 ynn_füs🚀n.1 @0>",
-        "buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>",
-        "buffer-assignment-values:304: ynn_füs🚀n.1",
-        "buffer-assignment-values:306: multiply_subtract_fusion.4, operand 1",
-        "live-range:70: ynn_füs🚀n.1{}",
-        "live-range:93: ynn_füs🚀n.1{}: 2048 bytes (cumulative: 5762048 bytes)",
-        "live-range:39: ynn_füs🚀n.1",
-        "buffer-assignment-values:314: %ynn_füs🚀n.1",
-    ]
-    codes = [diagnostic["code"] for found in reader.editor.diagnostics.values() for diagnostic in found]
-    assert codes == ["peak-understated"]
-    folds = await reader.ask("foldingRange", uri)
-    assert folds[0] == {"startLine": 0, "endLine": 105}
-
-
-@in_all_encodings
 async def test_positions_are_right_after_raw_newlines_and_tabs(reader: Reader) -> None:
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
     uri = reader.open(sibling(PEAK_NAMES, "live-range"))

@@ -8,7 +8,7 @@ import pytest
 from lsp.conftest import Loads
 from lsp.reading import Reader, lines
 from lsp.wire import FULL, RequestFailed
-from samples import DUMPS, SEED, on_each_file
+from samples import SEED, on_each_file
 from xla_lens.lsp.requests import annotations
 
 
@@ -98,17 +98,6 @@ async def test_last_lens_reports_truncation(reader: Reader, monkeypatch: pytest.
         "<0 param @0>",
         "<5 fusion @0>",
     ]
-
-
-async def test_every_file_of_the_collection_has_lenses(reader: Reader) -> None:
-    """Including files without a schedule and files of a few lines."""
-    await reader.start()
-    for path in sorted(DUMPS.rglob("*-buffer-assignment.txt"))[::4]:
-        uri = reader.open(path)
-        line, title, command = (await _lenses(reader, uri))[0]
-        assert line == "BufferAssignment:"
-        assert "needs" in title
-        assert command["command"] == "xla-lens.showSummary"
 
 
 # ---------------------------------------------------------------- actions

@@ -140,17 +140,6 @@ async def test_overview_lists_respect_top(reader: Reader) -> None:
     assert found["allocations"] == found["spaces"][0]["live"] == []
 
 
-async def test_overview_shows_source_lines(reader: Reader) -> None:
-    await reader.start()
-    found = await reader.run("overview", {"uri": reader.open(TPU)})
-    sources = {one["label"]: one["source"] for space in found["spaces"] for one in space["live"]}
-    assert sources["fusion.2"] == "/home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip"
-    assert sources["x.1"] == ""
-    lines = {one["label"]: one["sourceLine"] for space in found["spaces"] for one in space["live"]}
-    assert lines["fusion.2"] == {"path": "/home/user/programs/tpu_programs.py", "line": 81}
-    assert lines["x.1"] is None
-
-
 @_SETS
 async def test_peak_has_the_lines_of_the_report(reader: Reader, path: Path) -> None:
     await reader.start()

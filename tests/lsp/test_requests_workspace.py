@@ -261,14 +261,6 @@ async def test_untitled_document_has_symbols(reader: Reader) -> None:
 # ---------------------------------------------------------------- folders
 
 
-async def test_nested_folders_are_read_once(reader: Reader, tmp_path: Path) -> None:
-    """A folder inside another is not read twice."""
-    copied(SPLIT, tmp_path / "one")
-    copied(TPU, tmp_path / "two")
-    await reader.start(FULL, tmp_path / "one", tmp_path / "two", tmp_path)
-    assert sorted(await _module_names(reader)) == ["jit_roundtrip", "jit_train_step"]
-
-
 async def test_folders_can_be_added_and_removed(reader: Reader, tmp_path: Path) -> None:
     copied(SPLIT, tmp_path / "one")
     copied(TPU, tmp_path / "two")

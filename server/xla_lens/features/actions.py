@@ -28,9 +28,8 @@ from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Pa
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import shortened
-from xla_lens.render.warrants import bounded_size
+from xla_lens.render.warrants import real_peak
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import split_name
 
@@ -164,8 +163,7 @@ def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
     if space.peak_step is not None and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
         if place:
-            peak = f"{bounded_size(space.peak_live_bytes, space.live_bound)} at step {space.peak_step}"
-            yield Action(f"Go to the real {space_name(space.id)} peak: {peak}", place)
+            yield Action(f"Go to the {real_peak(space)}", place)
 
 
 def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:

@@ -29,7 +29,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, human, percent, signed
-from xla_lens.render.warrants import bounded, bounded_size, short_reason
+from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suffix
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 
 
@@ -137,7 +137,7 @@ def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
     """The live bytes at some rows of the schedule; empty texts if they are unknown."""
     warrant = analysis.warrants.of(Quantity.LIVE)
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes and warrant.is_known]
-    steps, why = analysis.dump.schedule.step[rows], _why(analysis)
+    steps, why = analysis.dump.schedule.step[rows], short_suffix(warrant)
     live = [(space.live.at_each(steps).tolist(), _changes(space, steps).tolist()) for space in spaces]
     for number, step in enumerate(steps.tolist()):
         peaks = [space_name(space.id) for space in spaces if space.peak_step == step]
@@ -168,12 +168,6 @@ def _level(size_bytes: int, change: int, bound: Bound) -> str:
     return f"{signed(change)} → {bounded_size(size_bytes, bound)}" if change else bounded_size(size_bytes, bound)
 
 
-def _why(analysis: Analysis) -> str:
-    """Why live bytes are not exact, for the end of a label."""
-    reason = short_reason(analysis.warrants.of(Quantity.LIVE))
-    return f", {reason}" if reason else ""
-
-
 def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     dump = analysis.dump
     for row, value in zip(rows.tolist(), dump.value_of_live_range[rows].tolist(), strict=True):
@@ -182,15 +176,11 @@ def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 
 
 def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
-    peaks, bound = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE).bound
+    peaks, warrant = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE)
     for row in rows.tolist():
         here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
         is_known = space is not None and space.live_bound is not Bound.UNKNOWN
         if space and is_known and space.peak_step is not None and live < space.peak_live_bytes:
-            real, here_bytes = (
-                bounded_size(space.peak_live_bytes, bound),
-                bounded(apart(live, space.peak_live_bytes), bound),
-            )
-            label = f"real {space_name(space.id)} peak: {real} at step {space.peak_step} ({here_bytes} here)"
-            yield Hint(int(peaks.end[row]), label + _why(analysis))
+            here_bytes = bounded(apart(live, space.peak_live_bytes), warrant.bound)
+            yield Hint(int(peaks.end[row]), f"{real_peak(space)} ({here_bytes} here){short_suffix(warrant)}")

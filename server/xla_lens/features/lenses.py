@@ -26,7 +26,7 @@ from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
-from xla_lens.render.warrants import bounded, bounded_size, short_reason
+from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_reason, short_suffix, warranted_size
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500
@@ -244,37 +244,30 @@ def _uses(analysis: Analysis, value: int) -> Shown | None:
 
 
 def _share(analysis: Analysis, value: int) -> Shown | None:
-    values, bound = analysis.dump.values, analysis.warrants.of(Quantity.LIVE).bound
+    values, warrant = analysis.dump.values, analysis.warrants.of(Quantity.LIVE)
     space = analysis.memory.space(int(values.color[value]))
     if space is None or space.peak_step is None or not _is_at_peak(analysis, np.array([value]))[0]:
         return None
     peak = f"the {space_name(space.id)} peak"
-    if bound is Bound.EXACT:
+    if warrant.is_exact:
         title = f"{percent(int(values.size_bytes[value]), space.peak_live_bytes)} of {peak}"
     else:
-        title = f"part of {peak}, {bounded_size(space.peak_live_bytes, bound)}{_why(analysis)}"
+        title = f"part of {peak}, {warranted_size(space.peak_live_bytes, warrant)}"
     return Shown(title, LiveSetPage(space.peak_step))
 
 
 def _live(analysis: Analysis, words: str, spaces: Sequence[MemorySpace], step: int) -> Shown:
     """The live bytes of some memory spaces at a step, the most first."""
-    bound = analysis.warrants.of(Quantity.LIVE).bound
+    warrant = analysis.warrants.of(Quantity.LIVE)
     live = sorted(((space.live.at(step), space_name(space.id)) for space in spaces), key=lambda pair: -pair[0])
-    sizes = ", ".join(f"{bounded_size(size, bound)} of {name}" for size, name in live[:_MOST_SPACES])
+    sizes = ", ".join(f"{bounded_size(size, warrant.bound)} of {name}" for size, name in live[:_MOST_SPACES])
     more = f" and {counted(len(live) - _MOST_SPACES, 'more memory space')}" if len(live) > _MOST_SPACES else ""
-    return Shown(f"{words}: {sizes or 'nothing'}{more}{_why(analysis)}", LiveSetPage(step))
+    return Shown(f"{words}: {sizes or 'nothing'}{more}{short_suffix(warrant)}", LiveSetPage(step))
 
 
 def _real_peak(analysis: Analysis, color: int) -> Shown | None:
-    space, bound = analysis.memory.space(color), analysis.warrants.of(Quantity.LIVE).bound
+    space = analysis.memory.space(color)
     if space is None or space.peak_step is None:
         return None
-    peak = f"real {space_name(space.id)} peak: {bounded_size(space.peak_live_bytes, bound)} at step {space.peak_step}"
     place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
-    return Shown(peak + _why(analysis), place)
-
-
-def _why(analysis: Analysis) -> str:
-    """Why live bytes are not exact, for the end of a title."""
-    reason = short_reason(analysis.warrants.of(Quantity.LIVE))
-    return f", {reason}" if reason else ""
+    return Shown(real_peak(space) + short_suffix(analysis.warrants.of(Quantity.LIVE)), place)

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.render.contract import GapWord
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, percent
 from xla_lens.syntax.file_names import FileKind
 
@@ -44,8 +46,19 @@ def bounded_size(size_bytes: int, bound: Bound) -> str:
 
 def warranted_size(size_bytes: int, warrant: Warrant) -> str:
     """A size with its bound and the reason: ``≥ 3.57 MiB, dump is cut off``. For places that show no more."""
+    return bounded_size(size_bytes, warrant.bound) + short_suffix(warrant)
+
+
+def real_peak(space: MemorySpace) -> str:
+    """The recomputed peak of a memory space: ``real HBM peak: ≥ 3.57 MiB at step 4``."""
+    size = bounded_size(space.peak_live_bytes, space.live_bound)
+    return f"real {space_name(space.id)} peak: {size} at step {space.peak_step}"
+
+
+def short_suffix(warrant: Warrant | Warrants) -> str:
+    """The reason for the end of a text: ``, dump is cut off``. Empty if the numbers are exact."""
     reason = short_reason(warrant)
-    return bounded_size(size_bytes, warrant.bound) + (f", {reason}" if reason else "")
+    return f", {reason}" if reason else ""
 
 
 def suffix(warrant: Warrant) -> str:
@@ -61,29 +74,26 @@ def share(part: int, whole: int, bound: Bound) -> str:
 
 def gap_word(warrants: Warrants) -> GapWord:
     """What is wrong with a dump, in one word or two. Empty if its numbers are exact."""
-    causes = {gap.cause for gap in warrants.gaps}
-    return next((word for cause, word in _GAP_WORDS.items() if cause in causes), "")
-
-
-_GAP_WORDS: Final[Mapping[Cause, GapWord]] = {
-    Cause.CONTRADICTION: "contradictory",
-    Cause.CUT_OFF: "cut off",
-    Cause.UNREADABLE: "unreadable in part",
-    Cause.MISSING: "incomplete",
-}
-"""The worst first."""
+    return _worst_cause(warrants)[0]
 
 
 def short_reason(warrant: Warrant | Warrants) -> str:
     """Why a number is not exact, in a few words: ``dump is cut off``. Empty if it is exact."""
+    return _worst_cause(warrant)[1]
+
+
+_CAUSES: Final[Mapping[Cause, tuple[GapWord, str]]] = {
+    Cause.CONTRADICTION: ("contradictory", "dump contradicts itself"),
+    Cause.CUT_OFF: ("cut off", "dump is cut off"),
+    Cause.UNREADABLE: ("unreadable in part", "dump has unreadable lines"),
+    Cause.MISSING: ("incomplete", "dump is incomplete"),
+}
+"""The worst first."""
+
+
+def _worst_cause(warrant: Warrant | Warrants) -> tuple[GapWord, str]:
     causes = {gap.cause for gap in warrant.gaps}
-    if Cause.CONTRADICTION in causes:
-        return "dump contradicts itself"
-    if Cause.CUT_OFF in causes:
-        return "dump is cut off"
-    if Cause.UNREADABLE in causes:
-        return "dump has unreadable lines"
-    return "dump is incomplete" if causes else ""
+    return next((words for cause, words in _CAUSES.items() if cause in causes), ("", ""))
 
 
 _QUANTITIES: Final = {

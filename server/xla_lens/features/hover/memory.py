@@ -10,16 +10,16 @@ from xla_lens.features.hover.words import LONGEST_SHAPE, exact_bytes, kind_sente
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.memory.allocation_history import arena
-from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, live_values
-from xla_lens.model.memory.printed_peak import counted_bytes
-from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.memory.over_time import LiveBytes, MemorySpace
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
-from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, counted, human, percent, shortened
+from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.warrants import bounded, bounded_size
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.file_names import FileKind
@@ -188,7 +188,8 @@ def peak_lines(analysis: Analysis, row: int) -> Iterator[str]:
     """Yield the printed peak, a row of `DumpSet.peaks`, beside the real one, and why they differ."""
     dump, warrants, step = analysis.dump, analysis.warrants, int(analysis.dump.peaks.step[row])
     live, reserved = warrants.of(Quantity.LIVE).bound, warrants.of(Quantity.RESERVED).bound
-    printed = sum(dump.peak_buffers.size_bytes[_printed(dump, row)].tolist())
+    first, count = int(dump.peaks.first_buffer[row]), int(dump.peaks.buffer_count[row])
+    printed = sum(dump.peak_buffers.size_bytes[first : first + count].tolist())
     yield f"**Printed peak** · {bounded_size(printed, warrants.of(Quantity.PRINTED_PEAK).bound)} at step {step}"
     yield ""
     if not analysis.memory.spaces:
@@ -207,55 +208,15 @@ def peak_lines(analysis: Analysis, row: int) -> Iterator[str]:
     yield from table(("memory space", "needed", "real peak", "at step", "live at the printed step"), rows, (0,))
     yield ""
     is_exact = warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
-    if is_exact and (differences := list(_differences(analysis, row, analysis.memory.spaces[0]))):
-        yield "Why the numbers differ:"
-        yield from differences
+    explained = explain_printed_peak(dump, analysis.memory, row) if is_exact else None
+    sums = printed_peak_sums(explained, space_name(dump.space_id(DEFAULT_COLOR))) if explained else None
+    if sums and explained and (explained.is_understated or printed != analysis.memory.spaces[0].live.at(step)):
+        yield "What the printed peak counts:"
+        yield ""
+        yield from table(("", *sums.titles), sums.rows, (0,))
+        yield ""
+        yield RULE
 
 
 def _at_step(dump: DumpSet, step: int | None) -> str:
     return f"{step} {code(dump.instruction_at(step) or '')}" if step is not None else "-"
-
-
-def _printed(dump: DumpSet, row: int) -> slice:
-    """The rows of `DumpSet.peak_buffers` that a printed peak lists."""
-    first = int(dump.peaks.first_buffer[row])
-    return slice(first, first + int(dump.peaks.buffer_count[row]))
-
-
-def _differences(analysis: Analysis, row: int, first: MemorySpace) -> Iterator[str]:
-    """Why a printed peak is not that of the first memory space."""
-    dump, values, step = analysis.dump, analysis.dump.values, int(analysis.dump.peaks.step[row])
-    listed = _printed(dump, row)
-    printed, printed_values = dump.peak_buffers.size_bytes[listed], dump.value_of_peak_buffer[listed]
-    printed_bytes, live_bytes = sum(printed.tolist()), first.live.at(step)
-    if first.peak_step is not None and first.peak_step != step and live_bytes < first.peak_live_bytes:
-        yield from _sums_of_xla(dump, step, first.peak_step)
-    if printed_bytes == live_bytes:
-        return
-    live = live_values(dump, step)
-    assigned_bytes = sum(values.size_bytes[live[values.slice[live] != NONE]].tolist())
-    if shared_bytes := assigned_bytes - sum(space.live.at(step) for space in analysis.memory.spaces):
-        yield f"- The printed list counts {human(shared_bytes)} twice: one value takes over the bytes of another."
-    is_element = taken(values.index, printed_values) > EMPTY_INDEX
-    if np.any(is_element & (dump.peak_buffers.index[listed] == NONE)):
-        yield "- This XLA release prints a tuple element with the size of the tuple's whole pointer table."
-    if other_bytes := sum(printed[taken(values.color, printed_values) > 0].tolist()):
-        yield f"- The printed list includes {human(other_bytes)} outside of {space_name(first.id)}."
-    if assigned_bytes > printed_bytes:
-        more = human(assigned_bytes - printed_bytes)
-        yield f"- The printed list leaves out padding: its values occupy {more} more."
-
-
-def _sums_of_xla(dump: DumpSet, step: int, peak_step: int) -> Iterator[str]:
-    here, there = counted_bytes(dump, step), counted_bytes(dump, peak_step)
-    if here is None or there is None or here < there:
-        return
-    values = dump.values
-    is_ended = (values.end_step == step - 1) & (values.slice != NONE) & (values.live_range != NONE)
-    ended_bytes = sum(values.size_bytes[is_ended].tolist())
-    ended = f" ({human(ended_bytes)} here)" if ended_bytes else ""
-    yield (
-        f"- XLA selects the step by sums of its own: {human(here)} at step {step}, {apart(there, here)} at step "
-        f"{peak_step}. In these sums a tuple element counts as the tuple's whole pointer table, each value counts for "
-        f"one more step{ended}, and all memory spaces are added up."
-    )

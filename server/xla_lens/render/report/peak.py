@@ -1,17 +1,18 @@
 """The parts of a report about the peak: totals, the recomputed and the printed peak, live values, live bytes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
 from xla_lens.features.report.facts import LiveSet, Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.numbers import apart, capitalized, counted, human, signed
+from xla_lens.render.numbers import apart, capitalized, counted, human
+from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_SHAPE,
@@ -104,40 +105,11 @@ def printed_peak_sections(report: Report) -> Sections:
     printed = report.printed_peak
     if printed is None or not report.has_live_ranges:
         return ()
-    columns: list[tuple[str, CountedBytes | None]] = [
-        ("printed list", printed.listed),
-        (f"counted at step {printed.step}", printed.counted_at_printed),
-    ]
-    at_peak = printed.counted_at_peak
-    if at_peak and at_peak.step != printed.step:
-        columns.append((f"counted at step {at_peak.step}", at_peak))
-    known = [(title, terms) for title, terms in columns if terms]
-    if not known:
+    sums = printed_peak_sums(printed, space_of(report, DEFAULT_COLOR))
+    if sums is None:
         return ()
-    terms = (
-        ("live_bytes", f"live in {space_of(report, DEFAULT_COLOR)}", 1),
-        ("died_bytes", "ended one step earlier", 1),
-        ("tuple_bytes", "tuple elements counted as whole tuples", 1),
-        ("other_space_bytes", "in other memory spaces", 1),
-        ("shared_bytes", "shared bytes counted more than once", 1),
-        ("padding_bytes", "padding, which XLA does not count", -1),
-        ("unplaced_bytes", "in no allocation", 1),
-    )
-    rows: list[tuple[Text, ...]] = []
-    for field, title, sign in terms:
-        sizes = [int(getattr(column, field)) * sign for _, column in known]
-        if any(sizes) or field == "live_bytes":
-            rows.append((title, *map(human if field == "live_bytes" else signed, sizes)))
-    rows.append(("= XLA's sum", *_sums([column for _, column in known])))
-    sums = Table(headers("", *(title for title, _ in known), text=("",)), tuple(rows))
-    rule = "XLA prints the first step at which its own sum is largest."
-    return (Section("What XLA's printed peak counts", (sums, rule)),)
-
-
-def _sums(columns: Sequence[CountedBytes]) -> Iterator[str]:
-    """XLA's own sums: that at the printed step is the largest, by a few bytes in some dumps."""
-    largest = max(column.total_bytes for column in columns)
-    return (apart(column.total_bytes, largest) for column in columns)
+    table = Table(headers("", *sums.titles, text=("",)), sums.rows)
+    return (Section("What XLA's printed peak counts", (table, RULE)),)
 
 
 # ---------------------------------------------------------------- live values

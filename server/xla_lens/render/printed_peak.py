@@ -1,0 +1,50 @@
+"""What XLA adds up for the peak that it prints, as the rows of a table in reports and hovers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from xla_lens.model.memory.printed_peak import PrintedPeak
+from xla_lens.render.numbers import apart, human, signed
+
+RULE: Final = "XLA prints the first step at which its own sum is largest."
+
+_TERMS: Final = (
+    ("died_bytes", "ended one step earlier", 1),
+    ("tuple_bytes", "tuple elements counted as whole tuples", 1),
+    ("other_space_bytes", "in other memory spaces", 1),
+    ("shared_bytes", "shared bytes counted more than once", 1),
+    ("padding_bytes", "padding, which XLA does not count", -1),
+    ("unplaced_bytes", "in no allocation", 1),
+)
+"""The fields of `CountedBytes` that XLA adds to the live bytes, or subtracts from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """One title for each of XLA's sums that is known, and one row for each term: its name and its bytes in each sum."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def printed_peak_sums(printed: PrintedPeak, space: str) -> Sums | None:
+    """Return the sum of the printed list, and those that XLA counts at the printed step and at the real peak. `space`
+    is the name of the default memory space. None if no sum is known.
+    """
+    columns = [("printed list", printed.listed), (f"counted at step {printed.step}", printed.counted_at_printed)]
+    at_peak = printed.counted_at_peak
+    if at_peak and at_peak.step != printed.step:
+        columns.append((f"counted at step {at_peak.step}", at_peak))
+    known = [(title, column) for title, column in columns if column]
+    if not known:
+        return None
+    sums = [column for _, column in known]
+    terms = [(title, [int(getattr(column, field)) * sign for column in sums]) for field, title, sign in _TERMS]
+    # The sum at the printed step is the largest, by a few bytes in some dumps.
+    largest = max(column.total_bytes for column in sums)
+    rows = (
+        (f"live in {space}", *(human(column.live_bytes) for column in sums)),
+        *((title, *map(signed, sizes)) for title, sizes in terms if any(sizes)),
+        ("= XLA's sum", *(apart(column.total_bytes, largest) for column in sums)),
+    )
+    return Sums(tuple(title for title, _ in known), rows)
