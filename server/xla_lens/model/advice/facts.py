@@ -188,9 +188,14 @@ class Facts:
             for value in frozenset(self.arguments).intersection(self.candidates if begin is not None else ())
             if self.kind[value] & Kind.MAYBE_LIVE_OUT
             and (reads := self.reads(value))
-            and reads[0].step > (begin or 0)
-            and not any(self.is_backward(self.op_name(read.name)) for read in reads)
+            and reads[0].step >= (begin or 0)
+            and not any(self._is_read_for_gradients(value, read) for read in reads)
         )
+
+    def _is_read_for_gradients(self, value: int, read: Read) -> bool:
+        """Whether the backward pass reads an argument. XLA may fuse its update with the product of the gradient."""
+        in_place = self.dump.values_of_allocation(int(self.dump.values.allocation[value]))
+        return self.is_backward(self.op_name(read.name)) and read.name not in self.dump.values.name[in_place]
 
     def same_slice(self, value: int) -> list[int]:
         """The other values on exactly the same bytes with the same dimensions, by their start."""
@@ -269,11 +274,15 @@ class Facts:
 
     @cached_property
     def backward_step(self) -> int | None:
-        """The first step at which the backward pass reads a value that is not an argument, None without one."""
-        reads = (read for value in {*self.candidates} - {*self.arguments} for read in self.reads(value))
-        return min(
-            (step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))), default=None
-        )
+        """The first step at which the backward pass reads a value: one that is not an argument, if one of them matters.
+        None without a backward pass.
+        """
+        for values in ({*self.candidates} - {*self.arguments}, self.arguments):
+            reads = (read for value in values for read in self.reads(value))
+            steps = [step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))]
+            if steps:
+                return min(steps)
+        return None
 
     # ------------------------------------------------------------ sources
 

@@ -74,10 +74,12 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 2 * prod(lengths) > max(map(prod, told))}
-    saved_values = {change.value: change for change in saved(facts)} if scores else {}
-    for value, shape in shapes.items():
-        if shape.lengths in scores and facts.is_computed(value):
-            change = saved_values.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
+    stored = {change.value: change for change in saved(facts)} if scores else {}
+    for value in dict.fromkeys((*stored, *shapes)):
+        change = stored.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
+        shape = facts.dimensions(value)
+        one = without_ones(shape.of_one_layer if shape and change.layers > 1 else shape) or shapes.get(value)
+        if one and one.lengths in scores and facts.is_computed(value):
             pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
             yield change._replace(pieces=tuple(pieces), part=None)
 
