@@ -120,8 +120,9 @@ def evidence(found: Sequence[Outcome], rule: Rule) -> str:
         return "None of the programs of `make prove` was changed by it, so nothing is known of what it saves."
     held = sum(outcome.holds for outcome in ours)
     median = statistics.median(outcome.ratio for outcome in ours if outcome.ratio)
+    tried = f"`make prove` changed {len(ours)} programs this way and compiled them again."
     return (
-        f"`make prove` changed {len(ours)} programs this way and compiled them again. In {held} of them, the prediction\n"
+        f"{tried} In {held} of them, the prediction\n"
         f"was within a factor of {GOOD_RATIO} of what the change saved; the median ratio is {median:.2f}."
     )
 
