@@ -38,14 +38,16 @@ def advise(
         return None
     edited = EditableSpace(analysis.dump, space)
     steps: set[int] = set()
+    facts = Facts(analysis.dump, module, space)
     for _ in range(_ROUNDS):
-        search = _Search(Facts(analysis.dump, module, space, steps), edited)
+        search = _Search(facts, edited)
         actions = search.actions()
         # What is live at the peak after an action may be of the same kind.
         new = {action.peak_step for action in actions[:_FOLLOWED] if action.peak_step is not None} - {space.peak_step}
         if new <= steps:
             break
         steps |= new
+        facts = facts.also_at(steps)
     together = tuple(range(len(actions)))
     after = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
@@ -98,7 +100,7 @@ class _Search:
         """What each rule finds, divided into actions."""
         for row in RULES:
             parts: dict[object, list[Change]] = {}
-            for change in row.find(self.facts):
+            for change in self.facts.found(row.find):
                 parts.setdefault(change.part, []).append(change)
             for changes in parts.values():
                 yield row, changes

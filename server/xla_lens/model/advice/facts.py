@@ -6,7 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -96,6 +96,24 @@ class Facts:
         self.reads = cache(self._reads)
         self.is_backward = lru_cache(maxsize=None)(is_backward)
         self._for_backward: dict[int, bool] = {}
+        self._found: dict[Callable[[Facts], Iterator[Change]], tuple[Change, ...]] = {}
+
+    def also_at(self, steps: Collection[int]) -> "Facts":
+        """The same facts, if other steps matter as well. What is known of instructions is kept."""
+        other = Facts(self.dump, self.origins.module, self.space, steps)
+        other.origins, other.op_name, other.reads, other.is_backward = (
+            self.origins,
+            self.op_name,
+            self.reads,
+            self.is_backward,
+        )
+        return other
+
+    def found(self, rule: "Callable[[Facts], Iterator[Change]]") -> tuple[Change, ...]:
+        """What a rule finds, which others may ask for, too."""
+        if rule not in self._found:
+            self._found[rule] = tuple(rule(self))
+        return self._found[rule]
 
     @cached_property
     def owned(self) -> dict[int, int]:

@@ -29,7 +29,7 @@ def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
     outside of loops.
     """
     found: dict[int, list[Change]] = {}
-    for change in saved(facts):
+    for change in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
         if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
             found.setdefault(change.layers, []).append(change)

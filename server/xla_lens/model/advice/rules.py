@@ -62,7 +62,7 @@ def _divided(facts: Facts, value: int, parts: int) -> Change:
 
 def layers(facts: Facts) -> Iterator[Change]:
     """What the layers save for the backward pass. The logits are not of a layer."""
-    yield from rematerialize(facts, {change.value for change in logits(facts)})
+    yield from rematerialize(facts, {change.value for change in facts.found(logits)})
 
 
 def attention_scores(facts: Facts) -> Iterator[Change]:
@@ -74,7 +74,7 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 2 * prod(lengths) > max(map(prod, told))}
-    stored = {change.value: change for change in saved(facts)} if scores else {}
+    stored = {change.value: change for change in facts.found(saved)} if scores else {}
     for value in dict.fromkeys((*stored, *shapes)):
         change = stored.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
         shape = facts.dimensions(value)

@@ -139,8 +139,10 @@ class Instruction(NamedTuple):
     def _metadata_start(self) -> int:
         """Where its metadata starts, -1 without. Strings and backend configurations may contain metadata, too."""
         place = self.text.find(_METADATA, self.operands_start, self.end)
+        if place < 0:
+            return place
         before = self.text[self.operands_start : place]
-        if place < 0 or (b'"' not in before and before.count(b"{") == before.count(b"}")):
+        if b'"' not in before and before.count(b"{") == before.count(b"}"):
             return place
         depth = 0
         for part in _NESTED.finditer(self.text, self.operands_start, self.end):
