@@ -66,10 +66,10 @@ def test_peaks_after_actions_equal_those_counted_byte_by_byte(path: Path) -> Non
 @pytest.mark.parametrize(
     ("pattern", "count"),
     [
-        (OOM, 9),
-        ("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt", 10),
-        ("gpu-h100-jaxlib0.10.2/transformer_train/*-buffer-assignment.txt", 12),
-        ("cpu-jaxlib0.10.2/scan_rnn/module_0000*-buffer-assignment.txt", 3),
+        (OOM, 3),
+        ("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt", 2),
+        ("gpu-h100-jaxlib0.10.2/transformer_train/*-buffer-assignment.txt", 2),
+        ("cpu-jaxlib0.10.2/scan_rnn/module_0000*-buffer-assignment.txt", 1),
     ],
 )
 def test_peaks_after_actions_of_training_steps(pattern: str, count: int) -> None:
@@ -132,7 +132,7 @@ def test_wrapping_a_layer_is_one_action_with_all_that_the_loop_saves_but_its_inp
     assert (action.call.function, action.call.frame and action.call.frame.line) == ("llama_layer", 41)
     # bf16[4,2048,1024] of each layer, sharded, is what one layer passes to the next. One of its groups stays saved.
     kept = [one for one in action.groups if one.shape == "bf16[4,2048,1024]"]
-    assert sum(one.count for one in kept) == 32
+    assert sum(one.count for one in kept) == 64
     # One of 32 layers is left while the loop of the backward pass reads it.
     saved = [one for one in action.groups if one.count % 32 == 0]
     assert action.saved_bytes == sum(one.size_bytes for one in saved) * 31 // 32
