@@ -48,6 +48,7 @@ def test_each_explanation_of_an_action_has_all_sections(rule: Rule) -> None:
         "## Why it takes memory",
         "## What to do",
         "## How the peak is computed",
+        "## Tried",
     ]
     match = re.fullmatch(r"\*\*.+\.\*\* Certainty: (.+)\.", lines[2])
     assert match
