@@ -107,7 +107,8 @@ def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
         *other(DifferenceKind.FLAGS, old.flags, new.flags),
     )
     rows = _biggest_first(comparison)
-    return Diff(old, new, options, comparison.memory_spaces, comparison, found, tuple(causes(comparison)), rows)
+    because = tuple(causes(comparison, old.module, new.module))
+    return Diff(old, new, options, comparison.memory_spaces, comparison, found, because, rows)
 
 
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:

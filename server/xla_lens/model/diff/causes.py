@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair
+from xla_lens.model.diff.fusions import refused
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.diff.traits import parameter_values
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
@@ -32,6 +34,7 @@ class CauseKind(StrEnum):
     - `CHECKPOINT`: values that `jax.checkpoint` computes again.
     - `REMATERIALIZED`: instructions that XLA computes again to save memory (`.remat` in their names).
     - `ASYNCHRONOUS`: collectives that run beside other instructions, and hold their buffers until they are done.
+    - `FUSION`: operations with a buffer at the peak that are inside of fusions, which have none, in the other dump.
     - `PADDING`: the padding at the peaks.
     - `SCHEDULE`: all values are the same, but some live at other times.
     """
@@ -43,6 +46,7 @@ class CauseKind(StrEnum):
     CHECKPOINT = "checkpoint"
     REMATERIALIZED = "rematerialized"
     ASYNCHRONOUS = "asynchronous"
+    FUSION = "fusion"
     PADDING = "padding"
     SCHEDULE = "schedule"
 
@@ -52,9 +56,10 @@ class ChangeCause:
     """A cause, with how many values or instructions it is about in both dumps.
 
     `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the
-    outputs, or of the padding; None where the cause is not about bytes. `types` are the element types for `TYPE` and
-    the dimensions for `SIZE`, before and after, most bytes first. `copies` are the names of the copies that only one
-    dump makes, of parameters that only the other one donates.
+    outputs, of what only one dump has outside of fusions, or of the padding; None where the cause is not about bytes.
+    `types` are the element types for `TYPE`, the dimensions for `SIZE`, and twice the op_name for `FUSION`, before and
+    after, most bytes first. `copies` are the names of the copies that only one dump makes, of parameters
+    that only the other one donates.
     """
 
     kind: CauseKind
@@ -64,14 +69,20 @@ class ChangeCause:
     copies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
-def causes(compared: Comparison) -> Iterator[ChangeCause]:
-    """Yield the causes that two dumps prove in their default memory space, the most telling first."""
+def causes(
+    compared: Comparison, old_module: HloModule | None = None, new_module: HloModule | None = None
+) -> Iterator[ChangeCause]:
+    """Yield the causes that two dumps prove in their default memory space, the most telling first. Only HLO modules
+    have what is inside of fusions.
+    """
     yield from _donation(compared)
     outputs = [_outputs(one.dump) for one in (compared.old, compared.new)]
     count, size_bytes = (Pair(*numbers) for numbers in zip(*outputs, strict=True))
     if count.change * size_bytes.change > 0:
         yield ChangeCause(CauseKind.OUTPUTS, count, size_bytes)
     yield from _resized(compared)
+    if old_module and new_module:
+        yield from _refused(compared, (old_module, new_module))
     for kind, number in _COUNTED.items():
         counts = Pair(number(compared.old.dump), number(compared.new.dump))
         if counts.change:
@@ -167,6 +178,14 @@ def _array(dump: DumpSet, value: int, *, is_live: bool) -> tuple[re.Match[str] |
     """
     size_bytes = int(dump.values.size_bytes[value]) if is_live and dump.values.color[value] == DEFAULT_COLOR else 0
     return _ARRAY.match((dump.shape(value) or b"").decode("utf-8", "replace")), size_bytes
+
+
+def _refused(compared: Comparison, modules: tuple[HloModule, HloModule]) -> Iterator[ChangeCause]:
+    """Operations that are inside of fusions in one dump only."""
+    fused, split = refused(compared, modules)
+    if fused or split:
+        names = tuple((name, name) for name, _ in (fused + split).most_common())
+        yield ChangeCause(CauseKind.FUSION, Pair(len(fused), len(split)), Pair(fused.total(), split.total()), names)
 
 
 # ---------------------------------------------------------------- numbers of each dump

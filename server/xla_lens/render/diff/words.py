@@ -61,6 +61,13 @@ def _outputs(_: ChangeCause, count: Pair, size: Pair) -> str:
     return f"Outputs: {abs(count.change):,} {'more' if count.change > 0 else 'fewer'} with {human(abs(size.change))}."
 
 
+def _fusion(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    split = f"{counted(count.new, 'operation')} with {human(size.new)} now outside of fusions" if count.new else ""
+    fused = f"{counted(count.old, 'operation')} with {human(size.old)} now inside of fusions" if count.old else ""
+    names = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name, _ in cause.types[:4]))
+    return f"Fusion: {', '.join(filter(None, (split, fused)))} ({names})."
+
+
 def _donation(cause: ChangeCause, count: Pair, size: Pair) -> str:
     fewer, more = map(_names, cause.copies)
     lost = f"{counted(count.old, 'parameter')} with {human(size.old)} no longer donated" if count.old else ""
@@ -84,6 +91,7 @@ _CAUSES: Final[Mapping[CauseKind, Callable[[ChangeCause, Pair, Pair], str]]] = {
     CauseKind.OUTPUTS: _outputs,
     CauseKind.TYPE: _type,
     CauseKind.SIZE: _shape,
+    CauseKind.FUSION: _fusion,
     CauseKind.CHECKPOINT: lambda _, count, __: (
         f"Checkpointing: jax.checkpoint computes {_counts(count, 'value')} again."
     ),

@@ -138,8 +138,8 @@ def _action(report: Report, number: int, action: Action) -> Section:
     more = action.groups[_MOST_GROUPS:]
     if more:
         count = sum(group.count for group in more)
-        rows.append((human(sum(group.size_bytes for group in more)), f"{count:,}", "× other shapes", "", ""))
-    columns = headers("size", "count", "shape", "source", "values", text=("shape", "source", "values"))
+        rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
+    columns = headers("size", "buffers", "source", "values", text=("buffers", "source", "values"))
     buffers = [Table(columns, tuple(rows), has_text_header=False, indent=5)] if rows else []
     return Section(title, (*([("   ", Command(snippet))] if snippet else ()), ("   ", *numbers), *buffers), level=1)
 
@@ -230,11 +230,10 @@ def largest_saving(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
 
 
 def _group(report: Report, action: Action, group: Buffers) -> Iterator[Text]:
-    """A group in a row: ``7.00 GiB  32  × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
+    """A group in a row: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
     dump, value = report.dump, group.values[0]
     yield human(group.size_bytes)
-    yield f"{group.count:,}"
-    yield ("× ", Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE))
+    yield (f"{group.count:,} × ", Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE))
     source: list[Inline] = []
     if group.line is not None:
         source.append(Name(frame_text(group.line), widest=LONGEST_NAME, role=Role.SOURCE, frame=group.line))
