@@ -28,8 +28,8 @@ _LONGEST = 10**6
 
 @pytest.mark.slow
 async def test_memory_is_freed_after_many_sets(server: Process) -> None:
-    """All sets are opened several times before the first measurement: until then, memory still grows by what each kind of
-    request and set needs for the first time.
+    """All sets are opened several times before the first measurement: until then, memory still grows by what each kind
+    of request and set needs for the first time.
     """
     await server.initialize(FULL, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
     sizes = await soak(server, dump_sets(DUMPS, _LONGEST), rounds=300, every=100)

@@ -133,8 +133,7 @@ class Budget:
 class Advice:
     """What could be done about the peak of a memory space and what the program needs of it.
 
-    `actions` help each on its own, those that save the most first. `together` are the rows of those that can be taken
-    together: layers can be computed again only if their inputs stay saved. After these the program needs
+    `actions` help each on its own, those that save the most first. After all of them the program needs
     `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change the same value,
     the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in allocations
     of `argument_bytes`.
@@ -145,7 +144,6 @@ class Advice:
     peak_bytes: int
     peak_step: int | None
     actions: tuple[Action, ...]
-    together: tuple[int, ...]
     all_needed_bytes: int
     all_peak_bytes: int
     all_peak_step: int | None

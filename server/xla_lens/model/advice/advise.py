@@ -48,8 +48,7 @@ def advise(
             break
         steps |= new
         facts = facts.also_at(steps)
-    together = tuple(range(len(actions)))
-    after = search.after([actions[row] for row in together])
+    after = search.after(actions)
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
@@ -57,13 +56,12 @@ def advise(
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
         actions=actions,
-        together=together,
         all_needed_bytes=after.needed_bytes,
         all_peak_bytes=after.peak_bytes,
         all_peak_step=after.peak_step,
         arguments=argument_trees(search.facts),
         argument_bytes=argument_bytes,
-        budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
+        budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
 
 
@@ -155,13 +153,11 @@ class _Search:
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
-    def budget(
-        self, actions: Sequence[Action], together: Sequence[int], budget_bytes: int, argument_bytes: int
-    ) -> Budget:
+    def budget(self, actions: Sequence[Action], budget_bytes: int, argument_bytes: int) -> Budget:
         """Take the actions one after another until the budget is reached, those that are only possible last."""
         taken: list[int] = []
         states = [After(self.facts.space.needed_bytes, self.facts.space.peak_live_bytes, self.facts.space.peak_step)]
-        for row in sorted(together, key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
+        for row in sorted(range(len(actions)), key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
             if states[-1].needed_bytes <= budget_bytes:
                 break
             after = self.after([actions[other] for other in (*taken, row)])

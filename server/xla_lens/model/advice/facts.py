@@ -7,6 +7,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Kind, place_in
+from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 4000
@@ -80,9 +81,7 @@ class Facts:
     after an action.
     """
 
-    def __init__(
-        self, dump: DumpSet, module: HloModule | None, space: MemorySpace, steps: Collection[int] = ()
-    ) -> None:
+    def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
         values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
         self.dump, self.space, self.peak_step = dump, space, space.peak_step or 0
         self.name: list[int] = values.name.tolist()
@@ -90,23 +89,20 @@ class Facts:
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
-        self.steps = (self.peak_step, *steps)
+        self.steps: tuple[int, ...] = (self.peak_step,)
         self.origins = Origins(dump, module)
         self.op_name = cache(self._op_name)
         self.reads = cache(self._reads)
-        self.is_backward = lru_cache(maxsize=None)(is_backward)
+        self.is_backward = cache(is_backward)
         self._for_backward: dict[int, bool] = {}
         self._found: dict[Callable[[Facts], Iterator[Change]], tuple[Change, ...]] = {}
 
     def also_at(self, steps: Collection[int]) -> "Facts":
-        """The same facts, if other steps matter as well. What is known of instructions is kept."""
-        other = Facts(self.dump, self.origins.module, self.space, steps)
-        other.origins, other.op_name, other.reads, other.is_backward = (
-            self.origins,
-            self.op_name,
-            self.reads,
-            self.is_backward,
-        )
+        """The same facts, if other steps matter as well. What does not depend on the steps is kept."""
+        other = copy(self)
+        other.steps, other._for_backward, other._found = (self.peak_step, *steps), {}, {}
+        for name in ("candidates", "idle_arguments", "backward_step"):
+            other.__dict__.pop(name, None)
         return other
 
     def found(self, rule: "Callable[[Facts], Iterator[Change]]") -> tuple[Change, ...]:
@@ -157,9 +153,10 @@ class Facts:
         """The dimensions of an array without those of length 1, which a change of layout adds and removes."""
         return without_ones(self.dimensions(value))
 
-    def layout(self, value: int) -> bytes:
-        """The layout of a value as printed, empty if unknown."""
-        return (self.dump.shape(value) or b"").partition(b"]")[2]
+    def of_layer(self, value: int, *, is_stacked: bool) -> Dimensions | None:
+        """The dimensions of an array, or of one layer of one that stacks several, without those of length 1."""
+        shape = self.dimensions(value)
+        return without_ones(shape.of_one_layer if shape and is_stacked and len(shape.lengths) > 1 else shape)
 
     def is_computed(self, value: int) -> bool:
         """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
@@ -248,19 +245,6 @@ class Facts:
         reads = map(Read, steps.tolist(), names.tolist())
         own = self.name[value]
         return sorted(read for read in reads if read.name != own and not _VIEW.match(self.dump.names[read.name]))
-
-    @cached_property
-    def _uses_by_name(self) -> tuple[Column, Column]:
-        order = np.argsort(self.dump.uses.name, kind="stable")
-        return order, self.dump.uses.name[order]
-
-    def operands(self, name: int) -> list[int]:
-        """The values that an instruction reads."""
-        order, names = self._uses_by_name
-        first, last = place_in(names, name), place_in(names, name + 1)
-        used = self.dump.uses.value[order[first:last]]
-        values = self.dump.value_of_used_value[used[used != NONE]]
-        return list(dict.fromkeys(values[values != NONE].tolist()))
 
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""

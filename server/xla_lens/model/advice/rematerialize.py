@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from xla_lens.model.advice.edits import Piece
-from xla_lens.model.advice.facts import Change, Dimensions, Facts, layers_in, without_ones
+from xla_lens.model.advice.facts import Change, Dimensions, Facts, layers_in
 from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import Kind
@@ -99,18 +99,15 @@ def _inputs(facts: Facts, changes: list[Change], carried: set[Dimensions]) -> se
         groups.setdefault((facts.content(change.value), facts.shape(change.value)), []).append(change.value)
     if len(groups) < 2:
         return set()
-    like = [values for values in groups.values() if _layer(facts, values[0], changes[0].layers) in carried]
+    like = [
+        values for values in groups.values() if facts.of_layer(values[0], is_stacked=changes[0].layers > 1) in carried
+    ]
     if not like:
         count = Counter(map(len, groups.values())).most_common(1)[0][0]
         like = [values for values in groups.values() if len(values) >= count]
         if len(like) < 2:
             return set()
     return set(min(like, key=lambda values: sum(facts.size[value] for value in values)))
-
-
-def _layer(facts: Facts, value: int, layers: int) -> Dimensions | None:
-    shape = facts.dimensions(value)
-    return without_ones(shape.of_one_layer if shape and layers > 1 else shape)
 
 
 def _carried_dimensions(facts: Facts) -> set[Dimensions]:

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from xla_lens.model.advice.actions import Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Piece
-from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts, without_ones
+from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rematerialize import rematerialize, saved
-from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.attribution.parameters import moment_of, told_path
 
 SHORTEST_SEQUENCE: Final = 128
 """Attention scores of shorter sequences are no problem."""
@@ -46,7 +46,7 @@ def optimizer_state(facts: Facts) -> Iterator[Change]:
     state = [value for value in facts.idle_arguments if (shape := facts.dimensions(value)) and shape.type == "f32"]
     trees: dict[str, list[int]] = {}
     for value in sorted(state):
-        trees.setdefault(argument_of(told_path(facts.op_name(facts.name[value])) or ""), []).append(value)
+        trees.setdefault(moment_of(told_path(facts.op_name(facts.name[value])) or ""), []).append(value)
     names = sorted(name for name in trees if name)
     for value in trees[names[0]] if names else ():
         for other in facts.dump.values_of_allocation(int(facts.dump.values.allocation[value])).tolist():
@@ -69,7 +69,7 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     """Values of attention that have a row and a column for each position of a sequence, computed for some rows at a
     time; not those of kernels. What the forward pass saves of them is gone.
     """
-    shapes = {value: shape for value in facts.candidates if (shape := _of_layer(facts, value))}
+    shapes = {value: shape for value in facts.candidates if (shape := _in_layer(facts, value))}
     squares = [(value, shape) for value, shape in shapes.items() if _is_square(facts, value, shape)]
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
@@ -77,18 +77,16 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     stored = {change.value: change for change in facts.found(saved)} if scores else {}
     for value in dict.fromkeys((*stored, *shapes)):
         change = stored.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
-        shape = facts.dimensions(value)
-        one = without_ones(shape.of_one_layer if shape and change.layers > 1 else shape) or shapes.get(value)
+        one = facts.of_layer(value, is_stacked=change.layers > 1) or shapes.get(value)
         if one and one.lengths in scores and facts.is_computed(value):
             pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
             yield change._replace(pieces=tuple(pieces), part=None)
 
 
-def _of_layer(facts: Facts, value: int) -> Dimensions | None:
-    """The dimensions of a value in one layer, without those of length 1."""
-    origin, shape = facts.origins.of_value(value), facts.dimensions(value)
-    is_stacked = origin.derived and origin.derived.stored
-    return without_ones(shape.of_one_layer if shape and is_stacked and len(shape.lengths) > 1 else shape)
+def _in_layer(facts: Facts, value: int) -> Dimensions | None:
+    """The dimensions of a value in the layer that computes it."""
+    derived = facts.origins.of_value(value).derived
+    return facts.of_layer(value, is_stacked=derived is not None and derived.stored is not None)
 
 
 def _is_square(facts: Facts, value: int, shape: Dimensions) -> bool:

@@ -1,14 +1,14 @@
 """The part of a report about what to do: actions that lower the peak, and whether they reach a budget."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import Report
 from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.attribution.parameters import argument_of, moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import apart, as_given, counted, human
 from xla_lens.render.padding import padding_part
@@ -148,11 +148,15 @@ def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
     """Return what to do, in the terms of the program."""
     match action.rule:
         case Rule.DONATE:
-            return ("Donate ", *_joined(_arguments(dump, action)))
+            return ("Donate ", *_joined(_names(dump, action, argument_of) or ("arguments",)))
         case Rule.REMATERIALIZE:
             return ("Wrap ", *(_function(action) or ("the layers",)), " in jax.checkpoint")
         case Rule.OPTIMIZER_STATE:
-            return ("Keep ", *_joined(_arguments(dump, action)), ", the first moment of the optimizer, in bfloat16")
+            return (
+                "Keep ",
+                *_joined(_names(dump, action, moment_of)),
+                ", the first moment of the optimizer, in bfloat16",
+            )
         case Rule.ATTENTION_SCORES:
             return ("Compute attention in blocks of queries", *_in(action))
         case Rule.LOGITS:
@@ -165,8 +169,8 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
     """Return code that does it, to adapt and paste; None if it depends on the program too much."""
     match action.rule:
         case Rule.DONATE:
-            names = dict.fromkeys(_ROOT.sub("", path) for path in _arguments(dump, action))
-            return f"step = jax.jit(step, donate_argnames={tuple(names)!r})"
+            names = dict.fromkeys(_ROOT.sub("", path) for path in _names(dump, action, argument_of))
+            return f"step = jax.jit(step, donate_argnames={tuple(names)!r})" if names else None
         case Rule.REMATERIALIZE:
             name = action.call.function.rpartition(".")[2] if action.call else "layer"
             return f"{name} = jax.checkpoint({name})"
@@ -180,11 +184,13 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
             return None
 
 
-def _arguments(dump: DumpSet, action: Action) -> tuple[str, ...]:
-    """The arguments whose buffers an action concerns, most bytes first: ``params``, ``state[0]``."""
+def _names(dump: DumpSet, action: Action, name_of: Callable[[str], str]) -> tuple[str, ...]:
+    """The names, by their paths, of the arguments whose buffers an action concerns, most bytes first; empty if they are
+    unknown.
+    """
     names = (dump.values.name[value] for group in action.groups for value in group.values)
     paths = (told_path(instruction.op_name) for name in names if (instruction := dump.instruction(int(name))))
-    return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None)) or ("arguments",)
+    return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
 
 
 _ROOT: Final = re.compile(r"[.\[].*")

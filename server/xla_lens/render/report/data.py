@@ -376,8 +376,9 @@ def _advice(report: Report, advice: "Advice") -> dict[str, Any]:
         for action in advice.actions[:top]
     ]
     return {
-        **_facts(dump, advice, "color peak_bytes peak_step together needed_bytes argument_bytes"),
+        **_facts(dump, advice, "color peak_bytes peak_step needed_bytes argument_bytes"),
         "actions": actions,
+        "together": [*range(len(advice.actions))],
         "together_needed_bytes": advice.all_needed_bytes,
         "together_peak_bytes": advice.all_peak_bytes,
         "together_peak_step": advice.all_peak_step,
