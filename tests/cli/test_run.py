@@ -87,10 +87,40 @@ def test_output_and_exit_status_are_those_of_the_program_and_the_report_follows(
     # Short enough for a terminal.
     assert len(report.splitlines()) < 60
     assert "Live at the host memory peak" not in report
-    assert report.endswith(
-        "\nxla-lens: JAX's compilation cache was off, because XLA dumps only what it compiles. The dumps are in dumps. "
-        "`xla-lens report dumps` shows the whole report.\n"
-    )
+    *_, where, headline = report.splitlines()
+    assert where == "xla-lens: the dumps are in dumps. `xla-lens report dumps` shows the whole report."
+    assert headline == f"xla-lens: jit_train_step needs {human(peak)} of host memory."
+
+
+def test_the_last_run_of_the_same_program_is_compared(tmp_path: Path) -> None:
+    def last_lines(out: str, dumps: Path = MLP) -> list[str]:
+        done = run(tmp_path, "sh", "-c", XLA, options=("--out", out), environment={"DUMPS": str(dumps)})
+        return done.stderr.splitlines()[-2:]
+
+    before = "train-20260101-120000"
+    for out in (before, "other-20260101-120000", "train-other-20260101-120000"):
+        assert " in the run at " not in last_lines(out)[0]
+    change, _ = last_lines("train-20260102-090000")
+    same = "xla-lens: jit_train_step needs as much as in the run at 2026-01-01 12:00; `xla-lens diff"
+    assert change == f"{same} {before} train-20260102-090000` shows what changed"
+    tpu = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
+    change, _ = last_lines("train-20260102-090001", tpu)
+    needed = [
+        analysis_of(next(folder.glob("*-buffer-assignment.txt"))).memory.spaces[0].needed_bytes for folder in (tpu, MLP)
+    ]
+    assert f" needs {human(needed[1] - needed[0])} less than in the run at 09:00; " in change
+    # Newest first where all else is equal.
+    rows = run(tmp_path, sys.executable, "-m", "xla_lens", "report", ".").stdout
+    times = re.findall(r" jit_train_step .* train-(\d+-\d+)$", rows, re.MULTILINE)
+    assert times == ["20260102-090000", "20260101-120000", "20260102-090001"]
+
+
+def test_the_folder_is_named_for_the_program_and_the_time(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import os\nos.system({XLA!r})\n")
+    for command in (("train.py",), ("-m", "train"), ("-m", "timeit", "-n1", "-r1", "import train")):
+        run(tmp_path, sys.executable, *command)
+    names = [re.sub(r"-\d{8}-\d{6}(-\d)?$", "", path.name) for path in (tmp_path / "xla-dumps").iterdir()]
+    assert sorted(names) == ["timeit", "train", "train"]
 
 
 def test_nothing_is_compiled(tmp_path: Path) -> None:
@@ -259,7 +289,7 @@ def test_the_users_own_dump_folder_is_used_and_left_as_it_is(tmp_path: Path, is_
     assert len(dump_names(tmp_path / "mine")) == len(dump_names(MLP)) + 1
     assert (tmp_path / "mine" / "module_0000.jit_f.ir-no-opt.ll").exists()
     assert "modules in" not in done.stderr
-    assert " The dumps are in mine. " in done.stderr
+    assert "xla-lens: the dumps are in mine. " in done.stderr
 
 
 def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
@@ -649,7 +679,7 @@ def test_json_and_html_go_to_a_file(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", XLA, options=("--output-format", "json", "--output-file", "r.json"))
     reports: Any = json.loads((tmp_path / "r.json").read_text())
     assert [one["module"] for one in reports] == ["jit_train_step"]
-    assert re.fullmatch(r"xla-lens: JAX's .* The dumps are in xla-dumps/sh-\S+\.\n", done.stderr)
+    assert re.match(r"xla-lens: the dumps are in xla-dumps/sh-\S+\.\nxla-lens: jit_train_step needs ", done.stderr)
     run(tmp_path, "sh", "-c", XLA, options=("--output-format", "html", "--output-file", "map.html", "--out", "d"))
     assert "jit_train_step: memory map" in (tmp_path / "map.html").read_text()
 

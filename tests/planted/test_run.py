@@ -50,6 +50,7 @@ def test_report_follows_however_the_program_ends(tmp_path: Path, program: str, s
     done = run(tmp_path, program)
     assert (done.returncode, done.stdout) == (status, "True\n"), done.stderr
     assert is_stacked_activation_in(done.stderr)
+    assert "compilation cache" not in done.stderr
     assert ("RuntimeError: step 3 failed" in done.stderr) == (program == "crash")
     assert "jit_loss" in modules(tmp_path)
     # The programs that fill arrays with ones are small.
@@ -91,6 +92,7 @@ def test_compilation_cache_is_switched_off_and_named_where_it_was_used(tmp_path:
         done = run(tmp_path, "cached", CACHE=cache, ON="1")
         assert (done.returncode, done.stdout) == (0, "True\n")
         assert is_stacked_activation_in(done.stderr) == (number == 0)
+        assert "JAX's compilation cache was off" not in done.stderr
         (tmp_path / "dumps").rename(tmp_path / f"dumps-on{number}")
     assert re.search(r"no dumps: \d+ modules were loaded from the compilation cache", done.stderr)
     report = subprocess.run(

@@ -14,6 +14,7 @@ from xla_lens.cli.output import print_error, print_json, refuse_as_output
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.single import options_of, report_of
 from xla_lens.cli.terminal import find_terminal, print_outlines
+from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis
@@ -60,15 +61,15 @@ def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, opt
     if not found.messages:
         print_error(f"xla-lens: {nothing_found(label)}")
         return 1
-    is_answered = print_answer(found, label, dumps, options, arguments)
-    return int(bool(paths) and not is_answered)
+    last = print_answer(found, label, dumps, options, arguments)
+    return int(bool(paths) and not (last and last.is_sound))
 
 
 def print_answer(
     found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, arguments: argparse.Namespace
-) -> bool:
+) -> Report | None:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
-    options have a budget, it is the capacity in the message. Returns whether a dump fits that has no errors.
+    options have a budget, it is the capacity in the message. Returns the report, None if no dump fits.
     """
     candidates = [
         Candidate(module_name(str(next(iter(files.paths.values())))), partial(_load, dumps, files))
@@ -98,7 +99,7 @@ def print_answer(
         outlines = [(oom_outline(answer), last.dump if last else None)]
         outlines += [(report_outline(last), last.dump)] if last else []
         print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
-    return last is not None and last.is_sound
+    return last
 
 
 def read_log(log: Path, label: str) -> OomLog:

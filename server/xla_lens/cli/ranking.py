@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet
-from xla_lens.cli.single import report_of, report_with_step
+from xla_lens.cli.single import ignored, report_of, report_with_step
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
@@ -26,11 +26,16 @@ from xla_lens.render.report.outline import missing_step, report_outline
 
 
 def print_ranking(
-    found: DumpSets, options: ReportOptions, arguments: argparse.Namespace, *, has_reports: bool = True
+    found: DumpSets,
+    options: ReportOptions,
+    arguments: argparse.Namespace,
+    *,
+    note: Callable[[Report], object] = ignored,
+    has_reports: bool = True,
 ) -> int:
     """Print the modules, worst first, and the full report of the worst, or of those that were requested. At most two
-    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks. Without
-    `has_reports`, print only the ranking.
+    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks. Calls `note`
+    with each report. Without `has_reports`, print only the ranking.
     """
     is_json = arguments.output_format == "json"
     rows: dict[RankedModule, SetFiles] = {}
@@ -52,7 +57,7 @@ def print_ranking(
     else:
         reports = _reports(replace(found, files=tuple(rows[row] for row in ranked.modules)), options)
     errors: list[bool] = []
-    reports = _noted(reports, errors)
+    reports = _noted(reports, errors, note)
     if is_json:
         full = {tuple(one.files.values()): report_data(one) for one in reports}
         ranks = enumerate(ranked.modules, 1)
@@ -66,10 +71,11 @@ def print_ranking(
     return int(any(errors) or any(row.error_count for row in rows))
 
 
-def _noted(reports: Iterator[Report], errors: list[bool]) -> Iterator[Report]:
+def _noted(reports: Iterator[Report], errors: list[bool], note: Callable[[Report], object]) -> Iterator[Report]:
     """The reports. Notes whether each has errors, which the ranking lacks if only the HLO module shows them."""
     for one in reports:
         errors.append(not one.is_sound)
+        note(one)
         yield one
 
 

@@ -2,12 +2,14 @@
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import DumpSets, find_dumps
-from xla_lens.cli.single import options_of, report_with_step
+from xla_lens.cli.single import ignored, options_of, report_with_step
+from xla_lens.features.report.facts import Report
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -15,8 +17,10 @@ def run_report(arguments: argparse.Namespace) -> int:
     return print_reports(selected(find_dumps(arguments.paths), arguments.module), arguments)
 
 
-def print_reports(found: DumpSets, arguments: argparse.Namespace) -> int:
-    """Print the report of a dump set, or the ranking of several and the report of the worst. Returns 1 for errors."""
+def print_reports(found: DumpSets, arguments: argparse.Namespace, *, note: Callable[[Report], object] = ignored) -> int:
+    """Print the report of a dump set, or the ranking of several and the report of the worst. Calls `note` with each
+    report that it prints. Returns 1 for errors.
+    """
     options = options_of(arguments)
     if arguments.output_format == "html":
         from xla_lens.cli.ranking import print_pages
@@ -25,9 +29,10 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> int:
     if len(found.files) > 1:
         from xla_lens.cli.ranking import print_ranking
 
-        return print_ranking(found, options, arguments)
+        return print_ranking(found, options, arguments, note=note)
     (loaded,) = found.load()
     one = report_with_step(loaded, options)
+    note(one)
     if arguments.output_format == "json":
         from xla_lens.render.report.data import report_data
 

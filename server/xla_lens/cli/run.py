@@ -3,12 +3,14 @@
 import argparse
 import itertools
 import os
+import re
 import shlex
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +22,7 @@ from xla_lens.cli.run_folder import RunFolder, create_folder
 
 if TYPE_CHECKING:
     from xla_lens.cli.sets import DumpSets
+    from xla_lens.features.report.facts import Report
     from xla_lens.files import SetFiles
 
 
@@ -59,9 +62,11 @@ def run_run(arguments: argparse.Namespace) -> int:
 
 
 def _default_folder(command: Sequence[str]) -> Path:
-    """A folder that is named for the script, or the program, and the time."""
-    name = next((word for word in command if word.endswith(".py")), command[0])
-    first = Path("xla-dumps", f"{Path(name).stem}-{time.strftime('%Y%m%d-%H%M%S')}")
+    """A folder that is named for the script, the module after ``-m``, or the program, and the time."""
+    scripts = (Path(word).stem for word in command if word.endswith(".py"))
+    modules = (module for option, module in pairwise(command) if option == "-m")
+    name = next(itertools.chain(scripts, modules), Path(command[0]).stem)
+    first = Path("xla-dumps", f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
     others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
     return next(path for path in itertools.chain((first,), others) if not path.exists())
 
@@ -77,6 +82,7 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     from xla_lens.cli.single import options_of
     from xla_lens.features.report.options import SHORT_PARTS
     from xla_lens.files import cached_modules
+    from xla_lens.render.report.answer import headline
     from xla_lens.syntax.oom.messages import read_oom_log
 
     is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
@@ -90,7 +96,9 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     dumps = tuple(one for sets in by_folder.values() for one in sets)
     found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
     arguments.paths = [place for place, sets in by_folder.items() if sets]
-    folder.remove_list()
+    is_cache_off = folder.is_cache_off()
+    folder.remove_notes()
+    reports: list[Report] = []
     if not arguments.output_file and (found.files or oom.messages):
         # Set the report apart from the output of the program.
         print()
@@ -99,17 +107,63 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         if len(found.files) > 1 and arguments.output_format in ("text", "markdown"):
             print_ranking(found, options, arguments, has_reports=False)
             print()
-        print_answer(oom, str(folder.log), found, options, arguments)
+        reports += filter(None, [print_answer(oom, str(folder.log), found, options, arguments)])
     elif found.files:
-        print_reports(found, arguments)
+        print_reports(found, arguments, note=reports.append)
+    if is_cache_off:
+        print_error(f"xla-lens: {_CACHE_OFF}")
     cached = sum(len(cached_modules(place)) for place in by_folder)
     print_error(f"xla-lens: {_result(found, arguments, cached, is_short=is_short)}")
+    if reports:
+        # The last lines are what is seen first.
+        last_lines = (_change(folder, reports[0]), headline(reports[0]))
+        for line in filter(None, last_lines):
+            print_error(f"xla-lens: {line}")
     if found.files and arguments.open:
         _open(found, arguments, folder.path / "memory-map.html")
     folder.remove_if_empty()
 
 
 _CACHE_OFF: Final = "JAX's compilation cache was off, because XLA dumps only what it compiles"
+
+_RUN: Final = re.compile(r"(.+-)(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)\d\d(-\d+)?")
+"""The name of a folder: the program and the time."""
+
+
+def _change(folder: RunFolder, report: "Report") -> str:
+    """How much more or less the module needs than in the last run of the same program, empty if there was none."""
+    from xla_lens.cli.sets import DumpSets
+    from xla_lens.files import NotADump, find_sets
+    from xla_lens.model.warrants import Quantity
+    from xla_lens.render.numbers import human
+    from xla_lens.syntax.file_names import module_name, module_number
+
+    this = _RUN.fullmatch(folder.path.name)
+    if not this or not report.hbm or not report.warrants.of(Quantity.RESERVED).is_exact:
+        return ""
+    names = (path.name for path in folder.path.parent.iterdir())
+    runs = [run for run in map(_RUN.fullmatch, names) if run and run[1] == this[1] and run[0] < this[0]]
+    if not runs:
+        return ""
+    last = max(runs, key=lambda run: run[0])
+    before = folder.path.with_name(last[0])
+    number = next(map(module_number, report.files.values()))
+    try:
+        sets = [one for one in find_sets(before) if module_name(str(one.stem)) == report.module]
+    except NotADump:
+        return ""
+    sets.sort(key=lambda one: module_number(str(one.stem)) != number)
+    for loaded in DumpSets(tuple(sets[:1]), {}, are_several=True).load(is_shown=False):
+        spaces = {space.color: space for space in loaded.analysis.memory.spaces}
+        space = spaces.get(report.hbm.space.color)
+        if space and loaded.analysis.warrants.of(Quantity.RESERVED).is_exact:
+            more = report.hbm.space.needed_bytes - space.needed_bytes
+            words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
+            _, *date, hour, minute, _ = last.groups()
+            when = "" if date == [*this.groups()[1:4]] else f"{'-'.join(date)} "
+            command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
+            return f"{report.module} needs {words} in the run at {when}{hour}:{minute}; `{command}` shows what changed"
+    return ""
 
 
 def _result(found: "DumpSets", arguments: argparse.Namespace, cached: int, *, is_short: bool) -> str:
@@ -119,9 +173,9 @@ def _result(found: "DumpSets", arguments: argparse.Namespace, cached: int, *, is
     from_cache = f"{counted(cached, 'module')} {'was' if cached == 1 else 'were'} loaded from the compilation cache"
     if found.files:
         places = [str(path) for path in arguments.paths]
-        rest = f", {from_cache} and {'has' if cached == 1 else 'have'} no dump" if cached else ""
+        rest = f"; {from_cache} and {'has' if cached == 1 else 'have'} no dump" if cached else ""
         command = f" `xla-lens report {shlex.join(places)}` shows the whole report." if is_short else ""
-        return f"{_CACHE_OFF}{rest}. The dumps are in {', '.join(places)}.{command}"
+        return f"the dumps are in {', '.join(places)}{rest}.{command}"
     if cached:
         return f"no dumps: {from_cache}, which the program switches on itself. Empty the cache, or switch it off there"
     if arguments.only is not None:

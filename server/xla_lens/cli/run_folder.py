@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.inside.sitecustomize import FOLDERS
+from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.reading import SMALL_FILE, open_file, read_file, walk
 
 
@@ -49,9 +49,14 @@ class RunFolder:
             for folder in self.made:
                 folder.rmdir()
 
-    def remove_list(self) -> None:
-        """Remove the list of the folders that processes have chosen."""
-        (self.path / FOLDERS).unlink(missing_ok=True)
+    def is_cache_off(self) -> bool:
+        """Return whether the program would have used JAX's compilation cache."""
+        return (self.path / CACHE_OFF).exists()
+
+    def remove_notes(self) -> None:
+        """Remove what processes have noted for `xla-lens run`."""
+        for name in (FOLDERS, CACHE_OFF):
+            (self.path / name).unlink(missing_ok=True)
 
     def dump_folders(self) -> Iterator[Path]:
         """Yield the folders with dumps of this run, each once. Other runs may have dumped to those that were chosen."""

@@ -8,6 +8,10 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_PARTS, ReportOptions, needs_module, report_options
 
 
+def ignored(_: Report) -> None:
+    """Do nothing with a report that was printed."""
+
+
 def report_with_step(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a set. Raises `CannotRun` if it lacks the requested step."""
     one = report_of(loaded, options)

@@ -7,6 +7,7 @@ set it. The folder of this file is first on `PYTHONPATH`; the user's own `sitecu
 The Python is the user's, so this file has to work with any Python 3 and imports only what every Python has loaded.
 """
 
+import atexit
 import os
 import sys
 
@@ -22,6 +23,9 @@ FLAGS = "_XLA_LENS_FLAGS"
 
 FOLDERS = "folders.txt"
 """The file in the folder of the run that lists folders which the program has chosen itself, one per line."""
+
+CACHE_OFF = "cache-off"
+"""The file in the folder of the run that is there if a process would have used JAX's compilation cache."""
 
 _DUMP_TO = "--xla_dump_to="
 _AS_TEXT = "--xla_dump_hlo_as_text"
@@ -113,8 +117,20 @@ def _start() -> None:
     else:
         data.pop(name, None)
     complete(data.get(name, encode("")))
+    atexit.register(_note_cache, run)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: complete(data.get(name, encode(""))))
+
+
+def _note_cache(run: str) -> None:
+    """Note that JAX has a compilation cache that it did not use."""
+    config: Any = getattr(sys.modules.get("jax"), "config", None)
+    if getattr(config, "jax_compilation_cache_dir", None) and not config.jax_enable_compilation_cache:
+        try:  # noqa: SIM105 (`contextlib` may not be loaded)
+            open(os.path.join(run, CACHE_OFF), "a").close()
+        except Exception:
+            # The disk may be full.
+            pass
 
 
 def _run_next() -> None:

@@ -120,9 +120,17 @@ _KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
 
 def sort_key(one: RankedModule, key: SortKey) -> tuple[_Key, ...]:
     """Return the key by which modules are sorted, the worst first. By peak, those that do not fit their device come
-    first. Modules of equal rank are sorted by peak, then by name.
+    first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name, then those
+    of the newest run come first.
     """
-    return (_KEYS[key](one), _KEYS[SortKey.PEAK](one), _KEYS[SortKey.NAME](one), _KEYS[SortKey.FILE](one))
+    ties = (SortKey.PEAK, SortKey.NEEDED, SortKey.VALUES, SortKey.NAME)
+    run = _RUN.search(one.files[0])
+    newest = -int("".join(run.groups())) if run else 0
+    return (_KEYS[key](one), *(_KEYS[tie](one) for tie in ties), (newest,), _KEYS[SortKey.FILE](one))
+
+
+_RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
+"""The time at the end of the name of a folder that `xla-lens run` made."""
 
 
 def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny: float) -> Ranking:
@@ -144,6 +152,12 @@ def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
     of the file if they share a folder. Empty if all modules are in one folder and have distinct names.
     """
     paths = [_split(one.files[0]) for one in modules]
+    # `xla-lens run` gives each process a folder, whose name tells nothing if the run has no other.
+    processes = Counter(folder[:-1] for folder in {folder for folder, _ in paths} if _is_of_process(folder))
+    paths = [
+        (folder[:-1] if _is_of_process(folder) and processes[folder[:-1]] == 1 else folder, name)
+        for folder, name in paths
+    ]
     alike: dict[tuple[int | None, str], list[tuple[_Folder, str]]] = {}
     for one, path in zip(modules, paths, strict=True):
         alike.setdefault((one.number, one.name), []).append(path)
@@ -156,6 +170,10 @@ def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
 
 
 _Folder: TypeAlias = tuple[str, ...]
+
+
+def _is_of_process(folder: _Folder) -> bool:
+    return bool(folder) and folder[-1].startswith(("process-", "other-processes"))
 
 
 def _split(path: str) -> tuple[_Folder, str]:

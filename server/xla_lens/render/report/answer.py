@@ -1,6 +1,7 @@
 """The first lines of a report: the answer in a few sentences."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
@@ -10,7 +11,7 @@ from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined, plain_text
 from xla_lens.render.report.values import kind_counted, space_of, step_link
 from xla_lens.render.sources import frame_text
 from xla_lens.render.warrants import bounded_size, reasons
@@ -47,7 +48,16 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     yield from savings(report, one)
 
 
-def needs(report: Report, one: SpaceReport) -> Iterator[str]:
+def headline(report: Report) -> str:
+    """Return in one line what a program needs and the first thing to do about it, empty if neither is known."""
+    one = report.hbm
+    if one is None:
+        return ""
+    sentences = [*needs(report, one, report.module or "The program"), *islice(savings(report, one), 1)]
+    return " ".join(map(plain_text, sentences))
+
+
+def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str]:
     """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
     space, name = one.space, space_of(report, one)
     if not report.dump.assignment:
@@ -55,13 +65,13 @@ def needs(report: Report, one: SpaceReport) -> Iterator[str]:
     limit_bytes, size = report.limit_bytes, bounded_size(space.needed_bytes, space.reserved_bound)
     if limit_bytes is None:
         if space.reserved_bound is not Bound.UNKNOWN:
-            yield f"It needs {size} of {name}."
+            yield f"{program} needs {size} of {name}."
         return
     over = over_bytes(space, limit_bytes)
     share = (
         f" ({percent(space.needed_bytes, limit_bytes)})" if space.reserved_bound is Bound.EXACT and limit_bytes else ""
     )
-    words = f"It needs {size} of {as_given(limit_bytes)} of {name}{share}"
+    words = f"{program} needs {size} of {as_given(limit_bytes)} of {name}{share}"
     where = "the device" if report.options.budget_bytes is None else "the budget"
     if over is None:
         yield f"{words}. The dump does not tell whether it fits."
