@@ -1,7 +1,6 @@
 """The tree-sitter grammars of XLA Lens: `xla_dump` for the memory dumps of XLA, `hlo` for HLO text."""
 
 from tree_sitter_xla_dump._binding import (
-    Column,
     covered_changes,
     differences,
     language_hlo,
@@ -15,7 +14,6 @@ from tree_sitter_xla_dump._binding import (
 )
 
 __all__ = [
-    "Column",
     "covered_changes",
     "differences",
     "language_hlo",

@@ -71,7 +71,5 @@ static struct PyModuleDef MODULE = {
 };
 
 PyMODINIT_FUNC PyInit__binding(void) {
-  PyObject *type = column_type(), *module = type ? PyModule_Create(&MODULE) : NULL;
-  if (module && PyModule_AddObjectRef(module, "Column", type) < 0) Py_CLEAR(module);
-  return module;
+  return PyModule_Create(&MODULE);
 }

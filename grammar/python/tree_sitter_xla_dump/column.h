@@ -1,8 +1,9 @@
-// Columns of 32-bit or 64-bit integers: those that numpy reads in place, and those that this module reads in place from numpy.
+// Columns of 32-bit or 64-bit integers that this module fills for numpy, and the 64-bit cells that it reads from numpy.
 
 #ifndef XLA_DUMP_COLUMN_H
 #define XLA_DUMP_COLUMN_H
 
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdbool.h>
@@ -10,9 +11,6 @@
 #include <stdint.h>
 
 enum { MAX_WIDTH = 14, NARROW = sizeof(int32_t), WIDE = sizeof(int64_t) };
-
-// The type of columns, a borrowed reference. On failure, sets an exception and returns NULL.
-PyObject *column_type(void);
 
 // The columns of a table while rows are added. `sizes` are the bytes of the cells of each column, NARROW or WIDE.
 typedef struct {
@@ -31,11 +29,12 @@ bool grow_rows(Rows *rows);
 
 void free_rows(Rows *rows);
 
-// The columns as a tuple, which own the memory of the rows from now on, even if this fails. Raises MemoryError if adding a row failed.
+// The columns as a tuple of pairs, a bytes object and the size of its cells. Frees the rows, even if this fails. Raises MemoryError if
+// adding a row failed.
 PyObject *columns_of(Rows *rows);
 
-// Tells `is_cancelled` how many bytes were read. Whether to stop; `failed` becomes true if it raises an exception.
-bool is_stopped(PyObject *is_cancelled, int64_t size, bool *failed);
+// Tells `report` how many bytes were read. Whether it raised no exception.
+bool goes_on(PyObject *report, int64_t size);
 
 // The size of cells for numbers up to `largest`.
 static inline size_t size_for(Py_ssize_t largest) { return largest > INT32_MAX ? WIDE : NARROW; }
@@ -49,22 +48,6 @@ static inline void add_row(Rows *rows, const int64_t *cells) {
   if (rows->count == rows->capacity && !grow_rows(rows)) return;
   for (int column = 0; column < rows->width; column++) set_cell(rows, column, rows->count, cells[column]);
   rows->count++;
-}
-
-// A column that is an argument.
-typedef struct {
-  Py_buffer view;
-  Py_ssize_t count;
-  bool is_wide;
-} Cells;
-
-// The converter of an argument for `O&`. The caller calls `release_cells`.
-int cells_of(PyObject *object, void *cells);
-
-void release_cells(Cells *cells);
-
-static inline int64_t cell_at(const Cells *cells, Py_ssize_t row) {
-  return cells->is_wide ? ((const int64_t *)cells->view.buf)[row] : ((const int32_t *)cells->view.buf)[row];
 }
 
 #endif

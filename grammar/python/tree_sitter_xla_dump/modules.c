@@ -184,40 +184,33 @@ static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *
   }
 }
 
-// read_module(data, starts, is_cancelled): the columns of computations and instructions, and the starts of the lines that may be rows
-// and headers of the tables of stack frames; None if it was cancelled. `starts` are the lines, without those inside of a string.
-// `is_cancelled` is called about every millisecond with the number of bytes read so far.
+// read_module(data, starts, report): the columns of computations and instructions, and the starts of the lines that may be rows and
+// headers of the tables of stack frames. `starts` are the lines, without those inside of a string, in 64 bits. `report` is called about
+// every millisecond with the number of bytes read so far. An exception that it raises ends the reading.
 PyObject *read_module(PyObject *Py_UNUSED(self), PyObject *args) {
-  Py_buffer data;
-  Cells starts;
-  PyObject *is_cancelled, *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O&O:read_module", &data, cells_of, &starts, &is_cancelled)) return NULL;
+  Py_buffer data, starts;
+  PyObject *report, *columns[3] = {NULL, NULL, NULL};
+  if (!PyArg_ParseTuple(args, "y*y*O:read_module", &data, &starts, &report)) return NULL;
   ModuleReader reader = {.text = data.buf, .size = data.len};
   Rows *tables[] = {&reader.computations, &reader.instructions, &reader.table_lines};
   const int widths[] = {COMPUTATION_COLUMNS, INSTRUCTION_COLUMNS, 1};
   for (int i = 0; i < 3; i++) *tables[i] = rows_of(widths[i], size_for(data.len));
-  bool stopped = false, failed = false;
-  for (Py_ssize_t row = 0; row < starts.count;) {
-    stopped = is_stopped(is_cancelled, cell_at(&starts, row), &failed);
-    if (stopped || failed) break;
+  const int64_t *start = starts.buf, *last = start + starts.len / WIDE;
+  bool more = true;
+  while (start < last && (more = goes_on(report, *start))) {
     Py_BEGIN_ALLOW_THREADS
-    const Py_ssize_t last = row + LINES_BETWEEN_CHECKS < starts.count ? row + LINES_BETWEEN_CHECKS : starts.count;
-    for (; row < last; row++) {
-      const Py_ssize_t end = row + 1 < starts.count ? (Py_ssize_t)cell_at(&starts, row + 1) : reader.size;
-      read_line(&reader, reader.text + cell_at(&starts, row), reader.text + end);
+    for (int i = 0; i < LINES_BETWEEN_CHECKS && start < last; i++, start++) {
+      read_line(&reader, reader.text + *start, reader.text + (start + 1 < last ? start[1] : reader.size));
     }
     Py_END_ALLOW_THREADS
   }
-  if (stopped) {
-    result = Py_NewRef(Py_None);
-  } else if (!failed) {
-    end_computation(&reader, reader.size);
-    PyObject *columns[3] = {NULL, NULL, NULL};
-    for (int i = 0; i < 3 && (!i || columns[i - 1]); i++) columns[i] = columns_of(tables[i]);
-    result = Py_BuildValue("(NNN)", columns[0], columns[1], columns[2]);
+  if (more) end_computation(&reader, reader.size);
+  for (int i = 0; i < 3 && more; i++) {
+    columns[i] = columns_of(tables[i]);
+    more = columns[i];
   }
   for (int i = 0; i < 3; i++) free_rows(tables[i]);
-  release_cells(&starts);
+  PyBuffer_Release(&starts);
   PyBuffer_Release(&data);
-  return result;
+  return Py_BuildValue("(NNN)", columns[0], columns[1], columns[2]);
 }

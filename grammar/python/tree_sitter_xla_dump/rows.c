@@ -627,13 +627,12 @@ static void free_reader(Reader *reader) {
   array_delete(&reader->scanner.line);
 }
 
-// read_rows(data, is_cancelled): the names, the indices (each as `texts_of`) and the columns of the tables of a file; None if it was
-// cancelled.
-// `is_cancelled` is called every few milliseconds with the number of bytes read so far.
+// read_rows(data, report): the names, the indices (each as `texts_of`) and the columns of the tables of a file. `report` is called every
+// few milliseconds with the number of bytes read so far. An exception that it raises ends the reading.
 PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   Py_buffer data;
-  PyObject *is_cancelled, *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O:read_rows", &data, &is_cancelled)) return NULL;
+  PyObject *report, *result = NULL;
+  if (!PyArg_ParseTuple(args, "y*O:read_rows", &data, &report)) return NULL;
   const uint8_t *text = data.buf;
   Lexer lexer = {
     .base = {.advance = advance_in_memory, .mark_end = mark_in_memory, .eof = eof_in_memory},
@@ -645,27 +644,24 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
     .report_allocation = NONE, .space = NONE, .space_start = NONE, .space_end = NONE, .rest = NONE,
   };
   create_tables(&reader);
-  bool stopped = false, failed = false;
   static const uint8_t NO_INDEX[] = "{}";
   array_push(&reader.stack, ((Frame){.part = FILE_PART, .section = NONE}));
   number_of(&reader.indices, (Text){NO_INDEX, NO_INDEX + 2});
   // tree-sitter passes over a byte order mark.
   seek(&reader.lexer, data.len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text);
-  for (bool more = true; more && !stopped && !failed;) {
+  bool more = true;
+  do {
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; more && i < LINES_BETWEEN_CHECKS; i++) more = read_next(&reader);
+    if (!more) {
+      while (reader.stack.size > 1) close_part(&reader);
+      narrow_columns(&reader);
+    }
     Py_END_ALLOW_THREADS
-    if (more) stopped = is_stopped(is_cancelled, offset_of(&reader, reader.lexer.at), &failed);
-  }
-  while (reader.stack.size > 1) close_part(&reader);
-  Py_BEGIN_ALLOW_THREADS
-  narrow_columns(&reader);
-  Py_END_ALLOW_THREADS
+  } while (more && goes_on(report, offset_of(&reader, reader.lexer.at)));
   if (reader.names.is_out_of_memory || reader.indices.is_out_of_memory) {
     PyErr_NoMemory();
-  } else if (stopped) {
-    result = Py_NewRef(Py_None);
-  } else if (!failed) {
+  } else if (!more) {
     PyObject *names = texts_of(&reader.names), *indices = names ? texts_of(&reader.indices) : NULL;
     result = Py_BuildValue("(NNN)", names, indices, indices ? tables_of(&reader) : NULL);
   }

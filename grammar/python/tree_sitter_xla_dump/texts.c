@@ -10,92 +10,59 @@
 #include "hlo_text.h"
 #include "numbers.h"
 
-enum { MAX_DEPTH = 4, MAX_DIGITS = 17 };
+enum { MAX_DIGITS = 17 };
 
-// ---------------------------------------------------------------- arguments
-
+// Texts of `data`: each row of `cells` has the start and the end of one. server/xla_lens/syntax/texts.py checks that they fit.
 typedef struct {
-  Py_buffer data;
-  Cells start, end;
-  const uint8_t *text;
-  Py_ssize_t size, count;
+  Py_buffer data, cells;
 } Spans;
 
 static void release_spans(Spans *spans) {
   PyBuffer_Release(&spans->data);
-  release_cells(&spans->start);
-  release_cells(&spans->end);
+  PyBuffer_Release(&spans->cells);
 }
 
-// Takes over the three buffers. If they do not fit together, sets an exception and returns false.
-static bool check_spans(Spans *spans) {
-  spans->text = spans->data.buf;
-  spans->size = spans->data.len;
-  spans->count = spans->start.count;
-  bool fits = spans->start.count == spans->end.count;
-  Py_BEGIN_ALLOW_THREADS
-  for (Py_ssize_t i = 0; fits && i < spans->count; i++) {
-    int64_t start = cell_at(&spans->start, i), end = cell_at(&spans->end, i);
-    fits = 0 <= start && start <= end && end <= spans->size;
-  }
-  Py_END_ALLOW_THREADS
-  if (!fits) PyErr_SetString(PyExc_ValueError, "spans outside of the text");
-  return fits;
-}
+static Py_ssize_t count_of(const Spans *spans) { return spans->cells.len / (2 * WIDE); }
 
 static Text span_of(const Spans *spans, Py_ssize_t row) {
-  return (Text){spans->text + cell_at(&spans->start, row), spans->text + cell_at(&spans->end, row)};
+  const uint8_t *text = spans->data.buf;
+  const int64_t *cells = (const int64_t *)spans->cells.buf + 2 * row;
+  return (Text){text + cells[0], text + cells[1]};
 }
 
-// ---------------------------------------------------------------- distinct texts
-
-// number_texts(data, start, end): for each text its number, by first occurrence, and for each number the row of its first text.
+// number_texts(data, spans): for each text its number, by first occurrence, in 32 bits.
 PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans spans;
   Numbers distinct = {0};
-  PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O&O&:number_texts", &spans.data, cells_of, &spans.start, cells_of, &spans.end)) {
-    return NULL;
-  }
-  if (check_spans(&spans)) {
-    Rows numbers = rows_of(1, size_for(spans.count)), rows = rows_of(1, size_for(spans.count));
+  if (!PyArg_ParseTuple(args, "y*y*:number_texts", &spans.data, &spans.cells)) return NULL;
+  const Py_ssize_t count = count_of(&spans);
+  PyObject *result = PyBytes_FromStringAndSize(NULL, count * NARROW);
+  if (result) {
+    int32_t *numbers = (int32_t *)PyBytes_AsString(result);
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < spans.count; i++) {
-      uint32_t count = distinct.texts.size;
-      add_row(&numbers, (const int64_t[]){number_of(&distinct, span_of(&spans, i))});
-      if (distinct.texts.size > count) add_row(&rows, (const int64_t[]){i});
-    }
+    for (Py_ssize_t i = 0; i < count; i++) numbers[i] = (int32_t)number_of(&distinct, span_of(&spans, i));
     Py_END_ALLOW_THREADS
-    numbers.is_out_of_memory |= distinct.is_out_of_memory;
-    PyObject *columns = columns_of(&numbers);
-    if (columns) result = Py_BuildValue("(NN)", columns, columns_of(&rows));
-    free_rows(&rows);
-    free_numbers(&distinct);
   }
+  if (distinct.is_out_of_memory) {
+    Py_CLEAR(result);
+    PyErr_NoMemory();
+  }
+  free_numbers(&distinct);
   release_spans(&spans);
   return result;
 }
 
-// Compares the texts of two columns of spans.
+// Compares the texts of two columns of spans. Returns one byte for each row.
 static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
   Spans one, two;
-  PyObject *result = NULL;
-  if (!PyArg_ParseTuple(args, "y*O&O&y*O&O&", &one.data, cells_of, &one.start, cells_of, &one.end, &two.data,
-                        cells_of, &two.start, cells_of, &two.end)) {
-    return NULL;
-  }
-  if (check_spans(&one) && check_spans(&two)) {
-    if (one.count != two.count) {
-      PyErr_SetString(PyExc_ValueError, "columns of different lengths");
-    } else {
-      Rows found = rows_of(1, NARROW);
-      Py_BEGIN_ALLOW_THREADS
-      for (Py_ssize_t i = 0; i < one.count; i++) {
-        add_row(&found, (const int64_t[]){comparison(span_of(&one, i), span_of(&two, i))});
-      }
-      Py_END_ALLOW_THREADS
-      result = columns_of(&found);
-    }
+  if (!PyArg_ParseTuple(args, "y*y*y*y*", &one.data, &one.cells, &two.data, &two.cells)) return NULL;
+  const Py_ssize_t count = Py_MIN(count_of(&one), count_of(&two));
+  PyObject *result = PyBytes_FromStringAndSize(NULL, count);
+  if (result) {
+    char *found = PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < count; i++) found[i] = (char)comparison(span_of(&one, i), span_of(&two, i));
+    Py_END_ALLOW_THREADS
   }
   release_spans(&one);
   release_spans(&two);
@@ -104,10 +71,10 @@ static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
 
 static int is_same(Text one, Text two) { return is_same_text(one, two); }
 
-// same_texts(data, start, end, other, other_start, other_end): for each row 1 if both texts are equal, else 0.
+// same_texts(data, spans, other, other_spans): for each row 1 if both texts are equal, else 0.
 PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, is_same); }
 
-// ---------------------------------------------------------------- quoted instructions
+// ---------------------------------------------------------------- instructions
 
 static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
@@ -155,89 +122,70 @@ static int64_t parameter_number(const Head *head, const uint8_t *end) {
 }
 
 static int64_t known_number(const Numbers *names, Text name) {
-  return names->slot_count ? (int64_t)names->slots[slot_of(names, name, hash_of(name))] - 1 : NONE;
+  return names->slots ? (int64_t)(uint32_t)*slot_of(names, name, hash_of(name)) - 1 : NONE;
 }
 
-// The number of operands in a list without `%`: names, each with or without its shape. NONE if anything else is in it.
-static int64_t read_bare_operands(const uint8_t *at, const uint8_t *end, const Numbers *names, Rows *operands) {
-  int64_t count = 0;
-  for (;;) {
-    // A shape ends with a bracket before the blank; the name is what follows the last blank outside of brackets.
-    if (end - at > 2 && at[0] == '/' && at[1] == '*') {
-      // The number of an operand, in front of every fifth.
-      for (at += 3; at < end && !(at[-1] == '*' && at[0] == '/'); at++) {}
-      at += at < end;
-    }
-    const uint8_t *word = at;
-    int depth = 0;
-    for (; at < end && (depth || (*at != ',' && *at != ')')); at++) {
-      if (*at == '(' || *at == '[' || *at == '{') depth++;
-      else if (*at == ')' || *at == ']' || *at == '}') depth--;
-      else if (!depth && is_space(*at)) word = at + 1;
-    }
-    Text name = {word, name_end(word, at)};
-    bool is_name = name.at < name.end && name.end == at && (isalpha(*name.at) || *name.at == '_');
-    if (at == end || !is_name || (name.end - name.at == 4 && memcmp(name.at, "null", 4) == 0)) return NONE;
-    add_row(operands, (const int64_t[]){known_number(names, name)});
-    count++;
-    if (*at++ == ')') return count;
-    if (at == end || *at++ != ' ') return NONE;
+static bool has_byte(Text text, int wanted) { return memchr(text.at, wanted, length_of(text)) != NULL; }
+
+static bool contains(Text text, const char *wanted) {
+  for (; text.at < text.end; text.at++) {
+    if (starts_with(text, wanted)) return true;
   }
+  return false;
 }
 
-// The number of operands; they are appended to `operands`. NONE if the list is not of the usual form.
+// The list of operands without its brackets. It ends at `end` if the closing one is missing.
+static Text operands_of(const Head *head, const uint8_t *end) {
+  const uint8_t *start = head->opcode.end + 1, *at = start;
+  int depth = 0;
+  for (; at < end; at++) {
+    if (*at == '(') depth++;
+    else if (*at == ')' && !depth--) break;
+  }
+  return (Text){start, at};
+}
+
+// Moves a list of operands behind the first one. Returns its word, `%name` or `name`, without the comment and the shape in front;
+// empty if it is not of that form.
+static Text next_operand(Text *list) {
+  const uint8_t *start = list->at, *at = after_spaces(start, list->end);
+  // The number of an operand, in front of every fifth.
+  if (starts_with((Text){at, list->end}, "/*")) {
+    for (at += 3; at < list->end && !(at[-1] == '*' && *at == '/');) at++;
+    at += at < list->end;
+  }
+  // A shape ends with a bracket before the blank; the name is what follows the last blank outside of brackets.
+  const uint8_t *shape = at, *word = at;
+  int depth = 0;
+  for (; at < list->end && (depth || *at != ','); at++) {
+    if (*at == '(' || *at == '[' || *at == '{') depth++;
+    else if (*at == ')' || *at == ']' || *at == '}') depth--;
+    else if (!depth && is_space(*at)) word = at + 1;
+  }
+  list->at = at + (at < list->end);
+  bool is_usual = word == shape || (word - shape >= 2 && word[-2] && strchr(")]}", word[-2]));
+  Text name = leading_name((Text){word, at});
+  return is_usual && !is_empty(name) && name.end == at && !has_byte((Text){start, word}, '%') ? (Text){word, at} : (Text){at, at};
+}
+
+// The number of operands; they are appended to `operands`. NONE if the list is not of the usual form: names with `%`, or in
+// instructions without any, names that are recognizable without.
 static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Rows *operands) {
   if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
-  const uint8_t *start = head->opcode.end + 1, *at = start;
-  size_t first = operands->count;
-  int depth = 0;
-  bool has_percent = false, has_null = false;
-  for (; at < end; at++) {
-    if (*at == '(') {
-      if (++depth > MAX_DEPTH) break;
-    } else if (*at == ')') {
-      if (!depth--) {
-        if (at == start || (has_percent && !has_null)) return (int64_t)(operands->count - first);
-        operands->count = first;
-        int64_t count = has_percent || !head->is_bare ? NONE : read_bare_operands(start, end, names, operands);
-        if (count == NONE) operands->count = first;
-        return count;
-      }
-    } else if (*at == '%') {
-      has_percent = true;
-      Text name = {at + 1, name_end(at + 1, end)};
-      if (name.at < name.end) {
-        add_row(operands, (const int64_t[]){known_number(names, name)});
-        for (; at + 4 < name.end; at++) has_null |= memcmp(at + 1, "null", 4) == 0;
-        at = name.end - 1;
-      }
-    } else if (*at == 'n') {
-      has_null |= end - at >= 4 && memcmp(at, "null", 4) == 0;
+  Text list = operands_of(head, end);
+  bool has_percent = has_byte(list, '%');
+  if (list.end == end || contains(list, "null")) return NONE;
+  const size_t first = operands->count;
+  while (!is_empty(list)) {
+    Text word = next_operand(&list);
+    bool is_usual = !is_empty(word) && (has_percent ? *word.at == '%' : head->is_bare && (isalpha(*word.at) || *word.at == '_'));
+    if (!is_usual) {
+      operands->count = first;
+      return NONE;
     }
+    add_row(operands, (const int64_t[]){known_number(names, leading_name(word))});
   }
-  operands->count = first;
-  return NONE;
-}
-
-// Texts one after another: text `i` spans cell `i` to cell `i + 1` of `offsets` in a block.
-typedef struct {
-  Py_buffer block;
-  Cells offsets;
-} Block;
-
-static Text text_of(const Block *texts, Py_ssize_t row) {
-  const uint8_t *block = texts->block.buf;
-  return (Text){block + cell_at(&texts->offsets, row), block + cell_at(&texts->offsets, row + 1)};
-}
-
-// Numbers the texts of a block, which must be distinct and outlive the numbers. Returns whether they lie in the block.
-static bool number_block(const Block *texts, Numbers *known) {
-  Py_ssize_t count = texts->offsets.count - 1;
-  bool fits = count >= 0 && cell_at(&texts->offsets, 0) >= 0 && cell_at(&texts->offsets, count) <= texts->block.len;
-  for (Py_ssize_t i = 0; fits && i < count; i++) fits = cell_at(&texts->offsets, i) <= cell_at(&texts->offsets, i + 1);
-  if (fits) reserve_numbers(known, (size_t)count);
-  for (Py_ssize_t i = 0; fits && !known->is_out_of_memory && i < count; i++) number_of(known, text_of(texts, i));
-  return fits;
+  return (int64_t)(operands->count - first);
 }
 
 enum { NAME, SHAPE_START, SHAPE_END, OPCODE_START, OPCODE_END, PARAMETER, OPERAND_COUNT, QUOTE_COLUMNS };
@@ -245,102 +193,58 @@ enum { NAME, SHAPE_START, SHAPE_END, OPCODE_START, OPCODE_END, PARAMETER, OPERAN
 // How much of an instruction is read. The shape of a tuple can have 100,000 bytes, and each value of the tuple quotes it.
 enum { NAMES = 0, HEADS = 1, OPERANDS = 2 };
 
-// read_quotes(data, start, end, names, offsets, parts): for each quoted instruction its name, the start and the end of its shape and of
-// its opcode, the number of the parameter and the number of its operands; and all operands, one after another. Names are numbers in
-// `names`, a block of texts that start at `offsets`. The name is NONE if it is unknown, the shape and the opcode if the text is not of
-// the usual form, the parameter if it is none, the number of operands if their list is not of the usual form; and all of them if `parts`
-// does not include them. The columns have 32 bits, except in texts of 2 GiB or more; parameters always have 64.
+// read_quotes(data, spans, names, name_spans, parts): for each quoted instruction its name, the start and the end of its shape and of
+// its opcode, the number of the parameter and the number of its operands; and all operands, one after another. Names are rows of
+// `name_spans`, whose texts are distinct. The name is NONE if it is unknown, the shape and the opcode if the text is not of the usual
+// form, the parameter if it is none, the number of operands if their list is not of the usual form; and all of them if `parts` does not
+// include them. The columns have 32 bits, except in texts of 2 GiB or more; parameters always have 64.
 PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
-  Spans spans;
-  Block names;
-  Numbers known = {0};
-  PyObject *result = NULL;
+  Spans spans, names;
   int parts;
-  if (!PyArg_ParseTuple(
-        args, "y*O&O&y*O&i:read_quotes", &spans.data, cells_of, &spans.start, cells_of, &spans.end, &names.block, cells_of,
-        &names.offsets, &parts)) {
-    return NULL;
+  if (!PyArg_ParseTuple(args, "y*y*y*y*i:read_quotes", &spans.data, &spans.cells, &names.data, &names.cells, &parts)) return NULL;
+  Numbers known = {0};
+  Rows quotes = rows_of(QUOTE_COLUMNS, size_for(spans.data.len)), operands = rows_of(1, size_for(spans.data.len));
+  quotes.sizes[PARAMETER] = WIDE;
+  const uint8_t *start = spans.data.buf;
+  Py_BEGIN_ALLOW_THREADS
+  for (Py_ssize_t i = 0; i < count_of(&names); i++) number_of(&known, span_of(&names, i));
+  for (Py_ssize_t i = 0; i < count_of(&spans); i++) {
+    Text text = span_of(&spans, i);
+    const uint8_t *shape;
+    Text name = defined_name(text, &shape);
+    Head head;
+    bool has_head = parts >= HEADS && read_head(text, &head);
+    add_row(&quotes, (const int64_t[QUOTE_COLUMNS]){
+      [NAME] = is_empty(name) ? NONE : known_number(&known, name),
+      [SHAPE_START] = has_head ? head.shape.at - start : NONE,
+      [SHAPE_END] = has_head ? head.shape.end - start : NONE,
+      [OPCODE_START] = has_head ? head.opcode.at - start : NONE,
+      [OPCODE_END] = has_head ? head.opcode.end - start : NONE,
+      [PARAMETER] = has_head ? parameter_number(&head, text.end) : NONE,
+      [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE,
+    });
   }
-  if (check_spans(&spans)) {
-    Rows quotes = rows_of(QUOTE_COLUMNS, size_for(spans.size)), operands = rows_of(1, size_for(spans.size));
-    quotes.sizes[PARAMETER] = WIDE;
-    bool fits;
-    Py_BEGIN_ALLOW_THREADS
-    fits = number_block(&names, &known);
-    for (Py_ssize_t i = 0; fits && i < spans.count; i++) {
-      Text text = span_of(&spans, i);
-      const uint8_t *shape;
-      Text name = defined_name(text, &shape);
-      Head head;
-      bool has_head = parts >= HEADS && read_head(text, &head);
-      add_row(&quotes, (const int64_t[QUOTE_COLUMNS]){
-        [NAME] = is_empty(name) ? NONE : known_number(&known, name),
-        [SHAPE_START] = has_head ? head.shape.at - spans.text : NONE,
-        [SHAPE_END] = has_head ? head.shape.end - spans.text : NONE,
-        [OPCODE_START] = has_head ? head.opcode.at - spans.text : NONE,
-        [OPCODE_END] = has_head ? head.opcode.end - spans.text : NONE,
-        [PARAMETER] = has_head ? parameter_number(&head, text.end) : NONE,
-        [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE,
-      });
-    }
-    Py_END_ALLOW_THREADS
-    quotes.is_out_of_memory |= known.is_out_of_memory;
-    if (fits) {
-      PyObject *columns = columns_of(&quotes);
-      if (columns) result = Py_BuildValue("(NN)", columns, columns_of(&operands));
-    } else {
-      PyErr_SetString(PyExc_ValueError, "names outside of their block");
-    }
-    free_rows(&quotes);
-    free_rows(&operands);
-  }
+  Py_END_ALLOW_THREADS
+  quotes.is_out_of_memory |= known.is_out_of_memory;
+  PyObject *columns = columns_of(&quotes), *found = columns ? columns_of(&operands) : NULL;
+  free_rows(&operands);
   free_numbers(&known);
-  PyBuffer_Release(&names.block);
-  release_cells(&names.offsets);
   release_spans(&spans);
-  return result;
+  release_spans(&names);
+  return Py_BuildValue("(NN)", columns, found);
 }
 
 // ---------------------------------------------------------------- instructions of two texts
 
-// The name of the next operand of a list, which is empty at its end. Lists with `%` may have shapes before the names.
-static Text next_operand(Text *list, bool has_percent) {
-  const uint8_t *at = list->at, *end = list->end;
-  if (has_percent) {
-    at = memchr(at, '%', (size_t)(end - at));
-    at = at ? at + 1 : end;
-  }
-  while (!has_percent && at < end && (is_space(*at) || *at == ',' || *at == '/')) {
-    if (*at++ != '/') continue;
-    for (at++; at < end && !(at[-1] == '*' && at[0] == '/'); at++) {}
-    at += at < end;
-  }
-  Text name = {at, name_end(at, end)};
-  list->at = name.end > name.at ? name.end : end;
-  return name;
-}
-
-static bool has_byte(Text text, int wanted) { return memchr(text.at, wanted, (size_t)(text.end - text.at)) != NULL; }
-
+// Whether two lists have the same operands, as far as they are of the usual form.
 static bool same_operands(Text one, Text two) {
-  bool one_percent = has_byte(one, '%'), two_percent = has_byte(two, '%');
-  if ((!one_percent && has_byte(one, '[')) || (!two_percent && has_byte(two, '['))) return true;
-  for (;;) {
-    Text left = next_operand(&one, one_percent), right = next_operand(&two, two_percent);
-    if (left.at == left.end || right.at == right.end) return left.at == left.end && right.at == right.end;
+  while (!is_empty(one) && !is_empty(two)) {
+    Text left = next_operand(&one), right = next_operand(&two);
+    if (is_empty(left) || is_empty(right)) return true;
     // Recent modules name an element of a tuple, `%tuple#0`, where quotes name the `get-tuple-element`.
-    if (!has_byte(right, '#') && !is_same(left, right)) return false;
+    if (!has_byte(right, '#') && !is_same(leading_name(left), leading_name(right))) return false;
   }
-}
-
-// What follows a list of operands, from the bracket on. Empty if the bracket is missing.
-static Text after_operands(const uint8_t *at, const uint8_t *end) {
-  int depth = 0;
-  for (; at < end; at++) {
-    if (*at == '(') depth++;
-    else if (*at == ')' && !depth--) break;
-  }
-  return (Text){at, end};
+  return is_empty(one) && is_empty(two);
 }
 
 static bool is_end_of_attributes(Text text) {
@@ -370,13 +274,14 @@ static int difference(Text one, Text two) {
   // Quotes name what an asynchronous instruction does, `slice-start`.
   if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return SAME;
   if (!is_same(left.opcode, right.opcode)) return OTHER_OPCODE;
-  Text rest = after_operands(left.opcode.end + 1, one.end), other = after_operands(right.opcode.end + 1, two.end);
-  if (rest.at == rest.end || other.at == other.end) return SAME;
-  bool reads_same = is_text(left.opcode, "constant") ||
-                    same_operands((Text){left.opcode.end + 1, rest.at}, (Text){right.opcode.end + 1, other.at});
-  return !reads_same ? OTHER_OPERANDS : same_attributes(rest, other) ? SAME : OTHER_ATTRIBUTES;
+  Text operands = operands_of(&left, one.end), others = operands_of(&right, two.end);
+  one.at = operands.end;
+  two.at = others.end;
+  if (is_empty(one) || is_empty(two)) return SAME;
+  if (!is_text(left.opcode, "constant") && !same_operands(operands, others)) return OTHER_OPERANDS;
+  return same_attributes(one, two) ? SAME : OTHER_ATTRIBUTES;
 }
 
-// differences(data, start, end, other, other_start, other_end): for each row 0 if both texts of an instruction agree, else the first part
+// differences(data, spans, other, other_spans): for each row 0 if both texts of an instruction agree, else the first part
 // that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes.
 PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, difference); }

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tree_sitter_xla_dump import read_rows
 from xla_lens.syntax.columns import FileColumns, Texts
 from xla_lens.syntax.texts import column
-from xla_lens.syntax.tree import Cancelled
+from xla_lens.syntax.tree import check_cancelled
 
 
 def read_columns(
@@ -18,14 +18,11 @@ def read_columns(
     `Cancelled` if `is_cancelled` returns true.
     """
 
-    def is_stopped(size_bytes: int) -> bool:
+    def report(size_bytes: int) -> None:
         report_progress(size_bytes)
-        return is_cancelled()
+        check_cancelled(is_cancelled)
 
-    found = read_rows(data, is_stopped)
-    if found is None:
-        raise Cancelled
-    names, indices, tables = found
+    names, indices, tables = read_rows(data, report)
     columns = {
         name: table(*map(column, table_columns))
         for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)

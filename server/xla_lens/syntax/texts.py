@@ -4,32 +4,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tree_sitter_xla_dump
-from xla_lens.syntax.columns import Column
+from xla_lens.syntax.columns import NONE, Column
 
 
 def number_texts(data: bytes, start: Column, end: Column) -> tuple[Column, Column]:
     """Return for each text the number of the first text that equals it, counting only distinct texts, and for each
     number the row of its first text.
     """
-    (numbers,), (rows,) = tree_sitter_xla_dump.number_texts(data, cells(start), cells(end))
-    return column(numbers), column(rows)
+    numbers = np.frombuffer(tree_sitter_xla_dump.number_texts(data, span_cells(data, start, end)), np.int32)
+    return numbers, np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=NONE))
 
 
 def same_texts(
     data: bytes, span: tuple[Column, Column], other: bytes, other_span: tuple[Column, Column]
 ) -> NDArray[np.bool_]:
     """Return for each row whether the text in `data` equals that in `other`."""
-    start, end, other_start, other_end = (cells(part) for part in (*span, *other_span))
-    (found,) = tree_sitter_xla_dump.same_texts(data, start, end, other, other_start, other_end)
-    same: NDArray[np.bool_] = column(found) != 0
-    return same
+    spans, other_spans = span_cells(data, *span), span_cells(other, *other_span)
+    return np.frombuffer(tree_sitter_xla_dump.same_texts(data, spans, other, other_spans), np.bool_)
 
 
-def column(cells: tree_sitter_xla_dump.Column) -> Column:
-    """Return a column that C code has filled."""
-    return np.asarray(cells)
+def column(cells: tuple[bytes, int]) -> Column:
+    """Return a column that C code has filled, from its bytes and the size of its cells."""
+    block, size = cells
+    return np.frombuffer(block, np.int64 if size == np.int64().itemsize else np.int32)
 
 
-def cells(column: Column) -> Column:
-    """Return a column in the form that C code reads."""
-    return np.ascontiguousarray(column)
+def span_cells(data: bytes, start: Column, end: Column) -> NDArray[np.int64]:
+    """Return spans of a text in the form that C code reads. Raises ValueError if they are not within the text."""
+    if ((start < 0) | (start > end) | (end > len(data))).any():
+        raise ValueError("spans outside of the text")
+    return np.stack((start, end), axis=1, dtype=np.int64)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.memory.sweep import Slots, collisions, coverage
 from xla_lens.syntax.columns import Column
 
@@ -129,10 +128,3 @@ def test_slots_that_end_before_they_start_cover_nothing() -> None:
     slots = replace(_table([(0, 16, 0, 3), (0, 16, 1, 2)]), offset=offset, end_offset=offset + 16)
     found = coverage(slots)
     assert _totals(found.steps, found.deltas) == {1: 16, 4: 0}
-
-
-@pytest.mark.parametrize("low", [-1, 3])
-def test_slots_outside_of_the_leaves_are_refused(low: int) -> None:
-    cells = (np.array(column, np.int64) for column in ([5, 7], [low], [2], [0]))
-    with pytest.raises(ValueError, match="slots outside of the leaves"):
-        covered_changes(*cells)

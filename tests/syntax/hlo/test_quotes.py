@@ -188,9 +188,9 @@ def test_elements_of_damaged_tuples_are_read_alike_or_not_at_all() -> None:
 @pytest.mark.parametrize("spans", [([0], [4]), ([-1], [2]), ([2], [1]), ([0, 1], [1])])
 def test_spans_outside_of_the_text_are_refused(spans: tuple[list[int], list[int]]) -> None:
     start, end = (np.array(part, np.int64) for part in spans)
-    with pytest.raises(ValueError, match="spans outside of the text"):
+    with pytest.raises(ValueError, match=r"spans outside of the text|same shape"):
         number_texts(b"abc", start, end)
-    with pytest.raises(ValueError, match="spans outside of the text"):
+    with pytest.raises(ValueError, match=r"spans outside of the text|same shape"):
         read_quotes(b"abc", start, end, QuoteParts.NAMES)
 
 

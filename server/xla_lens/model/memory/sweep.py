@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct, distinct_pairs
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.texts import cells, column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,9 +115,9 @@ def _events(slots: Slots, end: Column) -> _Events:
 def _covered(slots: Slots, event: _Events) -> Column:
     """How many more bytes are covered after each event."""
     lengths, low, high = _leaves(slots)
-    events = np.where(event.is_start, event.slot, ~event.slot)
-    (changes,) = covered_changes(*map(cells, (lengths, low, high, events)))
-    return column(changes)
+    counts = np.where(event.is_start, 1, -1)
+    events = np.stack((low[event.slot], high[event.slot], counts), axis=1, dtype=np.int64)
+    return np.frombuffer(covered_changes(np.append(0, lengths.cumsum()), events), np.int64)
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:

@@ -18,7 +18,7 @@ from tree_sitter_xla_dump import read_module as read_lines
 from xla_lens.syntax.columns import NONE, Column, Table
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
-from xla_lens.syntax.tree import Cancelled, check_cancelled
+from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import Document
 
 
@@ -117,14 +117,12 @@ def read_module(
     """
     data = document.data
 
-    def is_stopped(size_bytes: int) -> bool:
+    def report(size_bytes: int) -> None:
         report_progress(size_bytes / max(1, len(data)))
-        return is_cancelled()
+        check_cancelled(is_cancelled)
 
-    found = read_lines(data, _line_starts(document, is_cancelled), is_stopped)
-    if found is None:
-        raise Cancelled
-    computations, instructions, (table_lines,) = found
+    starts = _line_starts(document, is_cancelled).astype(np.int64)
+    computations, instructions, (table_lines,) = read_lines(data, starts, report)
     return ModuleColumns(
         Computations(*map(column, computations)),
         Instructions(*map(column, instructions)),

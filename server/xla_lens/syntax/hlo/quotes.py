@@ -15,7 +15,7 @@ import tree_sitter_xla_dump
 from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME
 from xla_lens.syntax.hlo.shapes import elements_of_flat_tuple
-from xla_lens.syntax.texts import cells, column
+from xla_lens.syntax.texts import column, span_cells
 
 
 class QuoteParts(IntEnum):
@@ -48,8 +48,8 @@ class Quotes:
 
 def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, names: Texts = NO_TEXTS) -> Quotes:
     """Read the instructions at some spans of a text."""
-    offsets = cells(names.offsets)
-    found, operands = tree_sitter_xla_dump.read_quotes(data, cells(start), cells(end), names.block, offsets, int(parts))
+    spans, name_spans = span_cells(data, start, end), span_cells(names.block, names.offsets[:-1], names.offsets[1:])
+    found, operands = tree_sitter_xla_dump.read_quotes(data, spans, names.block, name_spans, parts)
     return Quotes(*map(column, (*found, *operands)))
 
 
@@ -82,10 +82,8 @@ def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_
     """Return for each row the `Difference` between a quoted instruction and the one in the module. Constants, metadata,
     backend configurations and whatever is not of the usual form do not count.
     """
-    spans = (cells(part) for part in (*span, *module_span))
-    start, end, module_start, module_end = spans
-    (found,) = tree_sitter_xla_dump.differences(data, start, end, module, module_start, module_end)
-    return column(found)
+    spans, module_spans = span_cells(data, *span), span_cells(module, *module_span)
+    return np.frombuffer(tree_sitter_xla_dump.differences(data, spans, module, module_spans), np.int8)
 
 
 def unknown_computation(data: bytes, start: Column, end: Column, names: Texts) -> tuple[int, int, int] | None:
