@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 if len(sys.argv) > 1:
     FOLDER = Path(sys.argv[1])
@@ -59,6 +59,10 @@ class Program:
     microbatches: int = 1
     mean_dtype: Any = FULL
     """The type of the first moment of Adam."""
+    is_shifted: bool = False
+    """Whether the targets are the inputs, one token later, the logits have a bias, and the moments have names, as with
+    Flax and optax.
+    """
     is_flat_cache: bool = False
     """Whether a cache has one dimension for all heads."""
 
@@ -147,11 +151,11 @@ def through_layers(one: Program, weights: Any, x: Any) -> Any:
     return x
 
 
-def cross_entropy(one: Program, x: Any, table: Any, targets: Any) -> Any:
+def cross_entropy(one: Program, x: Any, table: Any, bias: Any, targets: Any) -> Any:
     """The loss of the next tokens: the logits of all positions at once, or of some at a time."""
 
     def loss(x: Any, targets: Any) -> Any:
-        logits = (x @ table.astype(one.dtype).T).astype(FULL)
+        logits = (x @ table.astype(one.dtype).T).astype(FULL) + bias
         picked = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
         return jnp.sum(jax.nn.logsumexp(logits, -1) - picked)
 
@@ -161,6 +165,9 @@ def cross_entropy(one: Program, x: Any, table: Any, targets: Any) -> Any:
         return loss(x, targets) / targets.size
     axis = 0 if one.is_flat else 1
     x, targets = (jnp.moveaxis(array, axis, 0) for array in (x, targets))
+    # Here the loss counts the padding, too, which changes nothing for the memory.
+    missing = -len(x) % one.loss_chunks
+    x, targets = (jnp.pad(array, ((0, missing), *[(0, 0)] * (array.ndim - 1))) for array in (x, targets))
     parts = [array.reshape(one.loss_chunks, -1, *array.shape[1:]) for array in (x, targets)]
     losses = lax.map(jax.checkpoint(lambda part: loss(*part)), tuple(parts))
     return jnp.sum(losses) / targets.size
@@ -171,8 +178,10 @@ def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     def forward(params: Any, inputs: Any, targets: Any) -> Any:
         if one.kind == "transformer":
-            x = params["embed"].astype(one.dtype)[inputs]
-            return cross_entropy(one, normed(through_layers(one, params["layers"], x)), params["embed"], targets)
+            x = normed(through_layers(one, params["layers"], params["embed"].astype(one.dtype)[inputs]))
+            if one.is_shifted:
+                x, targets = x[:, :-1], inputs[:, 1:]
+            return cross_entropy(one, x, params["embed"], params.get("bias", 0), targets)
         x = through_layers(one, params["layers"], inputs.astype(one.dtype))
         return jnp.mean((x.astype(FULL) - targets) ** 2)
 
@@ -190,11 +199,11 @@ def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     def step(params: Any, state: Any, inputs: Any, targets: Any) -> Any:
         value, gradients = gradients_of(params, inputs, targets)
-        mean, square = state
+        mean, square, *_ = jax.tree.leaves(state, is_leaf=lambda tree: isinstance(tree, dict))
         mean = jax.tree.map(lambda m, g: (0.9 * m + 0.1 * g).astype(one.mean_dtype), mean, gradients)
         square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, square, gradients)
         params = jax.tree.map(lambda p, m, v: p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), params, mean, square)
-        return params, (mean, square), value
+        return params, state_of(one, mean, square), value
 
     if one.is_scanned:
         layers: Any = {name: of(one.layers, *shape) for name, shape in shapes(one).items()}
@@ -203,13 +212,25 @@ def train_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     params: dict[str, Any] = {"layers": layers}
     if one.kind == "transformer":
         params["embed"] = of(one.words, one.width)
+        params |= {"bias": of(one.words)} if one.is_shifted else {}
         batch = (of(one.batch, one.length, dtype=jnp.int32),) * 2
     elif one.kind == "conv":
         batch = (of(one.batch, one.length, one.length, one.width),) * 2
     else:
         batch = (of(one.batch * one.length, one.width),) * 2
     mean = jax.tree.map(lambda array: of(*array.shape, dtype=one.mean_dtype), params)
-    return step, (params, (mean, params), *batch)
+    return step, (params, state_of(one, mean, params), *batch)
+
+
+class Moments(NamedTuple):
+    """The state of Adam as optax has it."""
+
+    mu: Any
+    nu: Any
+
+
+def state_of(one: Program, mean: Any, square: Any) -> Any:
+    return (Moments(mean, square), ()) if one.is_shifted else (mean, square)
 
 
 def written(cache: Any, new: Any, position: Any) -> Any:
@@ -303,6 +324,7 @@ BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "vocab": (replace(TRAINED, layers=2, words=65536), BOTH),
     "vocab_flat": (replace(TRAINED, layers=2, batch=4, length=2048, words=50304, is_flat=True), BOTH),
     "vocab_kept": (replace(TRAINED, layers=2, words=131072, donated=()), BOTH),
+    "shifted": (replace(TRAINED, layers=4, words=32768, is_shifted=True), BOTH),
     "conv": (Program("conv", layers=8, width=64, batch=32, length=56), BOTH),
     "conv_donated": (Program("conv", layers=6, width=128, batch=64, length=28, donated=(0, 1)), BOTH),
     "accumulated": (replace(TRAINED, batch=32, donated=(), microbatches=4), BOTH),
@@ -322,16 +344,26 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "remat": (
         "rematerialize",
         {"remat": "layer"},
-        ("mlp_donated", "small", "unrolled", "scanned", "long_scanned", "conv_donated", "sharded", "sharded_scanned"),
+        (
+            "mlp_donated",
+            "small",
+            "unrolled",
+            "scanned",
+            "long_scanned",
+            "conv_donated",
+            "shifted",
+            "sharded",
+            "sharded_scanned",
+        ),
     ),
     "dots": ("rematerialize", {"remat": "dots"}, ("unrolled", "scanned")),
     "blocked": (
         "attention-scores",
         {"block": 128},
-        ("small", "unrolled", "scanned", "long", "long_scanned", "sharded"),
+        ("small", "unrolled", "scanned", "long", "long_scanned", "shifted", "sharded"),
     ),
-    "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "small")),
-    "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled")),
+    "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "shifted", "small")),
+    "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled", "shifted")),
     "flat": ("padding", {"is_flat_cache": True}, ("narrow", "narrow_scanned")),
 }
 """What is changed: the rule that advises it, the fields, and the programs."""

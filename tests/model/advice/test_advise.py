@@ -9,11 +9,14 @@ import pytest
 from byte_by_byte import peak_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
 from xla_lens.files import find_set, load_files
-from xla_lens.model.advice.actions import Action, Advice, Certainty
+from xla_lens.model.advice.actions import Action, Advice, Call, Certainty
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import combined
+from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.attribution.frames import Origin
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.syntax.file_names import FileKind
 
 GIB = 1 << 30
@@ -182,6 +185,35 @@ def test_a_rule_finds_the_shape_in_one_dump_and_nothing_in_another(line: str) ->
     action = _first(_advice(f"{having}*-buffer-assignment.txt"), Rule(name))
     assert (action.groups[0].shape, action.certainty) == (shape, Certainty(certainty))
     assert Rule(name) not in _rules(_advice(f"{lacking}*-buffer-assignment.txt"))
+
+
+_FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
+
+
+@pytest.mark.parametrize(
+    ("frames", "call"),
+    [
+        (
+            [(_FLAX, "Dense.__call__"), ("train.py", "Block.__call__"), (_FLAX, "wrapped"), ("train.py", "loss")],
+            Call("Block.__call__", StackFrame("train.py", 7, None, "loss"), "flax.linen.remat"),
+        ),
+        ([("model.py", "mlp"), ("train.py", "loss")], Call("mlp", StackFrame("train.py", 7, None, "loss"))),
+    ],
+)
+def test_function_to_wrap_is_the_innermost_one_of_the_program(
+    monkeypatch: pytest.MonkeyPatch, frames: list[tuple[str, str]], call: Call
+) -> None:
+    path = _shared(OOM)
+    analysis, module = analysis_of(path), module_of(path)
+    space = analysis.memory.space(0)
+    assert space
+    facts = Facts(analysis.dump, module, space)
+    value = next(iter(facts.owned))
+    stack = tuple(StackFrame(file, 7, None, function) for file, function in frames)
+    monkeypatch.setattr(facts.origins, "of_value", lambda _: Origin(None, stack, None, is_unresolved=False))
+    found = facts.call([Change(value)])
+    assert found == call
+    assert found.name == call.function.removesuffix(".__call__")
 
 
 def test_no_advice_on_an_incomplete_dump() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps
 from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op
-from xla_lens.model.attribution.parameters import argument_of, folded_paths, path_parts
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, moment_of, path_parts
 
 _PARAMETER = re.compile(r"^ *%?(\S+) = [^\n]* parameter\((\d+)\)[^\n]*op_name=\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _ALLOCATION = re.compile(
@@ -206,3 +206,18 @@ def test_what_counts_as_a_layer(paths: list[str], folded: set[str]) -> None:
 def test_folding_changes_numbers_only(paths: list[str]) -> None:
     for path, folded in folded_paths(paths).items():
         assert re.fullmatch(re.escape(folded).replace(r"\*", r"\d+"), path)
+
+
+@pytest.mark.parametrize(
+    ("path", "moment"),
+    [
+        ("opt_state[0].mu['layers'][3]['w']", "opt_state[0].mu"),
+        ("state.opt_state[1][0].nu['Dense_0']['kernel']", "state.opt_state[1][0].nu"),
+        ("state['m']['w']", "state['m']"),
+        ("state.v", "state.v"),
+        ("state[1]['mlp']['w']", "state[1]"),
+        ("momentum['w']", "momentum"),
+    ],
+)
+def test_moments_of_one_optimizer_are_told_apart(path: str, moment: str) -> None:
+    assert moment_of(path) == moment

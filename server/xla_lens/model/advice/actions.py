@@ -43,12 +43,19 @@ class Buffers:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The innermost function of the program that computes most bytes of some buffers, and where the program calls it,
-    None if that is unknown.
+    """The innermost function of the program that computes most bytes of some buffers, where the program calls it, None
+    if that is unknown, and what wraps it to have its values computed again.
     """
 
     function: str
     frame: StackFrame | None
+    checkpoint: str = "jax.checkpoint"
+
+    @property
+    def name(self) -> str:
+        """The name of the function without those around it. That of its class if its objects are called."""
+        *around, name = self.function.split(".")
+        return around[-1] if name == "__call__" and around else name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -323,8 +323,11 @@ class Facts:
     def call(self, changes: Sequence[Change]) -> Call | None:
         """The innermost function that computes most bytes of the changed values at the peak, and where it is called."""
         calls: list[tuple[int, dict[str, StackFrame | None]]] = []
+        checkpoints = set[str]()
         for change in changes:
             frames = self.origins.of_value(change.value).frames if change.value in self.owned else ()
+            checkpoints.update(name for name, folder in _CHECKPOINTS.items() if any(folder in f.file for f in frames))
+            frames = tuple(frame for frame in frames if not _FRAMEWORK.search(frame.file)) or frames
             callers = zip_longest(frames, frames[1:])
             functions = {frame.function: caller for frame, caller in callers if frame and frame.function}
             calls.append((self.owned.get(change.value, 0), functions))
@@ -334,8 +337,17 @@ class Facts:
         most = sum(size for size, _ in calls) * _MOST_OF_A_CALL
         _, longest = max(calls, key=lambda call: call[0], default=(0, {}))
         function = next((function for function in longest if totals[function] >= most), None)
-        return Call(function, longest[function]) if function is not None else None
+        if function is None:
+            return None
+        # In a module of Flax, `jax.checkpoint` would not know the parameters.
+        return Call(function, longest[function], min(checkpoints, default="jax.checkpoint"))
 
+
+_FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
+"""Files of what programs are written with: nobody changes these."""
+
+_CHECKPOINTS: Final = {"flax.linen.remat": "/flax/linen/", "flax.nnx.remat": "/flax/nnx/"}
+"""What computes values again in modules of Flax, and a part of the paths of their files."""
 
 _MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""

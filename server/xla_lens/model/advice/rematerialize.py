@@ -12,7 +12,8 @@ action. The dump does not show which values are the inputs of layers; `_inputs` 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import zip_longest
 from typing import Final
 
 from xla_lens.model.advice.edits import Piece
@@ -34,9 +35,33 @@ def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
         if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
             found.setdefault(change.layers, []).append(change)
     carried = _carried_dimensions(facts) if found else set()
-    for changes in found.values():
-        inputs = _inputs(facts, changes, carried)
-        yield from (change for change in changes if change.value not in inputs)
+    for layers, changes in found.items():
+        groups = _groups(facts, changes)
+        inputs, count = _inputs(facts, groups, layers, carried), _layer_count(facts, groups)
+        for group in groups:
+            one_by_one = group if layers > 1 else _until_next_layer(group, count)
+            yield from (change for change in one_by_one if change.value not in inputs)
+
+
+def _groups(facts: Facts, changes: Iterable[Change]) -> list[list[Change]]:
+    """Changes of values that are alike except for the number of their layer."""
+    found: dict[object, list[Change]] = {}
+    for change in changes:
+        found.setdefault((facts.content(change.value), facts.shape(change.value)), []).append(change)
+    return list(found.values())
+
+
+def _until_next_layer(group: list[Change], layers: int) -> Iterator[Change]:
+    """What is left of the values of all layers, if each lives only until that of the next layer is computed again: XLA
+    lets them live longer as long as there is memory.
+    """
+    ordered = sorted(group, key=lambda change: change.pieces[-1].start_step)
+    in_one_layer = max(1, len(group) // layers)
+    for change, following in zip_longest(ordered, ordered[in_one_layer:]):
+        early, late = change.pieces
+        if following:
+            late = late._replace(end_step=max(late.start_step, min(late.end_step, following.pieces[-1].start_step)))
+        yield change._replace(pieces=(early, late))
 
 
 def saved(facts: Facts) -> Iterator[Change]:
@@ -90,24 +115,28 @@ def _stacked(facts: Facts, value: int) -> Iterator[Change]:
 # ---------------------------------------------------------------- layer inputs
 
 
-def _inputs(facts: Facts, changes: list[Change], carried: set[Dimensions]) -> set[int]:
+def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set[Dimensions]) -> set[int]:
     """The values that are the inputs of layers: those of the smallest group with the dimensions of what one layer
     passes to the next; without any, those of the smallest group with one value for each layer.
     """
-    groups: dict[object, list[int]] = {}
-    for change in changes:
-        groups.setdefault((facts.content(change.value), facts.shape(change.value)), []).append(change.value)
+    groups = [[change.value for change in group] for group in changes]
     if len(groups) < 2:
         return set()
-    like = [
-        values for values in groups.values() if facts.of_layer(values[0], is_stacked=changes[0].layers > 1) in carried
-    ]
+    like = [values for values in groups if facts.of_layer(values[0], is_stacked=layers > 1) in carried]
     if not like:
-        count = Counter(map(len, groups.values())).most_common(1)[0][0]
-        like = [values for values in groups.values() if len(values) >= count]
+        count = Counter(map(len, groups)).most_common(1)[0][0]
+        like = [values for values in groups if len(values) >= count]
         if len(like) < 2:
             return set()
     return set(min(like, key=lambda values: sum(facts.size[value] for value in values)))
+
+
+def _layer_count(facts: Facts, groups: list[list[Change]]) -> int:
+    """The number of values in the groups with most of the bytes, which have one for each layer."""
+    counts = Counter[int]()
+    for group in groups:
+        counts[len(group)] += sum(facts.size[change.value] for change in group)
+    return counts.most_common(1)[0][0]
 
 
 def _carried_dimensions(facts: Facts) -> set[Dimensions]:

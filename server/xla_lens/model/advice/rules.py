@@ -131,7 +131,8 @@ def _vocabulary(facts: Facts) -> set[int]:
     longer, others = Counter[int](), set[int]()
     for value in facts.arguments:
         shape = facts.squeezed(value)
-        if shape and shape.type in FLOATS and shape.lengths:
+        # The logits may have a bias.
+        if shape and shape.type in FLOATS and len(shape.lengths) > 1:
             is_table = len(shape.lengths) == 2
             longer.update([max(shape.lengths)] if is_table else [])
             others.update([min(shape.lengths)] if is_table else shape.lengths)
@@ -143,9 +144,12 @@ _MOST_TABLES: Final = 6
 
 
 def _token_counts(facts: Facts) -> set[int]:
-    """The numbers of tokens that the integer arguments may hold."""
-    shapes = (facts.squeezed(value) for value in facts.all_arguments)
-    return {prod(shape.lengths) for shape in shapes if shape and shape.type in ("s32", "s64", "u32") and shape.lengths}
+    """The numbers of tokens that the integer arguments may hold. Each sequence may be one token longer than what the
+    program computes: the first token has no prediction, and after the last one none is needed.
+    """
+    shapes = (facts.dimensions(value) for value in facts.all_arguments)
+    found = [shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32")]
+    return {prod((*lengths[:-1], last)) for lengths in found for last in (lengths[-1], lengths[-1] - 1)} - {0, 1}
 
 
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)

@@ -150,7 +150,7 @@ def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
         case Rule.DONATE:
             return ("Donate ", *_joined(_names(dump, action, argument_of) or ("arguments",)))
         case Rule.REMATERIALIZE:
-            return ("Wrap ", *(_function(action) or ("the layers",)), " in jax.checkpoint")
+            return ("Wrap ", *(_function(action) or ("the layers",)), f" in {_checkpoint(action)}")
         case Rule.OPTIMIZER_STATE:
             return (
                 "Keep ",
@@ -172,8 +172,8 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
             names = dict.fromkeys(_ROOT.sub("", path) for path in _names(dump, action, argument_of))
             return f"step = jax.jit(step, donate_argnames={tuple(names)!r})" if names else None
         case Rule.REMATERIALIZE:
-            name = action.call.function.rpartition(".")[2] if action.call else "layer"
-            return f"{name} = jax.checkpoint({name})"
+            name = action.call.name if action.call else "layer"
+            return f"{name} = {_checkpoint(action)}({name})"
         case Rule.OPTIMIZER_STATE:
             return "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)"
         case Rule.ATTENTION_SCORES:
@@ -208,12 +208,16 @@ def _joined(names: Sequence[str]) -> tuple[Inline, ...]:
 _MOST_NAMES: Final = 3
 
 
+def _checkpoint(action: Action) -> str:
+    return action.call.checkpoint if action.call else "jax.checkpoint"
+
+
 def _function(action: Action) -> tuple[Inline, ...]:
     """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
     call = action.call
     if call is None:
         return ()
-    name = Name(call.function.rpartition(".")[2])
+    name = Name(call.name)
     if call.frame is None:
         return (name,)
     return name, " (called at ", Name(frame_text(call.frame), None, role=Role.SOURCE, frame=call.frame), ")"
