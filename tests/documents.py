@@ -101,7 +101,8 @@ def _members(one: type) -> Iterator[str]:
     if is_dataclass(one):
         names = ", ".join(f"`{field.name}`" for field in fields(one) if not field.name.startswith("_"))
         yield f"- fields: {names}"
-    for name, content in vars(one).items():
+    ours = [base for base in reversed(one.__mro__) if base.__module__.startswith("xla_lens")]
+    for name, content in {name: content for base in ours for name, content in vars(base).items()}.items():
         found = content if inspect.isfunction(content) else getattr(content, "fget", getattr(content, "func", None))
         if not name.startswith("_") and found and found.__doc__:
             call = _signature(found, is_method=True) if found is content else ""

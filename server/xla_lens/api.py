@@ -6,6 +6,7 @@ Everything else in this package may change without notice.
 from pathlib import Path
 
 from xla_lens.capturing.capture import Capture, Peak, read_captures
+from xla_lens.capturing.comparison import Comparison, compared
 from xla_lens.capturing.compiling import capture
 from xla_lens.capturing.dumping import dumping
 from xla_lens.capturing.tables import Table
@@ -27,7 +28,7 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.diff.breakdowns import By, Group
 from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
-from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses
+from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
@@ -153,9 +154,9 @@ def compare(
 
     Each is a capture, an analysis, or a path as `load` takes it; of a path, the HLO module is loaded, too. The rows of
     each breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row
-    of `values`.
+    of `values`. In a notebook, the comparison is the page of `xla-lens diff`.
     """
-    return compare_analyses(*_side(old, old_module), *_side(new, new_module))
+    return compared(*_side(old, old_module), *_side(new, new_module))
 
 
 def _side(one: Analysis | Capture | str | Path, module: HloModule | None) -> tuple[Analysis, HloModule | None]:

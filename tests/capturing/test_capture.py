@@ -16,6 +16,9 @@ from samples import DUMPS, SPLIT, TPU, facts
 from xla_lens.package_files import page_sources
 from xla_lens.render.captures import MOST_ROWS
 
+SWITCH = next(DUMPS.glob("tpu-7x-libtpu0.0.52/switch/*jit_sw.*-buffer-assignment.txt"))
+"""Has several pieces of advice."""
+
 
 def _capture(path: Path) -> xla_lens.Capture:
     return xla_lens.read_captures(path)[0]
@@ -57,7 +60,9 @@ def test_names_of_memory_spaces() -> None:
     assert [tpu.peak(name).space for name in (None, "HBM", "hbm", 0)] == ["HBM"] * 4
     assert tpu.peak("VMEM").space == "VMEM"
     # Host memory is the main memory of a CPU, and a space of its own beside that of a TPU.
-    assert cpu.peak("HBM").space == cpu.peak("host").space == "host memory"
+    for name in ("HBM", "host", "Host Memory", "host_memory", "memory space 0", "color_0", 0):
+        assert cpu.peak(name).space == "host memory"
+    assert {tpu.peak(name).space for name in ("vmem", "VMEM", " Vmem ", 1, "memory space 1")} == {"VMEM"}
     with pytest.raises(ValueError, match=r"jit_train_step uses no memory space 'VMEM'; it uses host memory"):
         cpu.peak("VMEM")
 
@@ -79,8 +84,14 @@ def test_compare_takes_captures() -> None:
             "cpu-jaxlib0.6.2",
         )
     )
-    (space,) = xla_lens.compare(old, new).memory_spaces
+    compared = xla_lens.compare(old, new)
+    (space,) = compared.memory_spaces
     assert (space.peak_live_bytes.old, space.peak_live_bytes.new) == (int(old.peak()), int(new.peak()))
+    # In a notebook, it is the report of `xla-lens diff` and both maps.
+    picture = compared._repr_html_()
+    assert "<h1><code>jit_mismatch</code>: host memory peak " in picture
+    assert "<h2>Totals" in picture
+    assert "comparison</title>" in _page(picture)
 
 
 # ---------------------------------------------------------------- tables
@@ -128,6 +139,12 @@ def test_text_has_the_answer_and_no_line_is_too_long() -> None:
     assert lines[1] == "  It needs 4.21 MiB of host memory."
     assert lines[2] == "  All but 56 B of it is live at once, at step 36 of 40 (ynn_fusion.1)."
     assert any("programs.py:50" in line for line in lines)
+    assert max(map(len, lines)) <= 120
+    # Sentences wrap: nothing of the answer is cut off.
+    capture = _capture(SWITCH)
+    answer = repr(capture).split("\n\n")[0]
+    assert "…" not in answer
+    assert f"{capture.advice[0]['what']}: saves " in " ".join(answer.split())
 
 
 def _page(picture: str) -> str:
@@ -198,6 +215,13 @@ def test_the_message_says_by_how_much_and_what_is_live() -> None:
     assert lines[1] == "Live at the host memory peak: 4.21 MiB in 13 values at step 36 (ynn_fusion.1)"
     assert re.match(r" *1.53 MiB +36.3 % +dot +programs.py:50 +f32\[784,512\]", lines[4])
     assert lines[13:] == ["  ... and 3 smaller values"]
+    # What to do, the action first that lowers most what the limit is about.
+    capture = _capture(SWITCH)
+    with pytest.raises(AssertionError) as raised:
+        capture.assert_fits(hbm=1)
+    advice = sorted(capture.advice, key=lambda row: -row["saved_needed_bytes"])
+    assert len(advice) > 1
+    assert re.findall(r"^(.*): saves ", str(raised.value), re.MULTILINE) == [row["what"] for row in advice]
 
 
 def test_several_limits_and_those_of_spaces_that_are_not_used() -> None:

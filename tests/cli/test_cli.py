@@ -117,6 +117,9 @@ def test_check_prints_findings_and_a_summary(tmp_path: Path) -> None:
         "593,928 bytes, 580.0 KiB more.\n"
         "2 dumps checked: 1 error\n"
     )
+    # Errors come first, wherever they are.
+    findings = [line for line in run("check", DUMPS, SEED, broken)[1].splitlines() if not line.startswith("  ")]
+    assert [f"{broken}:" in line for line in findings[:3]] == [True, False, False]
 
 
 def test_check_as_json_prints_findings(tmp_path: Path) -> None:

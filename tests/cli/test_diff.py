@@ -153,8 +153,13 @@ def test_modules_of_folders_are_paired_by_name() -> None:
         (name, name) for name in ("jit_f", "jit_mismatch", "jit_swap", "jit_same")
     ]
     text = printed("diff", OLD.parent, NEW.parent)
-    assert text.startswith("4 modules in both: the peaks of 1 grew, 3 stayed the same\n")
-    assert re.search(r"\+200 B +\+0\.8 % +24\.9 KiB +25\.1 KiB +module_0001\.jit_f\.cpu_after_optimizations", text)
+    assert text.startswith("4 modules in both: the memory of 2 grew, 2 stayed the same\n")
+    swap, f = (re.search(rf"^ +(.*?)  module_\d+\.{name}\.", text, re.MULTILINE) for name in ("jit_swap", "jit_f"))
+    assert swap
+    assert f
+    assert re.split(r"\s{2,}", swap[1].rstrip()) == ["1.6 KiB → 1.6 KiB", "+48 B (+3.0 %)", "1.2 KiB"]
+    assert re.split(r"\s{2,}", f[1]) == ["25.2 KiB", "24.9 KiB → 25.1 KiB", "+200 B (+0.8 %)"]
+    assert swap.start() < f.start()
     assert "\njit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)" in text
 
 
@@ -166,7 +171,7 @@ def test_modules_of_one_folder_only_are_listed(tmp_path: Path) -> None:
     for file in (tmp_path / "new").glob("*jit_same*"):
         file.unlink()
     text = printed("diff", tmp_path / "old", tmp_path / "new")
-    assert "2 modules in both: the peaks of 2 stayed the same" in text
+    assert "2 modules in both: the memory of 2 stayed the same" in text
     assert "1 module only in the old dumps\n  module_0003.jit_same" in text
     assert "1 module only in the new dumps\n  module_0002.jit_swap" in text
     data = _data(tmp_path / "old", tmp_path / "new")
@@ -299,7 +304,7 @@ def test_html_page_has_both_maps_and_of_folders_the_module_that_changed_most(tmp
     )
     assert page.count('type="application/octet-stream;base64,gzip"') == 1
     folders = printed("diff", OLD.parent, NEW.parent, "--output-format", "html")
-    assert "<h1>4 modules in both: the peaks of 1 grew, 3 stayed the same</h1>" in folders
+    assert "<h1>4 modules in both: the memory of 2 grew, 2 stayed the same</h1>" in folders
     assert folders[folders.index("<h1><code>jit_f") :] == page[page.index("<h1><code>jit_f") :]
     # A report has no values to draw.
     baseline = printed("diff", _baseline(tmp_path, OLD), NEW, "--output-format", "html")

@@ -4,10 +4,13 @@ import base64
 import gzip
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from commands import run
 from samples import DUMPS, facts
@@ -26,7 +29,7 @@ def _peak(fact: dict[str, Any]) -> int:
     return max((space.get("peak_live_bytes", 0) for space in fact["memory_spaces"] if space["color"] == 0), default=0)
 
 
-def test_folders_are_ranked_by_the_facts() -> None:
+def test_folders_are_ranked_by_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     # The oldest dumps have no live ranges, so that their peak is unknown.
     known = [fact for fact in facts(DUMPS) if fact["printed"]["peak_step"] is not None]
     status, text, _ = run("report", DUMPS)
@@ -37,6 +40,14 @@ def test_folders_are_ranked_by_the_facts() -> None:
     worst = max(known, key=_peak)
     assert f"At most {human(_peak(worst))} are live at once" in report
     assert report.count("are live at once") == 1
+    # The rest does not scroll the ranking away.
+    *_, more = report.splitlines()
+    assert len(report.splitlines()) <= 40
+    command = re.fullmatch(r"`xla-lens (report .*)` shows the whole report\.", more)
+    assert command
+    assert run(*shlex.split(command[1]))[1].startswith("\n".join(report.splitlines()[:4]))
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(run("report", DUMPS, "--color", "always")[1].split("\n\n", 2)[2].splitlines()) <= 40
     reports = _json(DUMPS)
     assert len(reports) == len(find_sets(DUMPS))
     peaks = [one["memory_spaces"][0]["peak_live_bytes"] if one["memory_spaces"] else 0 for one in reports]

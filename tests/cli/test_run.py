@@ -164,7 +164,7 @@ def test_wrong_options_are_one_line_before_the_program_starts(tmp_path: Path) ->
             ("--out", "old/file/new"),
             "old/file/new: cannot be created: Not a directory. Choose another folder with --out",
         ),
-        (("--only", "("), "run: --only: '(' is not a regular expression: missing ), unterminated subpattern"),
+        (("--only", "("), "--only: '(' is not a regular expression: missing ), unterminated subpattern"),
         (("--output-file", "x/y"), "x/y: cannot be written: No such file or directory. Choose another file"),
     ]:
         done = run(tmp_path, "echo", "started", options=options)

@@ -26,18 +26,18 @@ static inline bool is_name_character(uint8_t c) {
   }
 }
 
-static inline const uint8_t *name_end(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_name_character(*at)) at++;
-  return at;
+// How a character changes the number of open brackets.
+static inline int nesting(uint8_t c) {
+  switch (c) {
+    case '{': case '(': case '[': return 1;
+    case '}': case ')': case ']': return -1;
+    default: return 0;
+  }
 }
 
-static inline const uint8_t *after_blanks(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_blank(*at)) at++;
-  return at;
-}
-
-static inline const uint8_t *after_spaces(const uint8_t *at, const uint8_t *end) {
-  while (at < end && is_space(*at)) at++;
+// What follows the characters of a kind that a text starts with.
+static inline const uint8_t *after(bool (*is_of_kind)(uint8_t), const uint8_t *at, const uint8_t *end) {
+  while (at < end && is_of_kind(*at)) at++;
   return at;
 }
 
@@ -49,20 +49,21 @@ static inline bool starts_with(Text text, const char *wanted) {
 // The name that a text starts with, behind an optional `%`; empty if there is none.
 static inline Text leading_name(Text text) {
   const uint8_t *at = text.at + (text.at < text.end && *text.at == '%');
-  return (Text){at, name_end(at, text.end)};
+  return (Text){at, after(is_name_character, at, text.end)};
 }
 
 // The name of the instruction that a text starts with, `ROOT %name = shape` with an optional `ROOT`; empty if there is none. `shape`
-// receives where the shape starts.
+// receives where the shape starts, unless it is NULL.
 static inline Text defined_name(Text text, const uint8_t **shape) {
   for (int with_root = starts_with(text, "ROOT"); with_root >= 0; with_root--) {
-    const uint8_t *start = with_root ? after_spaces(text.at + strlen("ROOT"), text.end) : text.at;
+    const uint8_t *start = with_root ? after(is_space, text.at + strlen("ROOT"), text.end) : text.at;
     if (with_root && start == text.at + strlen("ROOT")) continue;
     Text name = leading_name((Text){start, text.end});
-    const uint8_t *at = after_spaces(name.end, text.end);
+    const uint8_t *at = after(is_space, name.end, text.end);
     if (is_empty(name) || at == text.end || *at != '=') continue;
-    *shape = after_spaces(at + 1, text.end);
-    if (*shape < text.end && ((**shape >= 'a' && **shape <= 'z') || **shape == '(')) return name;
+    at = after(is_space, at + 1, text.end);
+    if (shape) *shape = at;
+    if (at < text.end && ((*at >= 'a' && *at <= 'z') || *at == '(')) return name;
   }
   return (Text){text.at, text.at};
 }

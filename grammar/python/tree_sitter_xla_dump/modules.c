@@ -28,29 +28,27 @@ static bool is_line_end(uint8_t byte) { return byte == '\n' || byte == '\r'; }
 
 // Whether only blanks are left in the line.
 static bool is_at_line_end(const uint8_t *at, const uint8_t *end) {
-  at = after_blanks(at, end);
+  at = after(is_blank, at, end);
   return at == end || is_line_end(*at);
 }
 
-static Text instruction_name(const uint8_t *first, const uint8_t *end) {
-  const uint8_t *shape;
-  return defined_name((Text){first, end}, &shape);
-}
-
-static bool is_entry_head(const uint8_t *line, const uint8_t *end) {
-  return starts_with((Text){line, end}, "ENTRY") && line + 5 < end && is_blank(line[5]);
-}
+static bool is_entry_head(Text line) { return starts_with(line, "ENTRY ") || starts_with(line, "ENTRY\t"); }
 
 // The name in the head of a computation, empty if the line is no head.
-static Text computation_name(const uint8_t *line, const uint8_t *end) {
-  const Text name = leading_name((Text){line, end}), none = {line, line};
-  const uint8_t *at = after_blanks(name.end, end);
-  if (is_empty(name) || at == end) return none;
-  if (*at == '{') return is_at_line_end(at + 1, end) ? name : none;
+static Text computation_name(Text line) {
+  const Text none = {line.at, line.at};
+  if (is_entry_head(line)) {
+    Text name = computation_name((Text){after(is_blank, line.at + strlen("ENTRY"), line.end), line.end});
+    if (!is_empty(name)) return name;
+  }
+  const Text name = leading_name(line);
+  const uint8_t *at = after(is_blank, name.end, line.end);
+  if (is_empty(name) || at == line.end) return none;
+  if (*at == '{') return is_at_line_end(at + 1, line.end) ? name : none;
   if (*at != '(') return none;
-  const uint8_t *line_end = memchr(at, '\n', end - at);
-  for (const uint8_t *open = line_end ? line_end : end; --open > at;) {
-    if (*open == '{' && is_at_line_end(open + 1, end)) return name;
+  const uint8_t *line_end = memchr(at, '\n', line.end - at);
+  for (const uint8_t *open = line_end ? line_end : line.end; --open > at;) {
+    if (*open == '{' && is_at_line_end(open + 1, line.end)) return name;
     // Behind the bracket there are only blanks, unless there is another line end.
     if (!is_blank(*open) && !is_line_end(*open) && !memchr(at, '\r', open - at)) break;
   }
@@ -67,11 +65,6 @@ static void end_instruction(ModuleReader *reader) {
   reader->is_instruction_open = false;
 }
 
-static bool has_parameters(const ModuleReader *reader) {
-  const uint8_t *end = reader->text + reader->size, *at = after_blanks(reader->text + reader->computation[3], end);
-  return at < end && *at == '(';
-}
-
 static void end_computation(ModuleReader *reader, Py_ssize_t end) {
   end_instruction(reader);
   if (reader->is_computation_open) {
@@ -79,20 +72,21 @@ static void end_computation(ModuleReader *reader, Py_ssize_t end) {
     row[1] = trimmed(reader, end);
     row[5] = (int64_t)reader->instructions.count - row[4];
     // A line that only looks like a head has neither parameters nor instructions.
-    if (row[5] || has_parameters(reader)) add_row(&reader->computations, row);
+    const uint8_t *text_end = reader->text + reader->size, *head = after(is_blank, reader->text + row[3], text_end);
+    if (row[5] || (head < text_end && *head == '(')) add_row(&reader->computations, row);
   }
   reader->is_computation_open = false;
 }
 
-static bool read_instruction(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
+static bool read_instruction(ModuleReader *reader, Text line) {
   if (!reader->is_computation_open) return false;
-  const uint8_t *first = after_blanks(line, end);
-  const Text name = instruction_name(first, end);
+  line.at = after(is_blank, line.at, line.end);
+  const Text name = defined_name(line, NULL);
   if (is_empty(name)) return false;
   end_instruction(reader);
   const uint8_t *text = reader->text;
   int64_t row[INSTRUCTION_COLUMNS] = {
-    first - text, trimmed(reader, end - text), name.at - text, name.end - text,
+    line.at - text, trimmed(reader, line.end - text), name.at - text, name.end - text,
   };
   memcpy(reader->instruction, row, sizeof row);
   reader->is_instruction_open = true;
@@ -109,43 +103,37 @@ static bool is_instruction_unfinished(ModuleReader *reader, int64_t end) {
     const uint8_t byte = text[reader->scanned];
     if (byte == '"') reader->is_in_string = !reader->is_in_string;
     else if (reader->is_in_string) reader->scanned += byte == '\\';
-    else if (byte && strchr("{[(", byte)) reader->depth++;
-    else if (byte && strchr("}])", byte)) reader->depth--;
+    else reader->depth += nesting(byte);
   }
   reader->is_finished = reader->is_finished || (reader->depth <= 0 && !reader->is_in_string);
   return !reader->is_finished;
-}
-
-static const uint8_t *next_line(const uint8_t *at, const uint8_t *end) {
-  const uint8_t *found = at < end ? memchr(at, '\n', end - at) : NULL;
-  return found ? found + 1 : end;
 }
 
 // Whether an instruction follows the line that ends at `at`, before any other computation.
 static bool computation_goes_on(const ModuleReader *reader, const uint8_t *at) {
   const uint8_t *end = reader->text + reader->size;
   for (int i = 0; i < LINES_AHEAD && at < end; i++) {
-    const uint8_t *line_end = next_line(at, end);
-    if (is_blank(*at) && !is_empty(instruction_name(after_blanks(at, line_end), line_end))) return true;
-    if (is_entry_head(at, line_end) || !is_empty(computation_name(at, line_end))) return false;
-    at = line_end;
+    const uint8_t *found = memchr(at, '\n', end - at);
+    Text line = {at, found ? found + 1 : end};
+    Text unindented = {after(is_blank, at, line.end), line.end};
+    if (is_blank(*at) && !is_empty(defined_name(unindented, NULL))) return true;
+    if (is_entry_head(line) || !is_empty(computation_name(line))) return false;
+    at = line.end;
   }
   return false;
 }
 
-static bool read_computation(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
-  Text name = {line, line};
-  if (is_entry_head(line, end)) name = computation_name(after_blanks(line + 5, end), end);
-  const bool is_entry = !is_empty(name);
-  if (!is_entry) name = computation_name(line, end);
+static bool read_computation(ModuleReader *reader, Text line) {
+  const Text name = computation_name(line);
   if (is_empty(name)) return false;
   // Heads without parameters follow the end of the computation before, and instructions follow them.
-  const bool names_parameters = memchr(name.end, '(', end - name.end);
-  if (!names_parameters && (reader->is_computation_open || !computation_goes_on(reader, end))) return false;
+  const bool names_parameters = memchr(name.end, '(', line.end - name.end);
+  if (!names_parameters && (reader->is_computation_open || !computation_goes_on(reader, line.end))) return false;
   const uint8_t *text = reader->text;
-  end_computation(reader, line - text);
+  end_computation(reader, line.at - text);
+  bool is_entry = name.at - line.at > (Py_ssize_t)strlen("%");
   int64_t row[COMPUTATION_COLUMNS] = {
-    line - text, 0, name.at - text, name.end - text, (int64_t)reader->instructions.count, 0, is_entry,
+    line.at - text, 0, name.at - text, name.end - text, (int64_t)reader->instructions.count, 0, is_entry,
   };
   memcpy(reader->computation, row, sizeof row);
   reader->is_computation_open = true;
@@ -153,34 +141,35 @@ static bool read_computation(ModuleReader *reader, const uint8_t *line, const ui
   return true;
 }
 
-static bool is_close(const uint8_t *line, const uint8_t *end) {
-  const uint8_t *at = after_blanks(line + 1, end);
-  if (at == end || is_line_end(*at) || starts_with((Text){at, end}, "//")) return true;
-  return *at == ',' && starts_with((Text){after_blanks(at + 1, end), end}, "execution_thread=");
+static bool is_close(Text line) {
+  Text rest = {after(is_blank, line.at + 1, line.end), line.end};
+  if (is_empty(rest) || is_line_end(*rest.at) || starts_with(rest, "//")) return true;
+  return *rest.at == ',' && starts_with((Text){after(is_blank, rest.at + 1, rest.end), rest.end}, "execution_thread=");
 }
 
-static bool is_table_header(const uint8_t *line, const uint8_t *end) {
+static bool is_table_header(Text line) {
   static const char *const NAMES[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
   for (int i = 0; i < 4; i++) {
-    if (starts_with((Text){line, end}, NAMES[i]) && is_at_line_end(line + strlen(NAMES[i]), end)) return true;
+    if (starts_with(line, NAMES[i]) && is_at_line_end(line.at + strlen(NAMES[i]), line.end)) return true;
   }
   return false;
 }
 
-static void read_line(ModuleReader *reader, const uint8_t *line, const uint8_t *end) {
-  const int64_t start = line - reader->text;
-  if (line < end && is_blank(*line) && read_instruction(reader, line, end)) return;
-  if (line < end && *line >= '0' && *line <= '9' && reader->is_in_table) {
+static void read_line(ModuleReader *reader, Text line) {
+  const int64_t start = line.at - reader->text;
+  const uint8_t first = is_empty(line) ? '\n' : *line.at;
+  if (is_blank(first) && read_instruction(reader, line)) return;
+  if (first >= '0' && first <= '9' && reader->is_in_table) {
     add_row(&reader->table_lines, &start);
-  } else if (line < end && *line == '}' && is_close(line, end)) {
-    if (!reader->is_computation_open || !computation_goes_on(reader, end)) end_computation(reader, start + 1);
-  } else if (is_table_header(line, end)) {
+  } else if (first == '}' && is_close(line)) {
+    if (!reader->is_computation_open || !computation_goes_on(reader, line.end)) end_computation(reader, start + 1);
+  } else if (is_table_header(line)) {
     reader->is_in_table = !reader->is_computation_open;
     if (reader->is_in_table) add_row(&reader->table_lines, &start);
-  } else if (!read_computation(reader, line, end) && reader->is_instruction_open) {
+  } else if (!read_computation(reader, line) && reader->is_instruction_open) {
     // The instruction continues: one of its attributes contains line ends.
-    bool is_text = line == end || after_spaces(line, end) < end;
-    if (is_text && is_instruction_unfinished(reader, start)) reader->instruction[1] = trimmed(reader, end - reader->text);
+    bool is_text = is_empty(line) || after(is_space, line.at, line.end) < line.end;
+    if (is_text && is_instruction_unfinished(reader, start)) reader->instruction[1] = trimmed(reader, line.end - reader->text);
   }
 }
 
@@ -200,7 +189,7 @@ PyObject *read_module(PyObject *Py_UNUSED(self), PyObject *args) {
   while (start < last && (more = goes_on(report, *start))) {
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; i < LINES_BETWEEN_CHECKS && start < last; i++, start++) {
-      read_line(&reader, reader.text + *start, reader.text + (start + 1 < last ? start[1] : reader.size));
+      read_line(&reader, (Text){reader.text + *start, reader.text + (start + 1 < last ? start[1] : reader.size)});
     }
     Py_END_ALLOW_THREADS
   }

@@ -51,9 +51,11 @@ static void grow_numbers(Numbers *numbers) {
     numbers->is_out_of_memory = true;
     return;
   }
-  for (uint32_t number = 0; number < grown.texts.size; number++) {
-    uint32_t hash = hash_of(grown.texts.contents[number]);
-    *slot_of(&grown, grown.texts.contents[number], hash) = (uint64_t)hash << 32 | (number + 1);
+  for (size_t old = 0; old < numbers->slot_count; old++) {
+    if (!numbers->slots[old]) continue;
+    size_t slot = numbers->slots[old] >> 32;
+    while (grown.slots[slot & (grown.slot_count - 1)]) slot++;
+    grown.slots[slot & (grown.slot_count - 1)] = numbers->slots[old];
   }
   free(numbers->slots);
   *numbers = grown;

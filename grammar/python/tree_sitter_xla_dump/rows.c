@@ -27,83 +27,58 @@ enum Table {
   REPORT_ROWS, REPORT_TABLES, SECTION_ROWS, UNKNOWN_LINES, OTHER_MODULES, TABLE_COUNT,
 };
 
-// One letter for each column: `b` for bytes that the dump prints, `n` for other numbers that it prints, `.` for offsets, rows and
-// counts of rows.
+// One letter for each column: `n` for numbers that the dump prints, `.` for offsets, rows and counts of rows.
 static const char *const LAYOUTS[TABLE_COUNT] = {
-  [ALLOCATIONS] = "....nbn.n.....", [SLICES] = "...n..n..bb.", [USED_VALUE_ROWS] = "......n..n..", [POSITION_ROWS] = ".....",
-  [USE_ROWS] = "....n.", [SCHEDULE] = "..n..", [LIVE_RANGE_ROWS] = ".....nn", [PEAKS] = "....n", [PEAK_BUFFERS] = ".....bb",
-  [STACK_TRACE_HEADERS] = "..b", [STACK_TRACE_ROWS] = ".....bbb", [TOTALS] = "..b..", [OTHER_COLOR_VALUES] = "..n",
-  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n......", [REPORT_SPACES] = "....nb..",
-  [REPORT_ROWS] = "..bnn.....n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
+  [ALLOCATIONS] = "....nnn.n.....", [SLICES] = "...n..n..nn.", [USED_VALUE_ROWS] = "......n..n..", [POSITION_ROWS] = ".....",
+  [USE_ROWS] = "....n.", [SCHEDULE] = "..n..", [LIVE_RANGE_ROWS] = ".....nn", [PEAKS] = "....n", [PEAK_BUFFERS] = ".....nn",
+  [STACK_TRACE_HEADERS] = "..n", [STACK_TRACE_ROWS] = ".....nnn", [TOTALS] = "..n..", [OTHER_COLOR_VALUES] = "..n",
+  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n......", [REPORT_SPACES] = "....nn..",
+  [REPORT_ROWS] = "..nnn.....n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
   [OTHER_MODULES] = "....",
 };
 
 // ---------------------------------------------------------------- sections
 
-enum Part {
-  FILE_PART,
-  ASSIGNMENT_PART,
-  ALLOCATION_PART,
-  OTHER_COLORS_PART,
-  USED_VALUES_PART,
-  USED_VALUE_PART,
-  LIVE_RANGES_PART,
-  SEQUENCE_PART,
-  RANGES_PART,
-  PEAK_PART,
-  STACK_TRACES_PART,
-  BY_SIZE_PART,
-  WITH_VALUES_PART,
-  REPORT_ALLOCATION_PART,
-  MEMORY_SPACE_PART,
-  TABLE_PART,
-  MESSAGE_PART,
-};
-
+#define ALLOCATION_LINES (BIT(SLICE) | BIT(OTHER_COLORS))
 #define USED_VALUE_LINES (BIT(POSITIONS) | BIT(POSITION) | BIT(USES) | BIT(USE) | BIT(NO_USES) | BIT(FROM_INSTRUCTION))
+#define LIVE_RANGES_LINES                                                                                         \
+  (BIT(INSTRUCTION_SEQUENCE) | BIT(SCHEDULED_INSTRUCTION) | BIT(BUFFER_LIVE_RANGES) | BIT(LIVE_RANGE) | BIT(PEAK) | \
+   BIT(PEAK_BUFFER) | BIT(NO_PEAK) | BIT(STACK_TRACES) | BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE))
 #define TABLE_LINES (BIT(RULE) | BIT(TABLE_ROW) | BIT(REST))
 
-// The kinds of lines that may appear directly in each part, as in grammar.js, besides unknown lines; and its number in `Section` in
-// server/xla_lens/syntax/columns.py, NONE for parts that are not sections.
+enum { NO_SECTION = 0 };
+
+// What each header opens: the kinds of lines that may appear directly below it, as in grammar.js, besides unknown lines; and 1 more than
+// its number in `Section` in server/xla_lens/syntax/columns.py. Other kinds of lines open nothing.
 static const struct {
   uint64_t accepted;
-  int8_t section;
-} NESTING[] = {
-  [FILE_PART] = {~UINT64_C(0), NONE},
-  [ASSIGNMENT_PART] =
-    {BIT(ALLOCATION) | BIT(BROKEN_ALLOCATION) | BIT(SLICE) | BIT(OTHER_COLORS) | BIT(OTHER_COLOR_VALUE), 0},
-  [ALLOCATION_PART] = {BIT(SLICE) | BIT(OTHER_COLORS), NONE},
-  [OTHER_COLORS_PART] = {BIT(OTHER_COLOR_VALUE), NONE},
-  [USED_VALUES_PART] = {BIT(USED_VALUE) | BIT(BROKEN_USED_VALUE) | USED_VALUE_LINES, 1},
-  [USED_VALUE_PART] = {USED_VALUE_LINES, NONE},
-  [LIVE_RANGES_PART] =
-    {BIT(INSTRUCTION_SEQUENCE) | BIT(SCHEDULED_INSTRUCTION) | BIT(BUFFER_LIVE_RANGES) | BIT(LIVE_RANGE) | BIT(PEAK) |
-       BIT(PEAK_BUFFER) | BIT(NO_PEAK) | BIT(STACK_TRACES) | BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE), 2},
-  [SEQUENCE_PART] = {BIT(SCHEDULED_INSTRUCTION), 3},
-  [RANGES_PART] = {BIT(LIVE_RANGE), 4},
-  [PEAK_PART] = {BIT(PEAK_BUFFER), 5},
-  [STACK_TRACES_PART] = {BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE), 6},
-  [BY_SIZE_PART] = {BIT(BY_SIZE_COLUMNS) | BIT(RULE) | BIT(BY_SIZE_ROW) | BIT(REST), 7},
-  [WITH_VALUES_PART] = {BIT(REPORT_ALLOCATION) | BIT(TABLE_COLUMNS) | TABLE_LINES, 7},
-  [REPORT_ALLOCATION_PART] = {BIT(TABLE_COLUMNS), NONE},
-  [MEMORY_SPACE_PART] = {BIT(MEMORY_SPACE_TOTAL) | BIT(TABLE_COLUMNS) | TABLE_LINES, 7},
-  [TABLE_PART] = {TABLE_LINES, NONE},
-  [MESSAGE_PART] = {BIT(MESSAGE) | BIT(FIELD) | BIT(MESSAGE_END), NONE},
+  uint8_t section;
+} OPENED[ERROR_SENTINEL + 1] = {
+  [ERROR_SENTINEL] = {~UINT64_C(0), NO_SECTION}, // the file
+  [BUFFER_ASSIGNMENT] = {BIT(ALLOCATION) | BIT(BROKEN_ALLOCATION) | ALLOCATION_LINES | BIT(OTHER_COLOR_VALUE), 1},
+  [ALLOCATION] = {ALLOCATION_LINES, NO_SECTION},
+  [BROKEN_ALLOCATION] = {ALLOCATION_LINES, NO_SECTION},
+  [OTHER_COLORS] = {BIT(OTHER_COLOR_VALUE), NO_SECTION},
+  [USED_VALUES] = {BIT(USED_VALUE) | BIT(BROKEN_USED_VALUE) | USED_VALUE_LINES, 2},
+  [USED_VALUE] = {USED_VALUE_LINES, NO_SECTION},
+  [BROKEN_USED_VALUE] = {USED_VALUE_LINES, NO_SECTION},
+  [LIVE_RANGES] = {LIVE_RANGES_LINES, 3},
+  [NO_LIVE_RANGES] = {LIVE_RANGES_LINES, 3},
+  [INSTRUCTION_SEQUENCE] = {BIT(SCHEDULED_INSTRUCTION), 4},
+  [BUFFER_LIVE_RANGES] = {BIT(LIVE_RANGE), 5},
+  [PEAK] = {BIT(PEAK_BUFFER), 6},
+  [STACK_TRACES] = {BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE), 7},
+  [BY_SIZE] = {BIT(BY_SIZE_COLUMNS) | BIT(RULE) | BIT(BY_SIZE_ROW) | BIT(REST), 8},
+  [WITH_VALUES] = {BIT(REPORT_ALLOCATION) | BIT(TABLE_COLUMNS) | TABLE_LINES, 8},
+  [REPORT_ALLOCATION] = {BIT(TABLE_COLUMNS), NO_SECTION},
+  [MEMORY_SPACE] = {BIT(MEMORY_SPACE_TOTAL) | BIT(TABLE_COLUMNS) | TABLE_LINES, 8},
+  [TABLE_COLUMNS] = {TABLE_LINES, NO_SECTION},
+  [MESSAGE] = {BIT(MESSAGE) | BIT(FIELD) | BIT(MESSAGE_END), NO_SECTION},
 };
 
-// The part that a line opens, FILE_PART for all other kinds.
-static const uint8_t OPENED[ERROR_SENTINEL + 1] = {
-  [BUFFER_ASSIGNMENT] = ASSIGNMENT_PART, [ALLOCATION] = ALLOCATION_PART, [BROKEN_ALLOCATION] = ALLOCATION_PART,
-  [OTHER_COLORS] = OTHER_COLORS_PART, [USED_VALUES] = USED_VALUES_PART, [USED_VALUE] = USED_VALUE_PART,
-  [BROKEN_USED_VALUE] = USED_VALUE_PART, [LIVE_RANGES] = LIVE_RANGES_PART, [NO_LIVE_RANGES] = LIVE_RANGES_PART,
-  [INSTRUCTION_SEQUENCE] = SEQUENCE_PART, [BUFFER_LIVE_RANGES] = RANGES_PART, [PEAK] = PEAK_PART,
-  [STACK_TRACES] = STACK_TRACES_PART, [BY_SIZE] = BY_SIZE_PART, [WITH_VALUES] = WITH_VALUES_PART,
-  [REPORT_ALLOCATION] = REPORT_ALLOCATION_PART, [MEMORY_SPACE] = MEMORY_SPACE_PART, [TABLE_COLUMNS] = TABLE_PART,
-  [MESSAGE] = MESSAGE_PART,
-};
-
+// A header and what is below it, while that is read.
 typedef struct {
-  enum Part part;
+  enum TokenType header;
   int64_t section; // row in SECTION_ROWS, NONE if it has none
   int64_t cells[MAX_WIDTH]; // of its own row; the first two are the span of the header
   Text name, index; // of a used value; they are numbered after those of its rows
@@ -139,28 +114,6 @@ static void create_tables(Reader *reader) {
     *rows = rows_of((int)strlen(LAYOUTS[table]), size_for(reader->lexer.end - reader->lexer.start));
     for (int column = 0; column < rows->width; column++) {
       if (LAYOUTS[table][column] != '.') rows->sizes[column] = WIDE;
-    }
-  }
-}
-
-// Halves the columns of printed ids, steps and the like whose numbers have less than 31 bits, so that adding or subtracting two of
-// them fits as well. Numbers of bytes keep 64 bits, because code adds up any of them.
-static void narrow_columns(Reader *reader) {
-  enum { LIMIT = 1 << 30 };
-  for (int table = 0; table < TABLE_COUNT; table++) {
-    Rows *rows = &reader->rows[table];
-    for (int column = 0; column < rows->width; column++) {
-      if (LAYOUTS[table][column] != 'n') continue;
-      int64_t *wide = rows->columns[column];
-      int32_t *narrow = rows->columns[column];
-      bool fits = true;
-      for (size_t row = 0; fits && row < rows->count; row++) fits = -LIMIT < wide[row] && wide[row] < LIMIT;
-      if (!fits) continue;
-      for (size_t row = 0; row < rows->count; row++) {
-        int64_t cell = wide[row];
-        memcpy(&narrow[row], &(int32_t){(int32_t)cell}, sizeof *narrow);
-      }
-      rows->sizes[column] = NARROW;
     }
   }
 }
@@ -218,13 +171,6 @@ static Text without_trailing_blanks(Text text) {
   return text;
 }
 
-// The end of a token that extends to the end of its line, including trailing blanks.
-static const uint8_t *raw_end(const Reader *reader, Text text) {
-  const uint8_t *end = text.end;
-  while (end < reader->lexer.end && *end == ' ') end++;
-  return end;
-}
-
 // ---------------------------------------------------------------- cells
 
 static int64_t row_count(const Reader *reader, enum Table table) { return (int64_t)reader->rows[table].count; }
@@ -251,11 +197,11 @@ static void add_unknown(Reader *reader, int64_t start, int64_t end) {
 static Frame *top(Reader *reader) { return &reader->stack.contents[reader->stack.size - 1]; }
 
 // Opens a part whose header spans `start` to the end of the last row.
-static void open_part(Reader *reader, enum Part part, int64_t start) {
-  Frame frame = {.part = part, .section = NONE, .cells = {start, reader->end}};
-  if (NESTING[part].section != NONE && !reader->is_elsewhere) {
+static void open_part(Reader *reader, enum TokenType header, int64_t start) {
+  Frame frame = {.header = header, .section = NONE, .cells = {start, reader->end}};
+  if (OPENED[header].section != NO_SECTION && !reader->is_elsewhere) {
     frame.section = row_count(reader, SECTION_ROWS);
-    ADD(reader, SECTION_ROWS, start, reader->end, NESTING[part].section);
+    ADD(reader, SECTION_ROWS, start, reader->end, OPENED[header].section - 1);
   }
   for (int i = 2; i < MAX_WIDTH; i++) frame.cells[i] = NONE;
   array_push(&reader->stack, frame);
@@ -264,15 +210,20 @@ static void open_part(Reader *reader, enum Part part, int64_t start) {
 static void close_part(Reader *reader) {
   Frame frame = array_pop(&reader->stack);
   int64_t *cells = frame.cells;
-  if (frame.section < row_count(reader, SECTION_ROWS) && frame.section != NONE) set_cell(&reader->rows[SECTION_ROWS], 1, (size_t)frame.section, reader->end);
+  // The row is missing if there was no memory for it.
+  if (frame.section != NONE && frame.section < row_count(reader, SECTION_ROWS)) {
+    set_cell(&reader->rows[SECTION_ROWS], 1, (size_t)frame.section, reader->end);
+  }
   if (reader->is_elsewhere) return;
-  switch (frame.part) {
-    case ALLOCATION_PART:
+  switch (frame.header) {
+    case BROKEN_ALLOCATION:
+    case ALLOCATION:
       cells[3] = row_count(reader, SLICES) - cells[2];
       add_row(&reader->rows[ALLOCATIONS], cells);
       reader->allocation = NONE;
       break;
-    case USED_VALUE_PART:
+    case BROKEN_USED_VALUE:
+    case USED_VALUE:
       cells[3] = row_count(reader, POSITION_ROWS) - cells[2];
       cells[5] = row_count(reader, USE_ROWS) - cells[4];
       if (frame.name.at) {
@@ -282,11 +233,11 @@ static void close_part(Reader *reader) {
       add_row(&reader->rows[USED_VALUE_ROWS], cells);
       reader->used_value = NONE;
       break;
-    case PEAK_PART:
+    case PEAK:
       cells[3] = row_count(reader, PEAK_BUFFERS) - cells[2];
       add_row(&reader->rows[PEAKS], cells);
       break;
-    case TABLE_PART:
+    case TABLE_COLUMNS:
       ADD(reader, REPORT_TABLES, cells[0], reader->end, reader->report_allocation, reader->space, reader->report_tables,
           cells[2], row_count(reader, REPORT_ROWS) - cells[2], reader->rest);
       reader->report_tables++;
@@ -296,7 +247,7 @@ static void close_part(Reader *reader) {
 }
 
 static void close_parts(Reader *reader, enum TokenType kind) {
-  while (kind != UNKNOWN_LINE && !(NESTING[top(reader)->part].accepted & BIT(kind))) close_part(reader);
+  while (kind != UNKNOWN_LINE && !(OPENED[top(reader)->header].accepted & BIT(kind))) close_part(reader);
 }
 
 // ---------------------------------------------------------------- rows
@@ -381,7 +332,7 @@ static void read_instruction(Reader *reader, const uint8_t *at) {
   Lexer *lexer = &reader->lexer;
   while (at < lexer->end && (*at == ' ' || *at == '\r')) at++;
   const uint8_t *end = find(at, lexer->end, '\n');
-  int64_t *cells = top(reader)->part == USED_VALUE_PART ? top(reader)->cells + 10 : NULL;
+  int64_t *cells = reader->used_value == NONE ? NULL : top(reader)->cells + 10;
   if (cells) cells[0] = cells[1] = NONE;
   if (at == end) {
     seek(lexer, at);
@@ -411,8 +362,8 @@ static void read_instruction(Reader *reader, const uint8_t *at) {
 // Adds a row from the parts of its pattern. In text of another module, rows only open and close parts.
 static void read_row(Reader *reader, enum TokenType kind, const Text *parts, int64_t start) {
   int64_t end = reader->end;
-  if (OPENED[kind] != FILE_PART) open_part(reader, OPENED[kind], start);
-  if (kind == MESSAGE_END && top(reader)->part == MESSAGE_PART) close_part(reader);
+  if (OPENED[kind].accepted) open_part(reader, kind, start);
+  if (kind == MESSAGE_END && top(reader)->header == MESSAGE) close_part(reader);
   if (kind == BEGIN_FILE) read_file_marker(reader, parts[0], start);
   if (reader->is_elsewhere) return;
   Frame *frame = top(reader);
@@ -519,6 +470,11 @@ static bool is_ascii(const uint8_t *at, const uint8_t *end) {
   return true;
 }
 
+// The kinds of lines whose last token extends to the end of the line, including trailing blanks.
+#define ENDS_WITH_BLANKS                                                                         \
+  (BIT(SLICE) | BIT(NO_LIVE_RANGES) | BIT(NO_PEAK) | BIT(BY_SIZE_COLUMNS) | BIT(TABLE_COLUMNS) | \
+   BIT(TABLE_ROW) | BIT(REST) | BIT(FIELD))
+
 // Reads the next line, or several if a row spans them. Returns false at the end of the file.
 static bool read_next(Reader *reader) {
   Lexer *lexer = &reader->lexer;
@@ -541,44 +497,33 @@ static bool read_next(Reader *reader) {
   }
   const uint8_t *line_end = find(at, lexer->end, '\n');
   Text text = without_trailing_blanks((Text){at, line_end}), parts[MAX_PARTS];
+  Scanner *scanner = &reader->scanner;
+  const enum TokenType last = (enum TokenType)scanner->last;
   bool is_plain = is_ascii(at, line_end) && line_end - at <= MAX_LINE;
   enum TokenType kind = is_plain ? line_kind(text, indent, parts) : UNKNOWN_LINE;
-  if (!is_plain || (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text))) {
-    // Rows that may span lines, and lines with multi-byte characters, are left to the scanner.
+  bool is_expected = kind == UNKNOWN_LINE ? indent != ROOT_INDENT || !find_measures(text)
+    : kind == POSITION                    ? last == POSITIONS || last == POSITION
+                                          : group_of(kind) == group_of(last);
+  if (!is_plain || !is_expected) {
+    // Lines that may be foreign, rows that may span lines, and lines with multi-byte characters are left to the scanner.
     seek(lexer, lexer->at);
-    scan_line(&reader->scanner, &lexer->base);
+    scan_line(scanner, &lexer->base);
     kind = (enum TokenType)lexer->base.result_symbol;
     if (kind == STACK_TRACE || kind == STACK_TRACE_ROOT) {
       close_parts(reader, kind);
-      reader->scanner.is_first = false;
+      scanner->is_first = false;
       read_stack_trace(reader, at, kind == STACK_TRACE);
       return true;
     }
     if (kind < UNKNOWN_LINE) line_kind(text, indent, parts);
+    if (kind == FOREIGN_LINE) kind = UNKNOWN_LINE;
   }
-  reader->scanner.is_first = false;
-  if (kind == FOREIGN_LINE) {
-    kind = UNKNOWN_LINE;
-  } else if (kind == POSITION || group_of(kind) != group_of((enum TokenType)reader->scanner.last)) {
-    seek(lexer, line_end);
-    if (is_foreign(&reader->scanner, &lexer->base, kind, false)) kind = UNKNOWN_LINE;
-  }
-  if (kind != UNKNOWN_LINE) reader->scanner.last = (uint8_t)kind;
+  scanner->is_first = false;
+  if (kind != UNKNOWN_LINE) scanner->last = (uint8_t)kind;
   close_parts(reader, kind);
-  switch (kind) {
-    case SLICE:
-    case NO_LIVE_RANGES:
-    case NO_PEAK:
-    case BY_SIZE_COLUMNS:
-    case TABLE_COLUMNS:
-    case TABLE_ROW:
-    case REST:
-    case FIELD: reader->end = offset_of(reader, raw_end(reader, text)); break;
-    case BROKEN_ALLOCATION:
-    case BROKEN_USED_VALUE:
-    case UNKNOWN_LINE: reader->end = offset_of(reader, line_end); break;
-    default: reader->end = offset_of(reader, text.end);
-  }
+  Text blanks = {text.end, line_end};
+  if (ENDS_WITH_BLANKS & BIT(kind)) match_all(&blanks, " ");
+  reader->end = offset_of(reader, kind >= BROKEN_ALLOCATION ? line_end : blanks.at);
   read_row(reader, kind, parts, offset_of(reader, at));
   seek(lexer, line_end);
   if (kind == BEGIN_OTHER_FILE) {
@@ -619,14 +564,6 @@ static PyObject *tables_of(Reader *reader) {
   return tables;
 }
 
-static void free_reader(Reader *reader) {
-  for (int table = 0; table < TABLE_COUNT; table++) free_rows(&reader->rows[table]);
-  free_numbers(&reader->names);
-  free_numbers(&reader->indices);
-  array_delete(&reader->stack);
-  array_delete(&reader->scanner.line);
-}
-
 // read_rows(data, report): the names, the indices (each as `texts_of`) and the columns of the tables of a file. `report` is called every
 // few milliseconds with the number of bytes read so far. An exception that it raises ends the reading.
 PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
@@ -645,7 +582,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   };
   create_tables(&reader);
   static const uint8_t NO_INDEX[] = "{}";
-  array_push(&reader.stack, ((Frame){.part = FILE_PART, .section = NONE}));
+  array_push(&reader.stack, ((Frame){.header = ERROR_SENTINEL, .section = NONE}));
   number_of(&reader.indices, (Text){NO_INDEX, NO_INDEX + 2});
   // tree-sitter passes over a byte order mark.
   seek(&reader.lexer, data.len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text);
@@ -653,10 +590,7 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
   do {
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; more && i < LINES_BETWEEN_CHECKS; i++) more = read_next(&reader);
-    if (!more) {
-      while (reader.stack.size > 1) close_part(&reader);
-      narrow_columns(&reader);
-    }
+    while (!more && reader.stack.size > 1) close_part(&reader);
     Py_END_ALLOW_THREADS
   } while (more && goes_on(report, offset_of(&reader, reader.lexer.at)));
   if (reader.names.is_out_of_memory || reader.indices.is_out_of_memory) {
@@ -665,7 +599,11 @@ PyObject *read_rows(PyObject *Py_UNUSED(self), PyObject *args) {
     PyObject *names = texts_of(&reader.names), *indices = names ? texts_of(&reader.indices) : NULL;
     result = Py_BuildValue("(NNN)", names, indices, indices ? tables_of(&reader) : NULL);
   }
-  free_reader(&reader);
+  for (int table = 0; table < TABLE_COUNT; table++) free_rows(&reader.rows[table]);
+  free_numbers(&reader.names);
+  free_numbers(&reader.indices);
+  array_delete(&reader.stack);
+  array_delete(&reader.scanner.line);
   PyBuffer_Release(&data);
   return result;
 }

@@ -96,7 +96,7 @@ static bool read_head(Text text, Head *head) {
   }
   for (; at < text.end; at++) {
     if (*at != ')' && *at != ']' && *at != '}') continue;
-    const uint8_t *opcode = after_spaces(at + 1, text.end);
+    const uint8_t *opcode = after(is_space, at + 1, text.end);
     if (opcode == at + 1 || opcode == text.end || *opcode < 'a' || *opcode > 'z') continue;
     const uint8_t *end = opcode;
     while (end < text.end && is_opcode_character(*end)) end++;
@@ -148,24 +148,25 @@ static Text operands_of(const Head *head, const uint8_t *end) {
 // Moves a list of operands behind the first one. Returns its word, `%name` or `name`, without the comment and the shape in front;
 // empty if it is not of that form.
 static Text next_operand(Text *list) {
-  const uint8_t *start = list->at, *at = after_spaces(start, list->end);
-  // The number of an operand, in front of every fifth.
-  if (starts_with((Text){at, list->end}, "/*")) {
-    for (at += 3; at < list->end && !(at[-1] == '*' && *at == '/');) at++;
-    at += at < list->end;
+  const uint8_t *start = list->at, *at = start, *end = list->end;
+  for (;;) {
+    at = after(is_space, at, end);
+    // The number of an operand, in front of every fifth.
+    if (starts_with((Text){at, end}, "/*")) {
+      for (at += 3; at < end && !(at[-1] == '*' && *at == '/');) at++;
+      at += at < end;
+    }
+    Text name = leading_name((Text){at, end});
+    if (name.end == end || *name.end == ',') {
+      list->at = name.end + (name.end < end);
+      bool is_usual = !is_empty(name) && !has_byte((Text){start, at}, '%');
+      return (Text){is_usual ? at : name.end, name.end};
+    }
+    // Otherwise it is a shape, which ends with a bracket in front of a blank.
+    int depth = 0;
+    for (; at < end && (depth || !is_space(*at)); at++) depth += nesting(*at);
+    if (at == end || nesting(at[-1]) >= 0) return (Text){at, at};
   }
-  // A shape ends with a bracket before the blank; the name is what follows the last blank outside of brackets.
-  const uint8_t *shape = at, *word = at;
-  int depth = 0;
-  for (; at < list->end && (depth || *at != ','); at++) {
-    if (*at == '(' || *at == '[' || *at == '{') depth++;
-    else if (*at == ')' || *at == ']' || *at == '}') depth--;
-    else if (!depth && is_space(*at)) word = at + 1;
-  }
-  list->at = at + (at < list->end);
-  bool is_usual = word == shape || (word - shape >= 2 && word[-2] && strchr(")]}", word[-2]));
-  Text name = leading_name((Text){word, at});
-  return is_usual && !is_empty(name) && name.end == at && !has_byte((Text){start, word}, '%') ? (Text){word, at} : (Text){at, at};
 }
 
 // The number of operands; they are appended to `operands`. NONE if the list is not of the usual form: names with `%`, or in
@@ -183,7 +184,7 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
       operands->count = first;
       return NONE;
     }
-    add_row(operands, (const int64_t[]){known_number(names, leading_name(word))});
+    add_row(operands, (const int64_t[]){known_number(names, (Text){word.at + has_percent, word.end})});
   }
   return (int64_t)(operands->count - first);
 }
@@ -207,11 +208,11 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
   quotes.sizes[PARAMETER] = WIDE;
   const uint8_t *start = spans.data.buf;
   Py_BEGIN_ALLOW_THREADS
+  while (known.slot_count / 2 < (size_t)count_of(&names) && !known.is_out_of_memory) grow_numbers(&known);
   for (Py_ssize_t i = 0; i < count_of(&names); i++) number_of(&known, span_of(&names, i));
   for (Py_ssize_t i = 0; i < count_of(&spans); i++) {
     Text text = span_of(&spans, i);
-    const uint8_t *shape;
-    Text name = defined_name(text, &shape);
+    Text name = defined_name(text, NULL);
     Head head;
     bool has_head = parts >= HEADS && read_head(text, &head);
     add_row(&quotes, (const int64_t[QUOTE_COLUMNS]){

@@ -66,6 +66,12 @@ typedef struct {
 static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
 static void skip(TSLexer *lexer) { lexer->advance(lexer, true); }
 
+// Moves over `literal` as far as it is there. Returns whether all of it is.
+static bool advance_literal(TSLexer *lexer, const char *literal) {
+  for (; *literal && lexer->lookahead == *literal; literal++) advance(lexer);
+  return !*literal;
+}
+
 static bool at_end(TSLexer *lexer) { return lexer->lookahead == 0 && lexer->eof(lexer); }
 static bool at_line_end(TSLexer *lexer) { return lexer->lookahead == '\n' || at_end(lexer); }
 
@@ -134,14 +140,18 @@ static bool contains(Text text, const char *literal) {
   return false;
 }
 
-// Moves over all characters that are in `characters`.
-static void match_all(Text *text, const char *characters) {
+// Moves over all characters that are in `characters`. Returns whether there are any.
+static bool match_all(Text *text, const char *characters) {
+  const uint8_t *start = text->at;
   while (text->at < text->end && *text->at && strchr(characters, *text->at)) text->at++;
+  return text->at > start;
 }
 
-// Moves to the first of two characters, or to the end.
-static void match_until(Text *text, char one, char other) {
+// Moves to the first of two characters, or to the end. Returns whether there is anything in front of it.
+static bool match_until(Text *text, char one, char other) {
+  const uint8_t *start = text->at;
   while (text->at < text->end && *text->at != one && *text->at != other) text->at++;
+  return text->at > start;
 }
 
 static bool match_digits(Text *text) {
@@ -183,15 +193,10 @@ static bool match_human_size(Text *text) {
   if (text->at == text->end || !is_digit(*text->at) || !match_number(text)) return false;
   if (match(text, "B")) return true;
   const uint8_t *unit = text->at;
-  match_all(text, "KMGTPE");
-  return text->at == unit + 1 && match(text, "iB");
+  return match_all(text, "KMGTPE") && text->at == unit + 1 && match(text, "iB");
 }
 
-static bool match_hexadecimal(Text *text) {
-  const uint8_t *start = text->at;
-  match_all(text, "0123456789abcdefABCDEF");
-  return text->at > start;
-}
+static bool match_hexadecimal(Text *text) { return match_all(text, "0123456789abcdefABCDEF"); }
 
 static bool match_name(Text *text) {
   const uint8_t *start = text->at;
@@ -207,12 +212,6 @@ static bool match_index(Text *text) {
     if (!match_digits(text)) return false;
   } while (match(text, ","));
   return match(text, "}");
-}
-
-static bool match_blanks(Text *text) {
-  while (match(text, " ")) {
-  }
-  return true;
 }
 
 static bool match_rest(Text *text) {
@@ -232,11 +231,7 @@ static bool match_shape(Text *text) {
   return depth == 0;
 }
 
-static bool match_quoted_shape(Text *text) {
-  const uint8_t *start = text->at;
-  match_until(text, '|', '|');
-  return text->at > start;
-}
+static bool match_quoted_shape(Text *text) { return match_until(text, '|', '|'); }
 
 static bool match_space_name(Text *text) {
   const uint8_t *start = text->at;
@@ -273,7 +268,7 @@ static bool match_key(Text *text) {
     "cumulative_size", "offset", "defining_positions", "name", "shape",
   };
   Text key = *text;
-  while (text->at < text->end && (*text->at == '_' || (*text->at >= 'a' && *text->at <= 'z'))) text->at++;
+  match_all(text, "_abcdefghijklmnopqrstuvwxyz");
   key.end = text->at;
   for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
     if (is_literal(key, KEYS[i])) return true;
@@ -332,7 +327,7 @@ static bool match_pattern(Text *text, const char *pattern, Text *parts) {
     } else if (*pattern == *OPTION_END) {
       option = NULL;
     } else if (*pattern == *BLANKS) {
-      match_blanks(text);
+      match_all(text, " ");
     } else if (*pattern == *DASHES) {
       match_all(text, "-");
     } else if (*pattern >= ' ') {
@@ -466,7 +461,7 @@ static const struct {
   {2, PEAK, "Live ranges at " INTEGER " (peak):"},
   {2, NO_PEAK, "Peak memory could not be determined" TAIL},
   {2, STACK_TRACES, "Stack trace breakdown for peak usage: " GROUPED " bytes"},
-  {2, RULE, "----------" DASHES},
+  {ANY_INDENT, RULE, "----------" DASHES},
   {2, USE, NAME ", operand " DIGITS OPTIONAL(" " INDEX)},
   {2, POSITION, NAME OPTIONAL(" " INDEX)},
   {4, SCHEDULED_INSTRUCTION, DIGITS ":" NAME},
@@ -482,7 +477,6 @@ static const struct {
   {ANY_INDENT, TABLE_COLUMNS, "cumulative_size;" BLANKS "size;" BLANKS "offset; used_by_n_values; shapes_list"},
   {ANY_INDENT, REST, "The rest " DIGITS " allocations are less than " TAIL},
   {ANY_INDENT, REST, "The rest " DIGITS " values are less than " TAIL},
-  {ANY_INDENT, RULE, "----------" DASHES},
   {ANY_INDENT, MESSAGE, KEY " {"},
   {ANY_INDENT, FIELD, KEY ": " TAIL},
   {ANY_INDENT, MESSAGE_END, "}"},
@@ -534,7 +528,7 @@ static bool is_branch(Text text, uint32_t indent) { return indent >= BRANCH_INDE
 // The kind of a line within a stack trace. `line` includes the indentation.
 static enum TokenType next_kind(const Line *line) {
   Text text = text_of(line);
-  match_blanks(&text);
+  match_all(&text, " ");
   uint32_t indent = (uint32_t)(text.at - line->contents);
   if (is_branch(text, indent)) return STACK_TRACE;
   if (indent == ROOT_INDENT && find_measures(text)) return STACK_TRACE_ROOT;
@@ -549,6 +543,8 @@ static enum TokenType next_kind(const Line *line) {
 // the name continues until there are some, but never into the next branch or section. Afterwards, `line` holds the line
 // below the name.
 static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
+  static const uint64_t ENDS =
+    BIT(STACK_TRACE) | BIT(BUFFER_ASSIGNMENT) | BIT(LIVE_RANGES) | BIT(BEGIN_FILE) | BIT(BEGIN_OTHER_FILE) | BIT(END_FILE);
   uint32_t start = 0, name_length = 0;
   for (;;) {
     const uint8_t *measures = find_measures(text_of(line));
@@ -561,49 +557,26 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
     advance(lexer);
     length = read_line(lexer, line);
     if (name_length && line->size == 0) return name_length;
-    switch (next_kind(line)) {
-      case UNKNOWN_LINE: break;
-      case STACK_TRACE:
-      case BUFFER_ASSIGNMENT:
-      case LIVE_RANGES:
-      case BEGIN_FILE:
-      case BEGIN_OTHER_FILE:
-      case END_FILE: return name_length;
-      default:
-        if (name_length) return name_length;
-    }
+    enum TokenType kind = next_kind(line);
+    if (kind != UNKNOWN_LINE && (name_length || ENDS & BIT(kind))) return name_length;
   }
 }
 
 // ---------------------------------------------------------------- lines of other sections
 
-// The lines that belong together, in the order in which XLA prints them.
-enum Group {
-  NO_GROUP, // at the start of a file
-  ASSIGNMENT_GROUP,
-  TOTAL_GROUP,
-  VALUES_GROUP,
-  LIVE_GROUP,
-  SEQUENCE_GROUP,
-  RANGES_GROUP,
-  PEAK_GROUP,
-  TRACES_GROUP,
-  REPORT_GROUP,
-  MESSAGE_GROUP,
-};
-
-static enum Group group_of(enum TokenType kind) {
-  // The last kind of each group.
+// The group of lines that a line belongs to, by the last kind in it. Groups are in the order in which XLA prints them; 0, which is also
+// that of the start of a file, comes before all.
+static int group_of(enum TokenType kind) {
   static const uint8_t LAST[] = {
     OTHER_COLOR_VALUE, TOTAL, FROM_INSTRUCTION, NO_LIVE_RANGES, SCHEDULED_INSTRUCTION, LIVE_RANGE, NO_PEAK, STACK_TRACE,
     MEMORY_SPACE_TOTAL, MESSAGE_END,
   };
-  if (kind == BROKEN_ALLOCATION) return ASSIGNMENT_GROUP;
-  if (kind == BROKEN_USED_VALUE) return VALUES_GROUP;
-  if (kind > MESSAGE_END) return NO_GROUP;
-  int group = ASSIGNMENT_GROUP;
-  while (kind > LAST[group - ASSIGNMENT_GROUP]) group++;
-  return (enum Group)group;
+  if (kind == BROKEN_ALLOCATION) kind = ALLOCATION;
+  if (kind == BROKEN_USED_VALUE) kind = USED_VALUE;
+  if (kind > MESSAGE_END) return 0;
+  int group = 0;
+  while (kind > LAST[group]) group++;
+  return LAST[group];
 }
 
 // Whether a line is the first one of a section. It may be the only one.
@@ -622,8 +595,8 @@ static bool begins_file(enum TokenType header, enum TokenType kind) {
   switch (header) {
     case BUFFER_ASSIGNMENT:
     case MEMORY_SPACE: return true;
-    case TOTAL: return group_of(kind) != ASSIGNMENT_GROUP;
-    case LIVE_RANGES: return group_of(kind) != VALUES_GROUP || kind == POSITION;
+    case TOTAL: return group_of(kind) != group_of(ALLOCATION);
+    case LIVE_RANGES: return group_of(kind) != group_of(USED_VALUE) || kind == POSITION;
     default: return false;
   }
 }
@@ -633,7 +606,7 @@ static bool begins_file(enum TokenType header, enum TokenType kind) {
 // `is_read` into the scanner's line, at the end of that.
 static bool is_foreign(Scanner *scanner, TSLexer *lexer, enum TokenType kind, bool is_read) {
   enum TokenType last = (enum TokenType)scanner->last;
-  enum Group own = group_of(kind), group = group_of(last);
+  int own = group_of(kind), group = group_of(last);
   Line *line = &scanner->line;
   // The positions of a value come below its header and before its uses.
   if (kind == POSITION && (last == USED_VALUES || last == USES || last == USE || last == NO_USES || last == FROM_INSTRUCTION)) {
@@ -654,25 +627,25 @@ static bool is_foreign(Scanner *scanner, TSLexer *lexer, enum TokenType kind, bo
       read_line(lexer, line);
     }
     Text text = text_of(line);
-    match_blanks(&text);
+    match_all(&text, " ");
     bool is_quote = text.at - line->contents == 1 && match(&text, "from instruction:");
     enum TokenType below = is_quote ? FROM_INSTRUCTION : next_kind(line);
     if (below == UNKNOWN_LINE) continue;
     if (is_marker(below)) break;
-    enum Group other = group_of(below);
+    int other = group_of(below);
     if (is_section) {
       // Its rows follow, or if it has none, a later section. Lines of other sections may stand between.
       if ((other == own && (!is_header(below) || below == kind)) || (group < own && own < other)) return false;
       if (++known == MAX_BETWEEN) return true;
       continue;
     }
-    if (group == NO_GROUP) return is_alone && other != own && begins_file(below, kind);
+    if (!group) return is_alone && other != own && begins_file(below, kind);
     if (other == group) return is_alone || !is_header(below);
     // Two rows whose header is missing are a section.
     if (!known++ && other == own && !is_header(below)) is_alone = false;
   }
   if (is_section) return known > 0;
-  return group != NO_GROUP && is_alone;
+  return group && is_alone;
 }
 
 // ---------------------------------------------------------------- tokens
@@ -717,12 +690,7 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
 
   // The longest lines are recognized by their first words.
   if (indent == 1 && lexer->lookahead == 'f') {
-    const char *expected = "from instruction:";
-    while (*expected && lexer->lookahead == *expected) {
-      advance(lexer);
-      expected++;
-    }
-    if (!*expected) return emit_line(scanner, lexer, FROM_INSTRUCTION);
+    if (advance_literal(lexer, "from instruction:")) return emit_line(scanner, lexer, FROM_INSTRUCTION);
     return scan_unknown_line(lexer);
   }
 
@@ -770,12 +738,7 @@ static bool scan_other_text(TSLexer *lexer) {
   lexer->mark_end(lexer);
   while (lexer->lookahead == ' ' || lexer->lookahead == '\r' || lexer->lookahead == '\n') skip(lexer);
   while (!at_end(lexer)) {
-    const char *marker = "*** ";
-    while (*marker && lexer->lookahead == *marker) {
-      advance(lexer);
-      marker++;
-    }
-    if (!*marker && (lexer->lookahead == 'B' || lexer->lookahead == 'E')) break;
+    if (advance_literal(lexer, "*** ") && (lexer->lookahead == 'B' || lexer->lookahead == 'E')) break;
     while (!at_line_end(lexer)) advance(lexer);
     lexer->mark_end(lexer);
     if (!at_end(lexer)) advance(lexer);

@@ -176,7 +176,7 @@ class Capture:
     # ------------------------------------------------------------ peaks and tables
 
     def peak(self, space: str | int | None = None) -> Peak:
-        """Return the peak of a memory space: its name, such as "VMEM", or its number.
+        """Return the peak of a memory space: its name in any case, such as "VMEM" or "host memory", or its number.
 
         None and "HBM" stand for the main memory of the device, which is host memory on the CPU. Raises `ValueError` for
         a memory space that the program does not use.
@@ -275,9 +275,9 @@ class Capture:
 
     def _space(self, space: str | int | None) -> MemorySpace | None:
         """A memory space by its name or number, None if the program does not use it."""
-        if space is None or str(space).lower() == _MAIN:
+        if space is None or str(space).strip().lower() == _MAIN:
             return self.analysis.memory.space(DEFAULT_COLOR)
-        spaces = parse_spaces(str(space).lower())
+        spaces = parse_spaces(str(space))
         return next((one for one in self.analysis.memory.spaces if one.id in spaces), None)
 
     def _report(self, options: ReportOptions) -> "Report":

@@ -1,4 +1,4 @@
-"""`xla-lens check`: verify dumps and print findings as a linter does."""
+"""`xla-lens check`: verify dumps and print findings as a linter does, errors first."""
 
 import argparse
 from collections import Counter
@@ -30,17 +30,17 @@ def run_check(options: argparse.Namespace) -> int:
         sets += 1
         limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_memory, options.max_peak)
         found = [finding for finding in (*loaded.checked().findings, *limits) if finding.code in selected]
-        if options.output_format == "text":
-            for finding in found:
-                _print(finding, terminal)
         if ci:
             ci.add_findings(loaded, found)
         findings += found
+    findings.sort(key=lambda finding: [*Severity].index(finding.severity))
     if ci:
         print(ci.text(), end="")
     elif options.output_format == "json":
         print_json([finding_data(finding) for finding in findings])
     else:
+        for finding in findings:
+            _print(finding, terminal)
         print(_summary(findings, sets))
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
 

@@ -94,16 +94,18 @@ def _checked(
 
 
 def _print_folders(diffs: Iterator[Diff], folders: FolderDiff, arguments: argparse.Namespace) -> None:
-    """Print the table of all modules, then the comparison of the one whose peak changed most."""
-    rows: list[tuple[str, Pair | None]] = []
+    """Print the table of all modules, then the comparison of the one that changed most."""
+    rows: list[tuple[str, Pair | None, Pair | None]] = []
     most: Diff | None = None
     most_bytes = 0
     for one in diffs:
-        pair = one.default_space.exact("peak_live_bytes") if one.default_space else None
+        space = one.default_space
+        needed, peak = (space.exact(name) if space else None for name in ("needed_bytes", "peak_live_bytes"))
         label = Path(one.new.label).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
-        rows.append((label, pair))
-        if pair and abs(pair.change) > most_bytes:
-            most, most_bytes = one, abs(pair.change)
+        rows.append((label, needed, peak))
+        change = max(abs(pair.change) if pair else 0 for pair in (needed, peak))
+        if change > most_bytes:
+            most, most_bytes = one, change
     _print([folder_outline(replace(folders, rows=tuple(rows)))], most, arguments)
 
 

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         """Print one line and exit."""
         message = re.sub(r"^argument (?=\S+:)", "", message)
         hint = "" if re.search(r"[;?`]|\. ", message) else f"; see `{self.prog} --help`"
-        self.exit(2, f"{self.prog}: {message}{hint}\n")
+        self.exit(2, f"xla-lens: {message}{hint}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # argparse ignores that a disk is full.

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.output import print_json, print_page
@@ -13,7 +13,7 @@ from xla_lens.cli.sets import DumpSets, LoadedSet
 from xla_lens.cli.single import ignored, report_of, report_with_step
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
-from xla_lens.features.report.options import DEFAULT_TOP, ReportOptions
+from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
 from xla_lens.features.report.ranking import RankedModule, ranked_module, ranking, sort_key
 from xla_lens.files import SetFiles
 from xla_lens.package_files import page_sources
@@ -21,6 +21,8 @@ from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps_page
 from xla_lens.render.numbers import counted
 from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
+from xla_lens.render.report.actions import advice_sections
+from xla_lens.render.report.blocks import Command, Outline, Section, Table
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import missing_step, report_outline
 
@@ -33,9 +35,10 @@ def print_ranking(
     note: Callable[[Report], object] = ignored,
     has_reports: bool = True,
 ) -> int:
-    """Print the modules, worst first, and the full report of the worst, or of those that were requested. At most two
-    sets are in memory at a time; those that are requested are loaded again, in the order of their ranks. Calls `note`
-    with each report. Without `has_reports`, print only the ranking.
+    """Print the modules, worst first, and the report of the worst, or of those that were requested. Unless parts were
+    requested, the text of the worst has only its answer and the first pieces of advice. At most two sets are in memory
+    at a time; those that are requested are loaded again, in the order of their ranks. Calls `note` with each report.
+    Without `has_reports`, print only the ranking.
     """
     is_json = arguments.output_format == "json"
     rows: dict[RankedModule, SetFiles] = {}
@@ -50,8 +53,17 @@ def print_ranking(
             worst = row, loaded
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     reports: Iterator[Report]
+    is_short = arguments.output_format == "text" and not (
+        arguments.part or arguments.stacks or arguments.at is not None
+    )
+    is_short &= not (arguments.all or arguments.module is not None)
     if not has_reports:
         reports = iter(())
+    elif worst and is_short:
+        short = replace(
+            options, parts=frozenset({Part.LINE, Part.ADVICE}), top=min(_SHORT_TOP, options.top or _SHORT_TOP)
+        )
+        reports = iter([report_of(worst[1], short)])
     elif worst and not (arguments.all or arguments.module is not None):
         reports = iter([report_with_step(worst[1], options)])
     else:
@@ -66,9 +78,27 @@ def print_ranking(
         terminal = find_terminal(arguments.color)
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {_paths(arguments)} --all`"
         outline = ranking_outline(ranked, _folder(arguments), options.budget_bytes, show_all)
-        outlines = chain([(outline, None)], ((report_outline(one), one.dump) for one in reports))
+        outline_of = _short_outline if is_short else report_outline
+        outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports))
         print_outlines(outlines, arguments.output_format, terminal)
     return int(any(errors) or any(row.error_count for row in rows))
+
+
+_SHORT_TOP: Final = 3
+"""The pieces of advice in a short report, so that it fits below the ranking on a terminal."""
+
+
+def _short_outline(one: Report) -> Outline:
+    """The answer of a report, the advice without its buffers, what is wrong with the dump, and how to get the rest."""
+    sections = [*advice_sections(one)]
+    for number, section in enumerate(sections[1:], 1):
+        blocks = tuple(block for block in section.blocks if not isinstance(block, Table))
+        sections[number] = replace(section, blocks=blocks)
+    command = shlex.join(["xla-lens", "report", next(iter(one.files.values()))])
+    hint = Section((Command(command), " shows the whole report."))
+    outline = report_outline(one)
+    facts = tuple(fact for fact in outline.facts if fact[0] not in ("files", "reserved", "contains"))
+    return replace(outline, facts=facts, parts=(tuple(sections), (hint,)))
 
 
 def _noted(reports: Iterator[Report], errors: list[bool], note: Callable[[Report], object]) -> Iterator[Report]:

@@ -30,7 +30,7 @@ def run_run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status, which is that of the program, whatever becomes of the report."""
     command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if not command:
-        raise CannotRun("run: no command given; expected for example `xla-lens run python train.py`")
+        raise CannotRun("no command given; expected for example `xla-lens run python train.py`")
     if arguments.output_file:
         check_output(arguments.output_file)
     chosen = own_folder(os.environ.get("XLA_FLAGS", ""))

@@ -5,12 +5,15 @@ from dataclasses import replace
 from html import escape
 from typing import Any, Final
 
+from xla_lens.features.diff.facts import Diff
 from xla_lens.features.report.facts import Report
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.diff.outline import diff_outline
+from xla_lens.render.diff.page import small_comparison_page
 from xla_lens.render.memory_map.page import small_page
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import Size, as_given, capitalized, counted, human, shortened
@@ -19,8 +22,9 @@ from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table,
 from xla_lens.render.report.html import html_lines, section_html
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.peak import live_at_peak_sections
-from xla_lens.render.report.text import Layout, section_lines, text_lines
+from xla_lens.render.report.text import Layout, section_lines, terminal_lines
 from xla_lens.render.report.values import space_of
+from xla_lens.render.terminal import Terminal
 from xla_lens.render.warrants import bounded_size, reasons
 
 WIDTH: Final = 120
@@ -86,20 +90,31 @@ def no_budget(names: Iterable[str]) -> str:
 
 
 def capture_text(report: Report, error: Exception | None) -> str:
-    """Return the summary of a capture as text."""
-    return "\n".join(line.text for line in text_lines(_outline(report, error), Layout(WIDTH, stretch=1)))
+    """Return the summary of a capture as text, with sentences that wrap."""
+    lines = terminal_lines(_outline(report, error), report.dump, Terminal(WIDTH, has_colors=False))
+    return "\n".join(lines)
 
 
 def capture_html(report: Report, module: HloModule | None, error: Exception | None, sources: tuple[str, str]) -> str:
     """Return the picture of a capture in a notebook: the summary, which notebooks that are not trusted keep, and the
     memory map in a frame without any rights but to run its script. `sources` are the script and the style of the map.
     """
-    name = escape(report.module or "")
-    page = "\n".join(small_page(report.analysis, module, *sources))
-    lines = [f'<div class="xla-lens"><style>{_STYLE}</style>', *html_lines(_outline(report, error))]
+    page = small_page(report.analysis, module, *sources)
+    return _picture(_outline(report, error), report.module, page, "report FOLDER")
+
+
+def comparison_html(one: Diff, sources: tuple[str, str]) -> str:
+    """Return the picture of a comparison in a notebook: the report, and both memory maps."""
+    return _picture(diff_outline(one), one.name, small_comparison_page(one, *sources), "diff OLD NEW")
+
+
+def _picture(outline: Outline, module: str | None, map_page: Iterable[str], command: str) -> str:
+    """A report as HTML and the page of a map in a frame. `command` writes the map to a file."""
+    name, page = escape(module or ""), "\n".join(map_page)
+    lines = [f'<div class="xla-lens"><style>{_STYLE}</style>', *html_lines(outline)]
     if len(page) > MOST_MAP:
         lines.append(f"<p>The memory map is too big for a notebook ({human(len(page))}). Write it to a file with")
-        lines.append("<code>xla-lens report FOLDER --output-format html</code>.</p>")
+        lines.append(f"<code>xla-lens {command} --output-format html</code>.</p>")
     else:
         lines.append(
             f'<iframe sandbox="allow-scripts" title="Memory map of {name}" width="100%" height="640" frameborder="0" '
@@ -209,6 +224,10 @@ def fit_problems(module: str, error: Exception | None, problems: Sequence[str]) 
     return "\n\n".join([*([f"{module} did not compile. {_failure(error)}"] if error else []), *problems])
 
 
+_MOST_ACTIONS: Final = 3
+"""The actions that the message of a program that does not fit names, those first after which it needs least."""
+
+
 def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
     """Return by how much a program exceeds a limit, and what is live at the peak."""
     one = next(one for one in report.spaces if one.space is space)
@@ -224,5 +243,5 @@ def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
     for section in live_at_peak_sections(report, one):
         lines += [line.text for line in section_lines(section, Layout(WIDTH, stretch=1))]
     if one is report.hbm:
-        lines += [plain_text(sentence) for sentence in savings(report, one)]
+        lines += [plain_text(sentence) for sentence in savings(report, one, _MOST_ACTIONS)]
     return "\n".join(lines)

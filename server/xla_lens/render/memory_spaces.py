@@ -25,7 +25,7 @@ _WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "host mem
 _PRINTED: Final = {"default": 0, "vmem": 1, "smem": 2, "hbm": 3, "host": 4, "cmem": 5}
 """The names in memory usage reports (`GetMemorySpaceName`)."""
 
-_NUMBER: Final = re.compile(r"(?:color_)?(\d{1,9})")
+_NUMBER: Final = re.compile(r"(?:color_|memory space )?(\d{1,9})")
 
 
 def space_name(space: SpaceId) -> str:
@@ -34,9 +34,10 @@ def space_name(space: SpaceId) -> str:
 
 
 def parse_spaces(text: str) -> frozenset[SpaceId]:
-    """Return the memory spaces that a word may mean: ``vmem``, ``7``, or a name that XLA prints in memory usage
-    reports. Empty if it is none of these. A number means that color on each backend.
+    """Return the memory spaces that a text may mean: ``vmem``, ``7``, a name that XLA prints in memory usage reports,
+    or what `space_name` returns, in any case. Empty if it is none of these. A number means that color on each backend.
     """
+    text = re.sub(r"[\s_-]+", " ", text.strip().lower()).removesuffix(" memory").replace("color ", "color_")
     number = _NUMBER.fullmatch(text)
     color = int(number[1]) if number else _PRINTED.get(text)
     printed = {SpaceId(color, backend) for backend in (*Backend, None)} if color is not None else set()

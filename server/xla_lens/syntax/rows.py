@@ -1,9 +1,13 @@
 """Read a dump file into columns, without building a syntax tree."""
 
 from collections.abc import Callable
+from dataclasses import Field, fields
+from typing import Final
+
+import numpy as np
 
 from tree_sitter_xla_dump import read_rows
-from xla_lens.syntax.columns import FileColumns, Texts
+from xla_lens.syntax.columns import Column, FileColumns, Texts
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
 
@@ -24,11 +28,25 @@ def read_columns(
 
     names, indices, tables = read_rows(data, report)
     columns = {
-        name: table(*map(column, table_columns))
-        for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)
+        name: table(*map(_column, fields(table), cells))
+        for (name, table), cells in zip(FileColumns.tables().items(), tables, strict=True)
     }
     texts = (Texts(block, column(offsets)) for block, (offsets,) in (names, indices))
     return FileColumns(*texts, **columns)  # type: ignore[arg-type]
+
+
+def _column(field: Field[Column], cells: tuple[bytes, int]) -> Column:
+    """A column of a table. Ids, steps and the like get 32 bits if those are also enough for the sum of two of them.
+    Numbers of bytes keep 64, because code adds up any of them.
+    """
+    found = column(cells)
+    if field.name == "offset" or field.name.endswith("_bytes"):
+        return found
+    is_small = found.min(initial=0) > -_SMALL and found.max(initial=0) < _SMALL
+    return found.astype(np.int32, copy=False) if is_small else found
+
+
+_SMALL: Final = 1 << 30
 
 
 def read_whole_lines(

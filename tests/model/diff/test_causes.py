@@ -9,7 +9,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair, compare_analyses
-from xla_lens.render.diff.words import cause_text
+from xla_lens.render.diff.words import cause_text, grown_text
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 """Four donated parameters: f32[128], f32[64,64], f32[8] and f32[32,32]."""
@@ -96,6 +96,24 @@ def test_other_dimensions_are_no_other_type() -> None:
     assert cause.size_bytes
     assert cause.size_bytes.change == 16384 * cause.count.new
     assert CauseKind.TYPE not in found
+    # Elsewhere, the place makes the difference.
+    _, found = _compared(lambda text: edit(text).replace("size 32768,", "size 32768, color 5,"))
+    assert CauseKind.SIZE not in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (165197906, 188791194, "157.55 MiB → 180.05 MiB, +22.50 MiB (+14.3 %)"),
+        (1 << 20, 1 << 30, "1.00 MiB → 1.00 GiB, +1023.00 MiB (× 1,024.0)"),
+        (1 << 30, (1 << 30) + 4, "unchanged"),
+        # Looks the same, but is not little.
+        (1 << 30, (1 << 30) + (4 << 20), "1.00 GiB − 4.00 MiB → 1.00 GiB, +4.00 MiB (+0.4 %)"),
+        (0, 4096, "0 B → 4.0 KiB, +4.0 KiB"),
+    ],
+)
+def test_changes_are_worded_by_their_size(old: int, new: int, text: str) -> None:
+    assert grown_text(Pair(old, new), "unchanged") == text
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,11 @@ class Diff:
 
 def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps."""
-    comparison = compare_analyses(old.analysis, old.module, new.analysis, new.module)
+    return diff_of(compare_analyses(old.analysis, old.module, new.analysis, new.module), old, new, options)
+
+
+def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
+    """Return the facts of a comparison of two dumps."""
     fraction = comparison.matched_peak_bytes_fraction
     found = (
         *differences(old.analysis, old.module, new.analysis, new.module, fraction),

@@ -29,8 +29,8 @@ class CauseKind(StrEnum):
 
     - `DONATION`: the number of parameters whose buffer holds an output.
     - `OUTPUTS`: the number of allocations that hold outputs of the program.
-    - `TYPE`: matched values at the peaks whose elements have another type.
-    - `SIZE`: matched values at the peaks whose dimensions differ.
+    - `TYPE`: matched values at both peaks whose elements have another type.
+    - `SIZE`: matched values at both peaks whose dimensions differ.
     - `CHECKPOINT`: values that `jax.checkpoint` computes again.
     - `REMATERIALIZED`: instructions that XLA computes again to save memory (`.remat` in their names).
     - `ASYNCHRONOUS`: collectives that run beside other instructions, and hold their buffers until they are done.
@@ -75,7 +75,8 @@ def causes(
     """Yield the causes that two dumps prove in their default memory space, the most telling first. Only HLO modules
     have what is inside of fusions.
     """
-    yield from _donation(compared)
+    donation = tuple(_donation(compared))
+    yield from donation
     outputs = [_outputs(one.dump) for one in (compared.old, compared.new)]
     count, size_bytes = (Pair(*numbers) for numbers in zip(*outputs, strict=True))
     if count.change * size_bytes.change > 0:
@@ -93,7 +94,7 @@ def causes(
         yield ChangeCause(CauseKind.PADDING, Pair(0, 0), padding)
     values = compared.values
     moved = values.count(ValueClass.MOVED)
-    if moved and moved + values.count(ValueClass.UNCHANGED) == len(values):
+    if moved and not donation and moved + values.count(ValueClass.UNCHANGED) == len(values):
         yield ChangeCause(CauseKind.SCHEDULE, Pair(0, moved))
 
 
@@ -142,7 +143,9 @@ def _copies(dump: DumpSet, parameters: Column, is_unmatched: NDArray[np.bool_]) 
 
 
 def _resized(compared: Comparison) -> Iterator[ChangeCause]:
-    """Matched values that are in the default memory space at a peak, and whose shapes differ."""
+    """Matched values that are in the default memory space at both peaks, and whose shapes differ. If one is not, its
+    time or its place is what makes the difference.
+    """
     values = compared.values
     rows = np.flatnonzero((values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0))
     sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
@@ -150,7 +153,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     for row in rows.tolist():
         old, old_bytes = _array(compared.old.dump, int(values.old[row]), is_live=bool(values.is_at_old_peak[row]))
         new, new_bytes = _array(compared.new.dump, int(values.new[row]), is_live=bool(values.is_at_new_peak[row]))
-        if old is None or new is None or old_bytes == new_bytes:
+        if old is None or new is None or old_bytes == new_bytes or not (old_bytes and new_bytes):
             continue
         kind = CauseKind.TYPE if old[2] == new[2] else CauseKind.SIZE
         sizes[kind].append((old_bytes, new_bytes))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.model.diff.breakdowns import By
@@ -13,10 +13,10 @@ from xla_lens.render.diff.tables import breakdown_sections, derived_part, group_
 from xla_lens.render.diff.words import (
     BIG_BYTES,
     cause_text,
+    change_text,
     difference_text,
     grown_text,
     is_serious,
-    signed_percent,
 )
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human, signed
@@ -52,7 +52,7 @@ def _title(one: Diff) -> Text:
         return (name, ": no buffer assignment to compare")
     needed, text = space.exact("needed_bytes"), _peak_text(space)
     if needed:
-        text += f"; needs {grown_text(needed) if needed.change else f'{human(needed.new)} as before'}"
+        text += f"; needs {grown_text(needed, f'{human(needed.new)} as before')}"
     return (name, ": ", text)
 
 
@@ -62,7 +62,7 @@ def _peak_text(space: SpaceComparison) -> str:
     if peak is None:
         old, new = (bounded_size(side.peak_live_bytes, side.live_bound) for side in (space.old, space.new))
         return f"{space_name(space.id)} peak {old} → {new}"
-    return f"{space_name(space.id)} peak {grown_text(peak) if peak.change else f'unchanged, {human(peak.new)}'}"
+    return f"{space_name(space.id)} peak {grown_text(peak, f'unchanged, {human(peak.new)}')}"
 
 
 def _answer(one: Diff) -> Iterator[Text]:
@@ -125,23 +125,27 @@ def _parts(one: Diff) -> Iterator[Sections]:
 # ---------------------------------------------------------------- folders
 
 
+_Row: TypeAlias = tuple[str, Pair | None, Pair | None]
+"""The name of a module, what it needs, and its peak."""
+
+
 @dataclass(frozen=True, slots=True)
 class FolderDiff:
     """The modules of two folders.
 
-    `rows` have the module, and its peak in both dumps of the default memory space; None if the change is unknown. The
-    modules that only one folder has are `only_old` and `only_new`.
+    `rows` have the module, and what both dumps need of the default memory space and their peaks there; None if the
+    change is unknown. The modules that only one folder has are `only_old` and `only_new`.
     """
 
-    rows: tuple[tuple[str, Pair | None], ...]
+    rows: tuple[_Row, ...]
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     top: int | None
 
 
 def folder_outline(one: FolderDiff) -> Outline:
-    """Return the table of two folders: the modules whose peak grew most come first."""
-    changes = [pair.change if pair else None for _, pair in one.rows]
+    """Return the table of two folders: the modules whose needs grew most come first, then those whose peak did."""
+    changes = [_change(row) for row in one.rows]
     counts = {
         "grew": sum(change is not None and change > 0 for change in changes),
         "shrank": sum(change is not None and change < 0 for change in changes),
@@ -149,24 +153,35 @@ def folder_outline(one: FolderDiff) -> Outline:
         "unknown": changes.count(None),
     }
     text = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    title = f"{counted(len(one.rows), 'module')} in both" + (f": the peaks of {text}" if text else "")
+    title = f"{counted(len(one.rows), 'module')} in both" + (f": the memory of {text}" if text else "")
     return Outline(title, (), tuple(sections for sections in _folder_parts(one) if sections))
 
 
+def _change(row: _Row) -> int | None:
+    """The change of what a module needs, or else of its peak; None if one is unknown and the other did not change."""
+    return next((pair.change for pair in row[1:] if pair and pair.change), 0 if all(row[1:]) else None)
+
+
 def _folder_parts(one: FolderDiff) -> Iterator[Sections]:
-    known = [(name, pair) for name, pair in one.rows if pair and pair.change]
-    changed = sorted(known, key=lambda row: -row[1].change)
+    changed = [row for row in one.rows if _change(row)]
+    changed.sort(key=lambda row: [-(pair.change if pair else 0) for pair in row[1:]])
     shown = changed if one.top is None else [*changed[: one.top], *changed[one.top :][-1:]]
     rows: list[tuple[Text, ...]] = [
-        (signed(pair.change), signed_percent(pair), human(pair.old), human(pair.new), Name(name, widest=None))
-        for name, pair in shown
+        (*_sizes(needed), *_sizes(peak), Name(name, widest=None)) for name, needed, peak in shown
     ]
     if len(shown) < len(changed):
         rows.insert(len(rows) - 1, ("", "", "", "", f"… {counted(len(changed) - len(shown), 'other')}"))
-    header = headers("change", "percent", "old", "new", "module", text=("module",))
-    yield (Section("Peaks", (Table(header, tuple(rows)),)),) if rows else ()
+    header = headers("needs", "change", "peak", "change", "module", text=("module",))
+    yield (Section("Modules that changed", (Table(header, tuple(rows)),)),) if rows else ()
     for word, names in (("old", one.only_old), ("new", one.only_new)):
         named = names[: one.top]
         more: tuple[Text, ...] = (f"… {counted(len(names) - len(named), 'other')}",) if len(named) < len(names) else ()
         blocks = (*((Name(name, widest=None),) for name in named), *more)
         yield (Section(f"{counted(len(names), 'module')} only in the {word} dumps", blocks),) if names else ()
+
+
+def _sizes(pair: Pair | None) -> tuple[str, str]:
+    """The cells of a size in both dumps and of its change."""
+    if pair is None:
+        return "unknown", ""
+    return (f"{human(pair.old)} → {human(pair.new)}", change_text(pair)) if pair.change else (human(pair.new), "")

@@ -55,7 +55,19 @@ def comparison_html(before: Sequence[Outline], one: Diff | None, script: str, st
     of an older dump has no maps.
     """
     reports = [*before, *([diff_outline(one)] if one else [])]
-    maps = [MapContent(one.name or "", packed(compared_maps(one)), ())] if one and one.comparison else []
-    title = f"{one.name or 'dump'}: comparison" if one else "Comparison"
+    maps = [_maps(one)] if one and one.comparison else []
     lines = (line for report in reports for line in html_lines(report))
-    return memory_maps_page(title, lines, maps, script, style)
+    return memory_maps_page(_title(one), lines, maps, script, style)
+
+
+def small_comparison_page(one: Diff, script: str, style: str) -> Iterator[str]:
+    """Yield the lines of the page of both memory maps for a notebook: without the report, with a packed script."""
+    return memory_maps_page(_title(one), (), [_maps(one)], script, style, is_script_packed=True)
+
+
+def _title(one: Diff | None) -> str:
+    return f"{one.name or 'dump'}: comparison" if one else "Comparison"
+
+
+def _maps(one: Diff) -> MapContent:
+    return MapContent(one.name or "", packed(compared_maps(one)), ())

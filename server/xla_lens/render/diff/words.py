@@ -24,14 +24,27 @@ def change_text(pair: Pair) -> str:
 
 
 def signed_percent(pair: Pair) -> str:
-    """A change in percent: ``+14.3 %``; empty if there was nothing before or nothing changed."""
-    if not pair.old or not pair.change:
+    """A change in percent: ``+14.3 %``, or as a factor if it is large: ``× 12.5``. Empty if there was nothing before,
+    and if the change is less than what is shown.
+    """
+    share = abs(pair.change) / pair.old if pair.old else 0
+    if share < _SMALLEST_CHANGE:
         return ""
-    return f"{'+' if pair.change > 0 else MINUS}{100 * abs(pair.change) / pair.old:,.1f} %"
+    if pair.new > _LARGEST_PERCENT * pair.old:
+        return f"× {pair.new / pair.old:,.1f}"
+    return f"{'+' if pair.change > 0 else MINUS}{100 * share:,.1f} %"
 
 
-def grown_text(pair: Pair) -> str:
-    """Sizes before and after, and their change: ``157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``."""
+_SMALLEST_CHANGE: Final = 0.0005
+_LARGEST_PERCENT: Final = 10
+
+
+def grown_text(pair: Pair, unchanged: str) -> str:
+    """Sizes before and after, and their change: ``157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``; `unchanged` if they
+    look the same.
+    """
+    if human(pair.old) == human(pair.new) and not signed_percent(pair):
+        return unchanged
     return f"{apart(pair.old, pair.new)} → {human(pair.new)}, {change_text(pair)}"
 
 
@@ -50,7 +63,10 @@ def _type(cause: ChangeCause, count: Pair, size: Pair) -> str:
 
 def _shape(cause: ChangeCause, count: Pair, size: Pair) -> str:
     dimensions = f" ({_changed(cause)})" if cause.types else ""
-    return f"Shape: {counted(count.new, 'value')} at the peaks have other dimensions{dimensions}: {change_text(size)}."
+    have = "has" if count.new == 1 else "have"
+    return (
+        f"Shape: {counted(count.new, 'value')} at the peaks {have} other dimensions{dimensions}: {change_text(size)}."
+    )
 
 
 def _changed(cause: ChangeCause) -> str:

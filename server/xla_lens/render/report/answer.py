@@ -170,8 +170,8 @@ def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
     )
 
 
-def savings(report: Report, one: SpaceReport) -> Iterator[Text]:
-    """Yield whether the arguments alone exceed the budget, and what could go."""
+def savings(report: Report, one: SpaceReport, most: int = 1) -> Iterator[Text]:
+    """Yield whether the arguments alone exceed the budget, and what could go: the actions that save the most."""
     advice = report.advice
     if advice and advice.color == one.space.color:
         # Reports without the advice start sooner without these modules.
@@ -180,10 +180,9 @@ def savings(report: Report, one: SpaceReport) -> Iterator[Text]:
 
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
-        if advice.actions:
-            yield largest_saving(report.dump, advice.actions[0])
-            if advice.actions[0].rule is Rule.DONATE:
-                return
+        yield from (largest_saving(report.dump, action) for action in advice.actions[:most])
+        if any(action.rule is Rule.DONATE for action in advice.actions):
+            return
     donation = report.donation
     free_bytes = donation.missed_bytes(Fit.FREE) if donation else 0
     if donation and free_bytes:
