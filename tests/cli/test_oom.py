@@ -48,25 +48,39 @@ def test_log_comes_from_a_file_or_a_pipe(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_folder_alone_joins_it_with_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed(monkeypatch, TPU_LOG.read_bytes())
+    feed(monkeypatch, fitting_log().encode())
     status, out, _ = run("oom", FOLDER)
     assert status == 0
     assert "log        <stdin>, line 1" in out
     assert re.search(r"^Dump: .*mlp_train/module_\d+\.jit_train_step\.", out, re.MULTILINE)
 
 
-def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget() -> None:
+def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(tmp_path: Path) -> None:
     status, out, err = run("oom", TPU_LOG, FOLDER)
-    assert (status, err) == (0, "")
+    assert (status, err) == (1, "")
     assert "The only dump of the module that the message names." in out
     # Nothing in this small dump has 44.36 GiB, and the answer does not pretend otherwise.
+    assert "It is of another run: all its sizes are far from those in the message." in out
     assert re.search(r"44\.36 GiB  HLO temporaries  no such sum: preallocated temporaries take [\d.]+ KiB", out)
     assert "The program fits into 15.75 GiB already." in out
+    (tmp_path / "log").write_text(fitting_log())
+    status, out, err = run("oom", tmp_path / "log", FOLDER)
+    assert (status, err) == (0, "")
+    assert "another run" not in out
     assert re.search(r"^  It needs [\d.]+ \wiB of HBM, with [\d.]+ \wiB of parameters and ", out, re.MULTILINE)
+    assert re.search(r"and does not fit the budget: [\d.]+ \wiB too much", out)
 
 
-def test_report_begins_with_the_message_and_keeps_its_parts() -> None:
-    status, out, _ = run("report", "--oom", TPU_LOG, FOLDER, "--part", "donation", "--budget", "1KiB")
+def fitting_log() -> str:
+    """The message, with what the dump of `FOLDER` reserves, and half of it as the capacity."""
+    (capture,) = xla_lens.read_captures(FOLDER)
+    reserved = capture.peak().reserved_bytes / 2**20
+    return TPU_LOG.read_text().replace("44.36G", f"{reserved:.2f}M").replace("15.75G", f"{reserved / 2:.2f}M")
+
+
+def test_report_begins_with_the_message_and_keeps_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(fitting_log())
+    status, out, _ = run("report", "--oom", tmp_path / "log", FOLDER, "--part", "donation", "--budget", "1KiB")
     assert status == 0
     assert out.startswith("HBM ran out when XLA compiled jit_train_step\n")
     assert "\nDonation: " in out
@@ -82,7 +96,7 @@ def test_message_without_its_dump_is_still_shown(tmp_path: Path) -> None:
     status, out, err = run("oom", log, FOLDER)
     assert (status, err) == (1, "")
     assert "HBM ran out when XLA compiled jit_strange" in out
-    assert "none is of module jit_strange" in out
+    assert "The dump is not about this message: it is not of module jit_strange\n" in out
 
 
 def test_numbers_of_a_dump_that_is_cut_off_are_bounds(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ from xla_lens.syntax.file_names import FileKind, module_name
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
+    if arguments.more:
+        from xla_lens.cli.runs import print_runs
+
+        return print_runs(arguments)
     is_json = arguments.output_format == "json"
     top = DEFAULT_DIFF_TOP if arguments.top is None and not is_json else arguments.top
     options = DiffOptions(top, arguments.part or frozenset(DiffPart))

@@ -51,7 +51,7 @@ _LAST_PARTS: Final = frozenset({Part.ADVICE})
 def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, options: ReportOptions) -> int:
     """Print the answer to the messages in a log.
 
-    Returns the exit status: 0, or 1 if the log has no message, no dump fits, or the dump has errors.
+    Returns the exit status: 0, or 1 if the log has no message, if no dump fits, and if the dump has errors.
     """
     if log == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CannotRun("-: standard input is either the log or a dump, not both")
@@ -69,7 +69,7 @@ def print_answer(
     found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, arguments: argparse.Namespace
 ) -> Report | None:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
-    options have a budget, it is the capacity in the message. Returns the report, None if no dump fits.
+    options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
     """
     candidates = [
         Candidate(module_name(str(next(iter(files.paths.values())))), partial(_load, dumps, files))
@@ -99,7 +99,7 @@ def print_answer(
         outlines = [(oom_outline(answer), last.dump if last else None)]
         outlines += [(report_outline(last), last.dump)] if last else []
         print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
-    return last
+    return None if choice and choice.join.is_refuted else last
 
 
 def read_log(log: Path, label: str) -> OomLog:

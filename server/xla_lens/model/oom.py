@@ -15,6 +15,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
+from xla_lens.syntax.oom.sizes import PrintedSize
 
 
 class DumpSum(StrEnum):
@@ -87,6 +88,29 @@ class OomJoin:
     def has_number(self) -> bool:
         """Whether a total in the message is a total of the dump."""
         return any(_TOTALS.intersection(match.equals) for match in self.facts)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the dump is of another run: all sums that the message names are far from those of the dump, and it
+        has none of the listed buffers.
+        """
+        if any(match.by is MatchedBy.NAME for match in self.buffers):
+            return False
+        known = [
+            (match.fact.size, match.equals, self.sums[match.meant])
+            for match in self.facts
+            if match.meant and match.meant in self.sums and match.fact.size
+        ]
+        return bool(known) and all(not equals and _is_far(size, *found) for size, equals, found in known)
+
+
+_FAR: Final = 2
+"""The ratio from which sizes are those of different runs, and not only of another attempt of the compiler."""
+
+
+def _is_far(size: PrintedSize, size_bytes: int, bound: Bound) -> bool:
+    is_far = size.end_bytes * _FAR < size_bytes or size_bytes * _FAR < size.least_bytes
+    return bound is Bound.EXACT and is_far
 
 
 _TOTALS: Final = frozenset({DumpSum.RESERVED, DumpSum.TEMPORARIES, DumpSum.PROGRAM, DumpSum.PEAK})
@@ -297,10 +321,10 @@ def _chosen_by(join: OomJoin, module: str | None, fitting: int, count: int) -> C
     named = sum(buffer.name is not None for buffer in message.buffers)
     if named and 2 * join.found_names >= named:
         return ChosenBy.BUFFERS
-    if join.has_number:
+    if join.has_number and not join.is_refuted:
         return ChosenBy.NUMBER
     if is_named:
         return ChosenBy.BIGGEST
     # The same program may have been compiled with other sizes.
-    is_likely = not named or any(match.by is MatchedBy.NAME for match in join.buffers)
+    is_likely = not join.is_refuted and (not named or any(match.by is MatchedBy.NAME for match in join.buffers))
     return ChosenBy.ONLY if count == 1 and is_likely else None

@@ -163,7 +163,11 @@ _CHOSEN_BY: Final = {
 def _dump_section(report: OomReport, choice: Choice) -> Section:
     first = next(iter(report.files[choice.place].values()))
     why = _CHOSEN_BY[choice.by].format(count=choice.count)
-    return Section(("Dump: ", Name(first, widest=None, role=Role.PATH)), (why, *_contents(choice)))
+    other = (_OTHER_RUN,) if choice.join.is_refuted else ()
+    return Section(("Dump: ", Name(first, widest=None, role=Role.PATH)), (why, *other, *_contents(choice)))
+
+
+_OTHER_RUN: Final = "It is of another run: all its sizes are far from those in the message."
 
 
 def _contents(choice: Choice) -> Iterator[str]:
@@ -179,9 +183,13 @@ def _contents(choice: Choice) -> Iterator[str]:
 
 
 def _no_dump(report: OomReport, message: OomMessage) -> Section:
-    dumps = counted(len(report.files), "dump")
-    why = f"none is of module {message.module}" if message.module else "the message does not say which one it means"
-    return Section(f"No dump of this message found in {dumps}: {why}")
+    count = len(report.files)
+    if message.module:
+        why = f"{'it is not' if count == 1 else 'none is'} of module {message.module}"
+    else:
+        why = "it has other sizes or buffers" if count == 1 else "the message does not say which one it means"
+    which = "The dump is not" if count == 1 else f"None of the {count:,} dumps is known to be"
+    return Section(f"{which} about this message: {why}")
 
 
 def _fact_sections(message: OomMessage, choice: Choice | None) -> Iterator[Section]:
