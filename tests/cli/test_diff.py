@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed, run
 from samples import DUMPS, ROOT, SPLIT, TPU, facts
+from xla_lens.render.numbers import human
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
 
@@ -197,6 +198,39 @@ def test_modules_of_one_name_are_paired_by_their_parameters(tmp_path: Path) -> N
 def test_single_modules_of_two_folders_are_paired_whatever_their_names() -> None:
     (data,) = _data(DUMPS / "cpu-tf2.16.2", DUMPS / "cpu-tf2.8.4")
     assert data["old"]["module"] != data["new"]["module"]
+
+
+# ---------------------------------------------------------------- several runs
+
+
+def test_several_runs_have_one_table_per_module() -> None:
+    other = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/module_0000.jit_f.*-buffer-assignment.txt"))
+    paths = (OLD, NEW, other)
+    (data,) = _data(*paths)
+    needed = [run["needed_bytes"] for run in data["runs"]]
+    assert [run["path"] for run in data["runs"]] == [path.as_posix() for path in paths]
+    assert [run["peak_live_bytes"] for run in data["runs"]] == [
+        _fact(path)["memory_spaces"][0]["peak_live_bytes"] for path in paths
+    ]
+    text = printed("diff", *paths)
+    growth = f"+{human(needed[2] - needed[0])} (+{100 * (needed[2] - needed[0]) / needed[0]:.1f} %)"
+    title = f"jit_f: needs 25.2 KiB → {human(needed[2])}, {growth}  ▁▁█"
+    assert text.startswith(f"1 module in 3 runs\n\n{title}\n")
+    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()[4:]]
+    assert [row[0] for row in rows] == [human(size) for size in needed]
+    assert rows[0][1:3] == ["24.9 KiB", OLD.as_posix()]
+    # The second run needs as much as the first.
+    assert rows[2][1] == growth
+    assert "<h1>1 module in 3 runs</h1>" in printed("diff", *paths, "--output-format", "html")
+
+
+def test_several_runs_name_modules_that_are_not_in_all() -> None:
+    text = printed("diff", OLD.parent, NEW.parent, OLD.parent)
+    assert "  2 more modules with the same sizes in all runs.\n" in text
+    text = printed("diff", OLD.parent, NEW, OLD.parent)
+    assert re.search(rf"not there +{re.escape(NEW.as_posix())}", text)
+    error = "xla-lens: limits compare two dumps, OLD and NEW; give no other\n"
+    assert run("diff", OLD, NEW, OLD, "--max-peak-increase", "1%") == (2, "", error)
 
 
 # ---------------------------------------------------------------- bad input

@@ -7,7 +7,7 @@
 // A node of a binary tree over byte ranges, the leaves. Node 1 is the root, the children of a node are `2 * node` and `2 * node + 1`.
 typedef struct {
   int64_t covers; // slots that fill the node but not its parent
-  int64_t covered; // bytes
+  uint64_t covered; // bytes; sums of offsets and sizes may have more than 64 bits
 } Node;
 
 // A slot that starts or ends: `count` more slots cover the leaves from `low` up to, not including, `high`.
@@ -16,7 +16,7 @@ typedef struct {
 } Event;
 
 // Applies an event to a node, which has the leaves from `first` up to, not including, `last`. Leaf `i` starts at byte `bounds[i]`.
-static void cover(Node *nodes, const int64_t *bounds, const Event *event, size_t node, int64_t first, int64_t last) {
+static void cover(Node *nodes, const uint64_t *bounds, const Event *event, size_t node, int64_t first, int64_t last) {
   if (event->low >= last || event->high <= first) return;
   if (event->low <= first && last <= event->high) {
     nodes[node].covers += event->count;
@@ -39,10 +39,10 @@ PyObject *covered_changes(PyObject *Py_UNUSED(self), PyObject *args) {
   PyObject *result = PyBytes_FromStringAndSize(NULL, count * WIDE);
   Node *nodes = result ? calloc(4 * (size_t)(bound_count + 1), sizeof *nodes) : NULL;
   if (nodes) {
-    int64_t *changes = (int64_t *)PyBytes_AsString(result);
+    uint64_t *changes = (uint64_t *)PyBytes_AsString(result);
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 0; i < count; i++) {
-      int64_t before = nodes[1].covered;
+      uint64_t before = nodes[1].covered;
       cover(nodes, bounds.buf, (const Event *)events.buf + i, 1, 0, bound_count - 1);
       changes[i] = nodes[1].covered - before;
     }

@@ -87,7 +87,7 @@ def _current(argument: str) -> str:
     new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
     if new is None:
         return argument
-    print_error(f"xla-lens: {renamed(option, f'--{new}')}")
+    print_error(renamed(option, f"--{new}"))
     return f"--{new}{equals}{value}"
 
 
@@ -257,6 +257,9 @@ def _add_diff(commands: _Commands) -> None:
         parser.add_argument(
             name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
         )
+    parser.add_argument(
+        "more", metavar="MORE", type=Path, nargs="*", help="further dumps: shows what each module needs in all of them"
+    )
     _add_output_format(
         parser,
         (*DIFF_FORMATS, *CiFormat),

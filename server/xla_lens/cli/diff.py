@@ -33,6 +33,10 @@ from xla_lens.syntax.file_names import FileKind, module_name
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
+    if arguments.more:
+        from xla_lens.cli.runs import print_runs
+
+        return print_runs(arguments)
     is_json = arguments.output_format == "json"
     top = DEFAULT_DIFF_TOP if arguments.top is None and not is_json else arguments.top
     options = DiffOptions(top, arguments.part or frozenset(DiffPart))
@@ -86,8 +90,8 @@ def _checked(
     for one in diffs:
         found = tuple(violations(one, limits))
         unreadable = (other.facts for other in one.differences if other.kind is DifferenceKind.UNREADABLE)
-        problems += ("xla-lens: {file}: {reason}".format(**facts) for facts in unreadable)
-        problems += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
+        problems += ("{file}: {reason}".format(**facts) for facts in unreadable)
+        problems += (violation_text(one, violation) for violation in found)
         if ci:
             ci.add_violations(one, found)
         yield one

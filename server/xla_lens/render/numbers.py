@@ -1,6 +1,7 @@
 """Numbers and texts as people read them."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 MINUS: Final = "−"
@@ -41,6 +42,15 @@ def exact(size_bytes: int) -> str:
 def percent(part: int, whole: int) -> str:
     """A share: ``12.5 %``."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def sparkline(sizes: Iterable[int], most: int) -> str:
+    """Sizes as a row of bars, the highest for `most`: ``▃▅█``. Only 0 has no height."""
+    steps = len(_BARS) - 1
+    return "".join(_BARS[min(steps, -(-size * steps // most)) if most else 0] for size in sizes)
+
+
+_BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
 def counted(number: int, noun: str) -> str:

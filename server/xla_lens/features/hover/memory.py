@@ -18,7 +18,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import apart, counted, human, percent, shortened
+from xla_lens.render.numbers import apart, counted, human, percent, shortened, sparkline
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.warrants import bounded, bounded_size
 from xla_lens.syntax.columns import NONE, Column, Kind
@@ -28,7 +28,6 @@ from xla_lens.text.positions import decode
 _MAX_INTERVALS: Final = 4
 _FILL_PARTS: Final = 48
 """Number of parts of the schedule in the bars that show live bytes over time."""
-_BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
 # ---------------------------------------------------------------- allocations
@@ -65,9 +64,7 @@ def allocation_lines(analysis: Analysis, allocation: int, links: CommandLinks) -
         if space.peak_step is not None and live_at_peak != live.peak_bytes:
             yield f"- {_at_space_peak(live, space.peak_step, name, size_bytes, links)}"
         if size_bytes and len(fill := _fill(dump, live)) > 1:
-            # Only 0 has no height.
-            bars = (_BARS[min(len(_BARS) - 1, -(-part * (len(_BARS) - 1) // size_bytes))] for part in fill)
-            yield f"- live bytes over time `{''.join(bars)}`"
+            yield f"- live bytes over time `{sparkline(fill, size_bytes)}`"
     if is_exact and Kind.PREALLOCATED_TEMP in kind:
         yield from _full_size_steps(analysis, allocation)
     yield from _values(analysis, dump.values_of_allocation(allocation), index, size_bytes, links)

@@ -1,0 +1,115 @@
+"""What modules need in several runs: as blocks and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from xla_lens.model.attribution.bytes_by_line import LineBytes
+from xla_lens.model.diff.comparison import Pair
+from xla_lens.render.diff.words import change_text, grown_text
+from xla_lens.render.numbers import counted, human, sparkline
+from xla_lens.render.report.blocks import LONGEST_NAME, Name, Outline, Role, Section, Table, Text, headers
+from xla_lens.render.sources import frame_text
+
+
+@dataclass(frozen=True, slots=True)
+class RunOfModule:
+    """A module in one run: what it needs of the default memory space and its peak there, None if unknown, and the
+    source line or argument with most bytes at the peak.
+    """
+
+    needed_bytes: int | None
+    peak_bytes: int | None
+    line: LineBytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleInRuns:
+    """A module in all runs, None for those without it."""
+
+    name: str
+    runs: tuple[RunOfModule | None, ...]
+
+    @property
+    def needed_bytes(self) -> list[int]:
+        """What it needs in the runs in which that is known."""
+        return [run.needed_bytes for run in self.runs if run and run.needed_bytes is not None]
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether all runs have the module, with the same sizes."""
+        return len({(run.needed_bytes, run.peak_bytes) if run else None for run in self.runs}) == 1
+
+
+def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: int) -> Outline:
+    """Return a table of the runs for each of the first `top` modules that changed, or for a module that is alone."""
+    shown = [one for one in modules if not one.is_unchanged or len(modules) == 1]
+    same, more = len(modules) - len(shown), len(shown) - len(shown[:top])
+    counts = ((same, "with the same sizes in all runs"), (more, "that changed and need less"))
+    answer = [f"{counted(count, 'more module')} {words}." for count, words in counts if count]
+    parts = tuple((_section(one, labels),) for one in shown[:top])
+    return Outline(f"{counted(len(modules), 'module')} in {counted(len(labels), 'run')}", (), parts, tuple(answer))
+
+
+def _section(one: ModuleInRuns, labels: Sequence[str]) -> Section:
+    known = one.needed_bytes
+    last = one.runs[-1]
+    words = ""
+    if last and last.needed_bytes is not None:
+        pair = Pair(known[0], last.needed_bytes)
+        words = f": needs {grown_text(pair, f'{human(pair.new)} as before') if len(known) > 1 else human(pair.new)}"
+    title = (Name(one.name, widest=None), f"{words}{_trend(known)}")
+    header = headers("needs", "change", "peak", "run", "most bytes at the peak", text=("run", "most bytes at the peak"))
+    changes = ("", *(_change(*pair) for pair in pairwise(one.runs)))
+    rows = zip(one.runs, changes, labels, strict=True)
+    return Section(title, (Table(header, tuple(tuple(_cells(*row)) for row in rows)),))
+
+
+def _trend(sizes: Sequence[int]) -> str:
+    """The course of sizes as bars, the lowest for the least of them; empty if they are equal."""
+    least, most = min(sizes, default=0), max(sizes, default=0)
+    span = most - least
+    return f"  {sparkline((8 * (size - least) + span for size in sizes), 9 * span)}" if span else ""
+
+
+def _change(before: RunOfModule | None, run: RunOfModule | None) -> str:
+    sizes = [one.needed_bytes if one else None for one in (before, run)]
+    old, new = sizes
+    return change_text(Pair(old, new)) if old is not None and new is not None and old != new else ""
+
+
+def _cells(run: RunOfModule | None, change: str, label: str) -> Iterator[Text]:
+    if run is None:
+        yield from ("not there", "", "", Name(label, widest=None), "")
+        return
+    needed, peak = ("unknown" if size is None else human(size) for size in (run.needed_bytes, run.peak_bytes))
+    yield from (needed, change, peak, Name(label, widest=None))
+    name = _line_name(run.line)
+    yield (
+        (f"{human(run.line.size_bytes)}  ", Name(name, widest=LONGEST_NAME, role=Role.SOURCE))
+        if run.line and name
+        else ""
+    )
+
+
+def _line_name(line: LineBytes | None) -> str | None:
+    if line is None:
+        return None
+    return frame_text(line.frame) if line.frame else line.argument
+
+
+def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the modules as JSON, each with its runs."""
+    return [{"module": one.name, "runs": [*map(_run_data, one.runs, labels)]} for one in modules]
+
+
+def _run_data(run: RunOfModule | None, label: str) -> dict[str, Any]:
+    return {
+        "path": label,
+        "has_module": run is not None,
+        "needed_bytes": run.needed_bytes if run else None,
+        "peak_live_bytes": run.peak_bytes if run else None,
+        "line": _line_name(run.line) if run else None,
+        "line_bytes": run.line.size_bytes if run and run.line else None,
+    }
