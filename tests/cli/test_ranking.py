@@ -7,13 +7,16 @@ import re
 import shlex
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import run
-from samples import DUMPS, facts
+from samples import DUMPS, SPLIT, analysis_of, facts
+from xla_lens.features.report.options import SortKey
+from xla_lens.features.report.ranking import ranked_module, ranking
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
 from xla_lens.render.report.markdown import LONGEST_COMMENT
@@ -66,6 +69,14 @@ def test_modules_of_one_name_are_told_apart_by_the_shortest_folder(tmp_path: Pat
         shutil.copytree(DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train", tmp_path / name)
     rows = re.findall(r" jit_train_step .* (\S+)$", run("report", tmp_path)[1], re.MULTILINE)
     assert sorted(rows) == ["b", "new/run/a", "old/run/a"]
+
+
+def test_modules_with_the_same_peak_are_ranked_by_their_needs_and_their_values() -> None:
+    step = ranked_module(analysis_of(SPLIT), [SPLIT.as_posix()])
+    fill = replace(step, name="jit_broadcast_in_dim", value_count=2)
+    bigger = replace(fill, space=replace(step.space, needed_bytes=step.space.needed_bytes + 1), name="jit_z")
+    ranked = ranking([fill, step, bigger], SortKey.PEAK, None, 0)
+    assert [one.name for one in ranked.modules] == ["jit_z", "jit_train_step", "jit_broadcast_in_dim"]
 
 
 def test_all_and_module_select_the_full_reports() -> None:

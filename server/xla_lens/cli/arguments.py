@@ -87,7 +87,7 @@ def _current(argument: str) -> str:
     new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
     if new is None:
         return argument
-    print_error(f"xla-lens: {renamed(option, f'--{new}')}")
+    print_error(renamed(option, f"--{new}"))
     return f"--{new}{equals}{value}"
 
 

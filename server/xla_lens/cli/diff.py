@@ -90,8 +90,8 @@ def _checked(
     for one in diffs:
         found = tuple(violations(one, limits))
         unreadable = (other.facts for other in one.differences if other.kind is DifferenceKind.UNREADABLE)
-        problems += ("xla-lens: {file}: {reason}".format(**facts) for facts in unreadable)
-        problems += (f"xla-lens: {violation_text(one, violation)}" for violation in found)
+        problems += ("{file}: {reason}".format(**facts) for facts in unreadable)
+        problems += (violation_text(one, violation) for violation in found)
         if ci:
             ci.add_violations(one, found)
         yield one

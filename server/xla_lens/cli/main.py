@@ -43,7 +43,7 @@ def _status(arguments: Sequence[str]) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except CannotRun as error:
-        print_error(f"xla-lens: {error}")
+        print_error(str(error))
         return 2
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe.
@@ -54,7 +54,7 @@ def _status(arguments: Sequence[str]) -> int:
             raise
         # The disk may be full. Errors of reading name a file.
         discard_output()
-        print_error(f"xla-lens: standard output: cannot be written: {error.strerror or error}")
+        print_error(f"standard output: cannot be written: {error.strerror or error}")
         return 2
     except KeyboardInterrupt:
         return 130

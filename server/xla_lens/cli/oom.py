@@ -59,7 +59,7 @@ def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, opt
     label = "<stdin>" if log == STANDARD_INPUT else str(log)
     found = read_log(log, label)
     if not found.messages:
-        print_error(f"xla-lens: {nothing_found(label)}")
+        print_error(nothing_found(label))
         return 1
     last = print_answer(found, label, dumps, options, arguments)
     return int(bool(paths) and not (last and last.is_sound))

@@ -105,10 +105,10 @@ def print_page(page: str) -> None:
 
 
 def print_error(message: str) -> None:
-    """Print a line on standard error, if that is possible."""
+    """Print a line on standard error that begins with our name, if that is possible."""
     if sys.stderr is not None:
         with suppress(OSError):
-            print(printable_line(message), file=sys.stderr)
+            print(printable_line(f"xla-lens: {message}"), file=sys.stderr)
 
 
 def discard_output() -> None:

@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         if (size := given.get(_MAX_UNPACKED)) and parse_size(size) is None:
             self.error(f"{_MAX_UNPACKED}: not a size: {size!r}; expected for example 8GiB")
         if _OLD_LIMIT in given:
-            print_error(f"xla-lens: {renamed(_OLD_LIMIT, _LIMIT)}")
+            print_error(renamed(_OLD_LIMIT, _LIMIT))
             given.setdefault(_LIMIT, given[_OLD_LIMIT])
         for action in self.actions:
             name = f"XLA_LENS_{action.dest.upper()}"

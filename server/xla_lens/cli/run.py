@@ -40,7 +40,7 @@ def run_run(arguments: argparse.Namespace) -> int:
     except CannotStart as error:
         folder.log.unlink(missing_ok=True)
         folder.remove_if_empty()
-        print_error(f"xla-lens: {error}")
+        print_error(str(error))
         return error.status
     try:
         folder.tidy(is_everything_kept=arguments.keep_all)
@@ -50,11 +50,11 @@ def run_run(arguments: argparse.Namespace) -> int:
         with output as stream, redirect_stdout(stream):
             _report(folder, arguments)
     except CannotRun as error:
-        print_error(f"xla-lens: {error}")
+        print_error(str(error))
     except OSError as error:
-        print_error(f"xla-lens: the report cannot be written: {error.strerror or error}")
+        print_error(f"the report cannot be written: {error.strerror or error}")
     except KeyboardInterrupt:
-        print_error(f"xla-lens: interrupted. `xla-lens report {folder.path}` shows the report")
+        print_error(f"interrupted. `xla-lens report {folder.path}` shows the report")
     except Exception:
         # An error of ours, which must not change the exit status.
         traceback.print_exc()
@@ -111,14 +111,14 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     elif found.files:
         print_reports(found, arguments, note=reports.append)
     if is_cache_off:
-        print_error(f"xla-lens: {_CACHE_OFF}")
+        print_error(_CACHE_OFF)
     cached = sum(len(cached_modules(place)) for place in by_folder)
-    print_error(f"xla-lens: {_result(found, arguments, cached, is_short=is_short)}")
+    print_error(_result(found, arguments, cached, is_short=is_short))
     if reports:
         # The last lines are what is seen first.
         last_lines = (_change(folder, reports[0]), headline(reports[0]))
         for line in filter(None, last_lines):
-            print_error(f"xla-lens: {line}")
+            print_error(line)
     if found.files and arguments.open:
         _open(found, arguments, folder.path / "memory-map.html")
     folder.remove_if_empty()
@@ -209,4 +209,4 @@ def _open(found: "DumpSets", arguments: argparse.Namespace, page: Path) -> None:
     with open_output(page) as output, redirect_stdout(output):
         print_pages(found, arguments)
     if not webbrowser.open(page.absolute().as_uri()):
-        print_error(f"xla-lens: no browser found. The memory map is in {page}")
+        print_error(f"no browser found. The memory map is in {page}")

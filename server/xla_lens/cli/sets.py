@@ -244,4 +244,4 @@ def _identity(files: SetFiles) -> tuple[str, ...]:
 
 def _skipped(skipped: Sequence[NotADump]) -> str:
     more = f", and {counted(len(skipped) - 1, 'more file')} that {'is' if len(skipped) == 2 else 'are'} part of no dump"
-    return f"xla-lens: skipped {skipped[0]}{more if len(skipped) > 1 else ''}"
+    return f"skipped {skipped[0]}{more if len(skipped) > 1 else ''}"

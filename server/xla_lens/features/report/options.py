@@ -33,7 +33,7 @@ DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
 _SHOW_SOURCES: Final = frozenset((Part.LIVE, Part.LINE, Part.STACKS, Part.SOURCE, Part.BUDGET, Part.ADVICE))
 """Parts that show sources of values."""
 
-SHORT_PARTS: Final = frozenset({Part.TOTALS, Part.PEAK, Part.LINE, Part.ADVICE})
+SHORT_PARTS: Final = frozenset({Part.LINE, Part.ADVICE})
 """The parts that follow the output of a program, which the whole report would hide."""
 
 DEFAULT_TOP: Final = 20

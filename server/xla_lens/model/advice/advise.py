@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rules import RULES, RuleRow
@@ -133,7 +134,7 @@ class _Search:
             outputs=outputs,
             layers=changes[0].layers,
             factor=row.factor,
-            call=self.facts.call(changes),
+            call=self.facts.call(changes, is_part=row.rule is Rule.REMATERIALIZE),
         )
 
     def after(self, actions: Sequence[Action]) -> After:

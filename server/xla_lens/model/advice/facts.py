@@ -6,7 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
@@ -19,6 +19,7 @@ from xla_lens.model.advice.donation import Missed, missed_donations
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
@@ -55,7 +56,7 @@ class Change(NamedTuple):
     """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
-    longer needs.
+    longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself.
     """
 
     value: int
@@ -63,6 +64,12 @@ class Change(NamedTuple):
     part: object = None
     layers: int = 1
     outputs: tuple[int, ...] = ()
+    content: int = NONE
+
+    @property
+    def source_value(self) -> int:
+        """The value whose source is that of the bytes."""
+        return self.value if self.content == NONE else self.content
 
 
 class Read(NamedTuple):
@@ -302,10 +309,10 @@ class Facts:
     def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
         layers = changes[0].layers
-        found = {change.value for change in changes} & self.owned.keys()
+        found = {change.value: change.source_value for change in changes if change.value in self.owned}
         members: dict[tuple[str, object], list[tuple[int, Origin]]] = {}
         for value in sorted(found, key=lambda value: (-self.owned[value], value)):
-            origin = self.origins.of_value(value)
+            origin = self.origins.of_value(found[value])
             members.setdefault((self.shape(value, layers), _source(origin)), []).append((value, origin))
         groups = [
             Buffers(
@@ -320,28 +327,61 @@ class Facts:
         ]
         return tuple(sorted(groups, key=lambda group: -group.size_bytes))
 
-    def call(self, changes: Sequence[Change]) -> Call | None:
-        """The innermost function that computes most bytes of the changed values at the peak, and where it is called."""
+    @cached_property
+    def _around_layers(self) -> tuple[frozenset[str | None], frozenset[str | None]]:
+        """The functions that compute all results that are not differentiated, such as the new weights, and those that
+        compute all that is differentiated.
+        """
+        stacks: dict[bool, list[frozenset[str | None]]] = {True: [], False: []}
+        for value in self.candidates:
+            origin = self.origins.of_value(value)
+            is_differentiated = _DIFFERENTIATED.search(origin.op_name or "") is not None
+            is_result = bool(self.kind[value] & Kind.MAYBE_LIVE_OUT)
+            if is_path(origin.op_name) and origin.frames and (is_differentiated or is_result):
+                stacks[is_differentiated].append(frozenset(frame.function for frame in origin.frames))
+        around, everywhere = (frozenset.intersection(*stacks[kind] or [frozenset()]) for kind in (False, True))
+        return around, everywhere
+
+    def _parts_of_model(self, functions: Iterable[str]) -> list[str]:
+        """Those of the functions of a call stack that are not the whole forward pass, or more."""
+        around, everywhere = self._around_layers
+        # The function that is differentiated is the outermost one that computes only what is.
+        inside = [function for function in functions if function not in around][:-1]
+        return [function for function in inside if function not in everywhere] or inside
+
+    def call(self, changes: Sequence[Change], *, is_part: bool = False) -> Call | None:
+        """The innermost function that computes most bytes of the changed values at the peak, and where it is called. If
+        `is_part`, none that is the whole forward pass or more.
+        """
         calls: list[tuple[int, dict[str, StackFrame | None]]] = []
         checkpoints = set[str]()
         for change in changes:
-            frames = self.origins.of_value(change.value).frames if change.value in self.owned else ()
+            frames = self.origins.of_value(change.source_value).frames if change.value in self.owned else ()
             checkpoints.update(name for name, folder in _CHECKPOINTS.items() if any(folder in f.file for f in frames))
             frames = tuple(frame for frame in frames if not _FRAMEWORK.search(frame.file)) or frames
             callers = zip_longest(frames, frames[1:])
-            functions = {frame.function: caller for frame, caller in callers if frame and frame.function}
+            # ``f.<locals>.<lambda>`` has no name to wrap.
+            named = ((frame.function, caller) for frame, caller in callers if frame and frame.function)
+            functions = {function: caller for function, caller in named if function and not function.endswith(">")}
+            if is_part:
+                functions = {function: functions[function] for function in self._parts_of_model(functions)}
             calls.append((self.owned.get(change.value, 0), functions))
-        totals = Counter[str]()
-        for size, functions in calls:
+        totals, callers_of = Counter[str](), dict[str, StackFrame | None]()
+        for size, functions in sorted(calls, key=lambda call: -call[0]):
             totals.update(dict.fromkeys(functions, size))
+            callers_of = {**functions, **callers_of}
         most = sum(size for size, _ in calls) * _MOST_OF_A_CALL
-        _, longest = max(calls, key=lambda call: call[0], default=(0, {}))
-        function = next((function for function in longest if totals[function] >= most), None)
+        function = next((function for function in callers_of if totals[function] >= most), None)
+        if function is None and is_part:
+            function = max(totals, key=totals.__getitem__, default=None)
         if function is None:
             return None
         # In a module of Flax, `jax.checkpoint` would not know the parameters.
-        return Call(function, longest[function], min(checkpoints, default="jax.checkpoint"))
+        return Call(function, callers_of[function], min(checkpoints, default="jax.checkpoint"))
 
+
+_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
+"""What JAX writes into the op_names of what it differentiates."""
 
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""

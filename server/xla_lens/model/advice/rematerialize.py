@@ -47,7 +47,8 @@ def _groups(facts: Facts, changes: Iterable[Change]) -> list[list[Change]]:
     """Changes of values that are alike except for the number of their layer."""
     found: dict[object, list[Change]] = {}
     for change in changes:
-        found.setdefault((facts.content(change.value), facts.shape(change.value)), []).append(change)
+        value = change.source_value
+        found.setdefault((facts.content(value), facts.shape(value)), []).append(change)
     return list(found.values())
 
 
@@ -109,7 +110,7 @@ def _stacked(facts: Facts, value: int) -> Iterator[Change]:
     layers = stack.lengths[0]
     left = Piece(min(late), facts.end[value], facts.size[value] // layers)
     for other in buffer:
-        yield Change(other, (left,) if other == value else (), layers, layers=layers)
+        yield Change(other, (left,) if other == value else (), layers, layers=layers, content=value)
 
 
 # ---------------------------------------------------------------- layer inputs

@@ -102,7 +102,7 @@ def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
 
 
 _ATTENTION: Final = re.compile(r"attention|attn|softmax|attend", re.IGNORECASE)
-_SOFTMAX: Final = re.compile(r"/exp$")
+_SOFTMAX: Final = re.compile(r"/(?:exp|reduce_max)$")
 _KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 
 
