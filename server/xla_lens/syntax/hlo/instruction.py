@@ -72,16 +72,7 @@ class Instruction(NamedTuple):
     @property
     def op_name(self) -> str | None:
         """The op_name of its metadata, None without one."""
-        text = self.text
-        place = text.find(_METADATA_OF_OP_NAME, self.operands_start, self.end)
-        start = place + len(_METADATA_OF_OP_NAME)
-        close = text.find(b'"', start, self.end) if place >= 0 else -1
-        if close < 0:
-            return self.metadata().get("op_name")
-        before, value = text[self.operands_start : place], text[start:close]
-        if b'"' in before or before.count(b"{") != before.count(b"}") or b"\\" in value:
-            return self.metadata().get("op_name")
-        return value.decode("utf-8", "replace")
+        return self.metadata().get("op_name")
 
     @property
     def parameter_number(self) -> int | None:
@@ -165,7 +156,6 @@ _OPERAND: Final = re.compile(rb"%(" + NAME + rb")|/\*[^*]*+\*/|b\(|" + ARRAY_SHA
 _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
-_METADATA_OF_OP_NAME: Final = _METADATA + b'op_name="'
 _NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
 
