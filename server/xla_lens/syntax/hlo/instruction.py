@@ -107,9 +107,6 @@ class Instruction(NamedTuple):
         place = self._metadata_start()
         if place < 0:
             return {}
-        usual = usual_metadata(text, place, end)
-        if usual is not None:
-            return usual
         place += len(_METADATA)
         fields: dict[str, str] = {}
         while field := _FIELD.match(text, place, end):
@@ -158,26 +155,6 @@ _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
 _NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
-
-
-_USUAL_METADATA: Final = re.compile(
-    _METADATA
-    + (rb"(?:op_name=(" + STRING + rb"))? ?(?:stack_frame_id=(\d++))?")
-    + (rb"(?:source_file=(" + STRING + rb") source_line=(\d++))?\}"),
-    re.DOTALL,
-)
-_USUAL_FIELDS: Final = ("op_name", "stack_frame_id", "source_file", "source_line")
-
-
-def usual_metadata(text: bytes, start: int, end: int) -> dict[str, str] | None:
-    """Return the fields of the metadata that begin at a byte with ``, metadata={``, several times as fast as
-    `Instruction.metadata`; None if they are not of the usual form.
-    """
-    match = _USUAL_METADATA.match(text, start, end)
-    if match is None:
-        return None
-    fields = zip(_USUAL_FIELDS, match.groups(), strict=True)
-    return {name: unquoted(value) for name, value in fields if value is not None}
 
 
 def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> Instruction | None:
