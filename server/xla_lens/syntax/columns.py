@@ -51,14 +51,18 @@ class Table(Columns):
 
     @classmethod
     def of(cls, cells: Sequence[int]) -> Self:
-        """Build the table from its cells, one row after another. Columns get 32 bits if their numbers fit."""
+        """Build the table from its `narrowed` cells, one row after another."""
         width = len(fields(cls))
-        return cls(*map(_narrow, np.array(cells, np.int64).reshape(-1, width).T))
+        return cls(*map(narrowed, np.array(cells, np.int64).reshape(-1, width).T))
 
 
-def _narrow(column: Column) -> Column:
-    fits = column.max(initial=0) <= np.iinfo(np.int32).max and column.min(initial=0) >= np.iinfo(np.int32).min
-    return np.ascontiguousarray(column, np.int32 if fits else np.int64)
+def narrowed(column: Column) -> Column:
+    """Return a column with 32 bits if those are also enough for the sum of two of its numbers, else with 64."""
+    is_small = column.min(initial=0) > -_SMALL and column.max(initial=0) < _SMALL
+    return np.ascontiguousarray(column, np.int32 if is_small else np.int64)
+
+
+_SMALL: Final = 1 << 30
 
 
 def place_in(column: Column, number: int, side: Literal["left", "right"] = "left", order: Column | None = None) -> int:

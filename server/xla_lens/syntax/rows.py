@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import Field, fields
-from typing import Final
 
 import numpy as np
 
 from tree_sitter_xla_dump import read_rows
-from xla_lens.syntax.columns import Column, FileColumns, Texts
+from xla_lens.syntax.columns import Column, FileColumns, Texts, narrowed
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
 
@@ -36,17 +35,10 @@ def read_columns(
 
 
 def _column(field: Field[Column], cells: tuple[bytes, int]) -> Column:
-    """A column of a table. Ids, steps and the like get 32 bits if those are also enough for the sum of two of them.
-    Numbers of bytes keep 64, because code adds up any of them.
-    """
+    """A column of a table. Numbers of bytes keep 64 bits, because code adds up any of them."""
     found = column(cells)
-    if field.name == "offset" or field.name.endswith("_bytes"):
-        return found
-    is_small = found.min(initial=0) > -_SMALL and found.max(initial=0) < _SMALL
-    return found.astype(np.int32, copy=False) if is_small else found
-
-
-_SMALL: Final = 1 << 30
+    is_final = found.dtype == np.int32 or field.name == "offset" or field.name.endswith("_bytes")
+    return found if is_final else narrowed(found)
 
 
 def read_whole_lines(

@@ -137,22 +137,6 @@ def test_parts_that_are_not_asked_for_are_not_read() -> None:
     assert (only_names.name.tolist(), only_names.shape_start.tolist()) == ([0, NONE], [NONE, NONE])
 
 
-def _check_elements(shapes: list[bytes]) -> int:
-    """Compare the elements of shapes with `subshape_spans`, and return how many were read."""
-    count = 0
-    for shape in shapes:
-        expected = subshape_spans(shape)
-        numbers = np.arange(-1, shape.count(b",") + 3)
-        starts, ends = tuple_elements(
-            shape, np.zeros(len(numbers), np.int64), np.full(len(numbers), len(shape)), numbers
-        )
-        for number, start, end in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
-            if start != NONE:
-                count += 1
-                assert expected.get(b"{%d}" % number) == (start, end), (shape, number)
-    return count
-
-
 @pytest.mark.parametrize(
     ("shape", "count"),
     [
@@ -170,19 +154,14 @@ def _check_elements(shapes: list[bytes]) -> int:
     ],
 )
 def test_elements_of_tuples_of_arrays_are_read(shape: bytes, count: int) -> None:
-    assert _check_elements([shape]) == count
-
-
-def test_elements_of_damaged_tuples_are_read_alike_or_not_at_all() -> None:
-    chance = random.Random(0)
-    pieces = [b"(", b")", b", ", b",", b" ", b"/*", b"*/", b"b(", b"[", b"{", b"}", b"f32[3]", b"/*index=5*/", b""]
-    tuple_shape = b"(f32[2]{0}, s32[], /*index=2*/bf16[8,128]{1,0:T(8,128)(2,1)S(1)}, pred[])"
-    shapes = []
-    for _ in range(3000):
-        place = chance.randrange(len(tuple_shape) + 1)
-        end = place + chance.choice((0, 0, 1, 3))
-        shapes.append(tuple_shape[:place] + chance.choice(pieces) + tuple_shape[end:])
-    assert _check_elements(shapes) > 1000
+    # A text behind the shape keeps it from being read as a tuple of arrays.
+    expected = subshape_spans(shape + b" x")
+    numbers = np.arange(-1, shape.count(b",") + 3)
+    ends = np.full(len(numbers), len(shape))
+    found = zip(numbers, *tuple_elements(shape, np.zeros_like(numbers), ends, numbers), strict=True)
+    read = {b"{%d}" % number: (start, end) for number, start, end in found if start != NONE}
+    assert len(read) == count
+    assert read.items() <= expected.items()
 
 
 @pytest.mark.parametrize("spans", [([0], [4]), ([-1], [2]), ([2], [1]), ([0, 1], [1])])

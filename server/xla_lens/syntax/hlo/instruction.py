@@ -72,16 +72,7 @@ class Instruction(NamedTuple):
     @property
     def op_name(self) -> str | None:
         """The op_name of its metadata, None without one."""
-        text = self.text
-        place = text.find(_METADATA_OF_OP_NAME, self.operands_start, self.end)
-        start = place + len(_METADATA_OF_OP_NAME)
-        close = text.find(b'"', start, self.end) if place >= 0 else -1
-        if close < 0:
-            return self.metadata().get("op_name")
-        before, value = text[self.operands_start : place], text[start:close]
-        if b'"' in before or before.count(b"{") != before.count(b"}") or b"\\" in value:
-            return self.metadata().get("op_name")
-        return value.decode("utf-8", "replace")
+        return self.metadata().get("op_name")
 
     @property
     def parameter_number(self) -> int | None:
@@ -116,9 +107,6 @@ class Instruction(NamedTuple):
         place = self._metadata_start()
         if place < 0:
             return {}
-        usual = usual_metadata(text, place, end)
-        if usual is not None:
-            return usual
         place += len(_METADATA)
         fields: dict[str, str] = {}
         while field := _FIELD.match(text, place, end):
@@ -165,29 +153,8 @@ _OPERAND: Final = re.compile(rb"%(" + NAME + rb")|/\*[^*]*+\*/|b\(|" + ARRAY_SHA
 _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 _PARAMETER: Final = re.compile(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
-_METADATA_OF_OP_NAME: Final = _METADATA + b'op_name="'
 _NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
-
-
-_USUAL_METADATA: Final = re.compile(
-    _METADATA
-    + (rb"(?:op_name=(" + STRING + rb"))? ?(?:stack_frame_id=(\d++))?")
-    + (rb"(?:source_file=(" + STRING + rb") source_line=(\d++))?\}"),
-    re.DOTALL,
-)
-_USUAL_FIELDS: Final = ("op_name", "stack_frame_id", "source_file", "source_line")
-
-
-def usual_metadata(text: bytes, start: int, end: int) -> dict[str, str] | None:
-    """Return the fields of the metadata that begin at a byte with ``, metadata={``, several times as fast as
-    `Instruction.metadata`; None if they are not of the usual form.
-    """
-    match = _USUAL_METADATA.match(text, start, end)
-    if match is None:
-        return None
-    fields = zip(_USUAL_FIELDS, match.groups(), strict=True)
-    return {name: unquoted(value) for name, value in fields if value is not None}
 
 
 def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> Instruction | None:
