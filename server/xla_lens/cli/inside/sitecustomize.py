@@ -124,13 +124,13 @@ def _start() -> None:
 
 def _note_cache(run: str) -> None:
     """Note that JAX has a compilation cache that it did not use."""
-    config: Any = getattr(sys.modules.get("jax"), "config", None)
-    if getattr(config, "jax_compilation_cache_dir", None) and not config.jax_enable_compilation_cache:
-        try:  # noqa: SIM105 (`contextlib` may not be loaded)
+    try:
+        config: Any = getattr(sys.modules.get("jax"), "config", None)
+        if getattr(config, "jax_compilation_cache_dir", None) and not config.jax_enable_compilation_cache:
             open(os.path.join(run, CACHE_OFF), "a").close()
-        except Exception:
-            # The disk may be full.
-            pass
+    except Exception:
+        # The disk may be full, or this is an old release of JAX without the flag.
+        pass
 
 
 def _run_next() -> None:
