@@ -8,7 +8,7 @@ from xla_lens.features.report.facts import Report
 from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.parameters import argument_of, moment_of, told_path
+from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import apart, as_given, counted, human
 from xla_lens.render.padding import padding_part
@@ -148,7 +148,7 @@ def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
     """Return what to do, in the terms of the program."""
     match action.rule:
         case Rule.DONATE:
-            return ("Donate ", *_joined(_names(dump, action, argument_of) or ("arguments",)))
+            return ("Donate ", *_joined(_names(dump, action, _root_of) or ("arguments",)))
         case Rule.REMATERIALIZE:
             return ("Wrap ", *(_function(action) or ("the layers",)), f" in {_checkpoint(action)}")
         case Rule.OPTIMIZER_STATE:
@@ -169,8 +169,8 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
     """Return code that does it, to adapt and paste; None if it depends on the program too much."""
     match action.rule:
         case Rule.DONATE:
-            names = dict.fromkeys(_ROOT.sub("", path) for path in _names(dump, action, argument_of))
-            return f"step = jax.jit(step, donate_argnames={tuple(names)!r})" if names else None
+            names = _names(dump, action, _root_of)
+            return f"step = jax.jit(step, donate_argnames={names!r})" if names else None
         case Rule.REMATERIALIZE:
             name = action.call.name if action.call else "layer"
             return f"{name} = {_checkpoint(action)}({name})"
@@ -193,8 +193,9 @@ def _names(dump: DumpSet, action: Action, name_of: Callable[[str], str]) -> tupl
     return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
 
 
-_ROOT: Final = re.compile(r"[.\[].*")
-"""What follows the name of an argument in its path."""
+def _root_of(path: str) -> str:
+    """The name of the whole argument of a path, which is donated as one."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 def _joined(names: Sequence[str]) -> tuple[Inline, ...]:
