@@ -118,7 +118,7 @@ Values by offset, then by time
     assert text.startswith("## `jit_roundtrip`\n")
     text = reader.text(await show_page(reader, "showAdvice", uri=dump))
     assert "What would lower the HBM peak (now 12.00 MiB, needed 12.05 MiB)\n" in text
-    assert "4.00 MiB  1  × f32[1024,1024]  x  x.1\n" in text
+    assert "4.00 MiB  1 × f32[1024,1024]  x  x.1\n" in text
 
 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU], ids=lambda path: path.name[:40])
