@@ -116,7 +116,7 @@ def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     emacs.go_to("    dot{}:35-37", "37")
     emacs.type("\033d47")
     (found,) = wait_for(lambda: _findings(emacs), lambda found: found and before not in found)
-    assert re.match(r"67: .*`dot\{\}` is live at steps 35–47, but the schedule has steps 0–40\.", found)
+    assert re.match(r"67: .*`dot\{\}` is live from step 35 to step 47\. .* the schedule ends at step 40\.", found)
     # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])

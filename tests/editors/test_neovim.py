@@ -143,10 +143,13 @@ def test_edit_is_checked(neovim: Neovim, split: Dump) -> None:
     neovim.go_to("    dot{}:35-37", "37")
     neovim.keys("cw47<Esc>")
     after = wait_for(lambda: _findings(neovim), lambda found: found != before)
-    assert after == ["67:5 invalid-live-range: `dot{}` is live at steps 35–47, but the schedule has steps 0–40."]
+    found = (
+        "`dot{}` is live from step 35 to step 47. A live range starts before it ends, and the schedule ends at step 40."
+    )
+    assert after == [f"67:5 invalid-live-range: {found}"]
     neovim.go_to("    dot{}:35-47", "dot")
     neovim.keys("<C-w>d")
-    assert "is live at steps 35–47" in neovim.float()[1]
+    assert "is live from step 35 to step 47" in neovim.float()[1]
     assert wait_for(neovim.screen, lambda rows: any(row.startswith("E     dot{}:35-47") for row in rows))
     neovim.keys("u")
     wait_for(lambda: _findings(neovim), lambda found: found == before)
