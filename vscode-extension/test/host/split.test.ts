@@ -184,6 +184,6 @@ test("three files: edits are checked", async () => {
     ([first]) => first === before[0],
   );
   assert.deepEqual(found, [
-    "67: Error invalid-live-range: `dot{}` is live at steps 35–47, but the schedule has steps 0–40.",
+    "67: Error invalid-live-range: `dot{}` is live from step 35 to step 47. A live range starts before it ends, and the schedule ends at step 40.",
   ]);
 });
