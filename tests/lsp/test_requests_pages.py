@@ -1,8 +1,9 @@
 """Pages: virtual documents with links into the dump."""
 
+import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -118,7 +119,20 @@ Values by offset, then by time
     assert text.startswith("## `jit_roundtrip`\n")
     text = reader.text(await show_page(reader, "showAdvice", uri=dump))
     assert "What would lower the HBM peak (now 12.00 MiB, needed 12.05 MiB)\n" in text
-    assert "4.00 MiB  1 × f32[1024,1024]  x  x.1\n" in text
+    assert "| 4.00 MiB | 1 × `f32[1024,1024]` | `x` | `x.1` |\n" in text
+    assert "Show in the memory map" not in text
+
+
+async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: Reader) -> None:
+    await reader.start({**FULL, "experimental": {"xlaLens": {"commandUris": True}}})
+    uri = await show_page(reader, "showAdvice", uri=reader.open(sibling(TPU, "live-range")))
+    assert uri.endswith("/jit_roundtrip-advice.md")
+    found = await reader.ask("documentLink", uri)
+    links = {reader.text_at(uri, link["range"]): link["target"] for link in found if "target" in link}
+    name, _, arguments = unquote(links["Show in the memory map"]).partition("?")
+    (values,) = [one["values"] for one in json.loads(arguments)]
+    assert (name, len(values)) == ("command:xla-lens.showValuesInMap", 1)
+    assert links["When this helps"].endswith("/donate.md")
 
 
 @pytest.mark.parametrize("path", [SEED, GLUED, SPLIT, TPU], ids=lambda path: path.name[:40])
@@ -132,11 +146,14 @@ async def test_each_link_of_a_page_leads_to_its_line(reader: Reader, tmp_path: P
     for command, arguments in _PAGES:
         uri = await show_page(reader, command, uri=dump, **arguments)
         for link in await reader.ask("documentLink", uri):
-            name = reader.text_at(uri, link["range"])
+            name = reader.text_at(uri, link["range"]).strip("`")
             if "data" in link:
                 resolved = await reader.editor.request("documentLink/resolve", link)
                 # A relative path leads nowhere without a workspace.
                 sources.add((name, resolved.get("target", f"/{name.replace(':', '#L')}")))
+                continue
+            if name == "When this helps":
+                assert path_of(link["target"]).read_text(encoding="utf-8").startswith("# ")
                 continue
             target_uri, row = link["target"].split("#L")
             line = lines(reader.text(target_uri))[int(row) - 1]

@@ -109,6 +109,8 @@ class MapPanel implements vscode.Disposable {
   private isLoading = false;
   private isStale = false;
   private compared: ComparedMaps | undefined;
+  /** The values that stand out, also for a page that is not drawn yet. */
+  private lit: MessageToMap | undefined;
 
   /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
   readonly onDidDraw = this.drawn.event;
@@ -152,7 +154,8 @@ class MapPanel implements vscode.Disposable {
   }
 
   light(name: string, values: number[]): void {
-    this.post({ type: "light", name, values });
+    this.lit = { type: "light", name, values };
+    this.post(this.lit);
   }
 
   dispose(): void {
@@ -186,6 +189,7 @@ class MapPanel implements vscode.Disposable {
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri, map, ...(this.compared && { other: this.compared.old }) });
+      if (this.lit) this.post(this.lit);
       this.drawn.fire();
     } catch (error) {
       this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });

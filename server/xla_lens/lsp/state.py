@@ -260,7 +260,7 @@ class State:
         if analysis is None:
             return None
         known = analysis.on_device(self.settings.device_memory)
-        return ((state, state.generation),), render_page, (known, module, page)
+        return ((state, state.generation),), render_page, (known, module, page, self.client.capabilities)
 
     async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
         if compared := await self.comparisons.of(old, new):

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
@@ -20,11 +21,13 @@ from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Pa
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report.allocations import history_section
-from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sections, Table, Text, headers
-from xla_lens.render.report.outline import missing_step, report_markdown, report_outline
+from xla_lens.render.report.blocks import Inline, Jump, Linked, Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.report.markdown import inline_markdown, markdown_lines
+from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link
@@ -56,39 +59,57 @@ class SourceLink:
 
 
 @dataclass(frozen=True, slots=True)
+class JumpLink:
+    """A link from bytes `start` to `end` of a page, in UTF-8, to an explanation or to values in the memory map."""
+
+    start: int
+    end: int
+    target: Rule | tuple[int, ...]
+
+
+AnyLink: TypeAlias = PageLink | SourceLink | JumpLink
+
+
+@dataclass(frozen=True, slots=True)
 class PageText:
     """A page: its text, and its links in the order of the text."""
 
     text: str
-    links: tuple[PageLink | SourceLink, ...]
+    links: tuple[AnyLink, ...]
 
 
 PAGE_LIMIT: Final = 1000
 """Maximum number of rows in a list of a page."""
 
 
-def page_text(analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT) -> PageText:
+def page_text(
+    analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT, *, has_map: bool = False
+) -> PageText:
     """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
-    at most `DEFAULT_TOP`.
+    at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map.
     """
+    place_of = partial(entity_place, analysis.dump)
 
     def made(options: ReportOptions) -> Report:
         return report(analysis, file_labels(analysis, module), options, module)
 
     match page:
         case ReportPage():
-            return PageText("\n".join(report_markdown(made(ReportOptions(top=DEFAULT_TOP)))) + "\n", ())
+            return _markdown_page(report_outline(made(ReportOptions(top=DEFAULT_TOP))), place_of, has_map=has_map)
         case SummaryPage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_source_lines=True)))
             lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
             outline = replace(outline, facts=(*outline.facts, lists))
         case AdvicePage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))))
+            incomplete = tuple(fact for fact in outline.facts if fact[0] == "incomplete")
+            outline = replace(outline, facts=incomplete, answer=outline.answer[:1])
+            return _markdown_page(outline, place_of, has_map=has_map)
         case LiveSetPage(step):
             outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_source_lines=True)), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
-    return outline_page(outline, partial(entity_place, analysis.dump))
+    return outline_page(outline, place_of)
 
 
 def file_labels(analysis: Analysis, module: HloModule | None = None) -> dict[FileKind, str]:
@@ -101,7 +122,7 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
     place_of = cache(place_of)
     layout = replace(_LAYOUT, short_files=_unambiguous_files(outline))
     data = bytearray()
-    links: list[PageLink | SourceLink] = []
+    links: list[AnyLink] = []
     for line in text_lines(outline, layout):
         for first, last, named in line.spans:
             start = len(data) + len(_encoded(line.text[:first]))
@@ -113,6 +134,62 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
                 links.append(PageLink(start, end, named, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
+
+
+def _markdown_page(outline: Outline, place_of: Callable[[Entity], Place | None], *, has_map: bool) -> PageText:
+    """Return a page of Markdown: its links are places in the text, as in other pages."""
+    place_of = cache(place_of)
+    targets: list[Entity | StackFrame | Jump] = []
+    short_files = _unambiguous_files(outline)
+
+    def words(inline: Inline) -> str:
+        lead, text = "", inline_markdown(inline).translate(_NO_MARKS)
+        target: Entity | StackFrame | Jump | None = None
+        match inline:
+            case Jump(words, target_of_jump) if has_map or not isinstance(target_of_jump, tuple):
+                text, target = words.lstrip(" ·"), inline
+                lead = words.removesuffix(text)
+            case Name(name, entity, _, _, frame):
+                if frame and is_file(frame.file):
+                    target = frame
+                    if frame.file in short_files:
+                        text = code(name.removeprefix(frame.file[: frame.file.rfind("/") + 1])).translate(_NO_MARKS)
+                elif entity and place_of(entity):
+                    target = entity
+            case Linked(_, entity) if place_of(entity):
+                target = entity
+        if target is None:
+            return text
+        targets.append(target)
+        return f"{lead}{_OPEN}{text}{_CLOSE}"
+
+    marked = "\n".join(markdown_lines(outline, words)) + "\n"
+    data, links = bytearray(), list[AnyLink]()
+    for number, piece in enumerate(re.split(f"[{_OPEN}{_CLOSE}]", marked)):
+        start = len(data)
+        data += _encoded(piece)
+        if number % 2:
+            links.append(_link(targets[number // 2], start, len(data), place_of))
+    return PageText(data.decode(), tuple(links))
+
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Marks around a link while a page is Markdown. A text of a dump that contains them loses them."""
+
+_NO_MARKS: Final = {ord(_OPEN): None, ord(_CLOSE): None}
+
+
+def _link(
+    target: Entity | StackFrame | Jump, start: int, end: int, place_of: Callable[[Entity], Place | None]
+) -> AnyLink:
+    match target:
+        case Jump():
+            return JumpLink(start, end, target.target)
+        case StackFrame():
+            return SourceLink(start, end, target)
+    place = place_of(target)
+    assert place is not None
+    return PageLink(start, end, target, place)
 
 
 def _unambiguous_files(outline: Outline) -> frozenset[str]:

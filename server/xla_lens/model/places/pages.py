@@ -37,8 +37,12 @@ class AdvicePage:
 Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage | AdvicePage
 
 
-def page_name(page: Page) -> str:
-    """Return the file name of a page: ``live-set-at-120.txt``."""
+def page_name(page: Page, module: str | None = None) -> str:
+    """Return the file name of a page: ``jit_step-live-set-at-120.txt``. Editors show it as the title."""
+    return f"{module}-{_plain_name(page)}" if module else _plain_name(page)
+
+
+def _plain_name(page: Page) -> str:
     match page:
         case SummaryPage():
             return "summary.txt"
@@ -49,13 +53,13 @@ def page_name(page: Page) -> str:
         case ReportPage():
             return "report.md"
         case AdvicePage():
-            return "advice.txt"
+            return "advice.md"
 
 
 def page_of_name(name: str) -> Page | None:
     """Return the page with a name that `page_name` returns, None for other names."""
     for page in (SummaryPage(), ReportPage(), AdvicePage()):
-        if name == page_name(page):
+        if name == _plain_name(page) or name.endswith(f"-{_plain_name(page)}"):
             return page
     match = _NUMBERED.fullmatch(name)
     if match is None:
@@ -64,4 +68,4 @@ def page_of_name(name: str) -> Page | None:
     return LiveSetPage(number) if match[1] == "live-set-at" else HistoryPage(number)
 
 
-_NUMBERED: Final = re.compile(r"(live-set-at|history-of-allocation)-(0|[1-9][0-9]{0,17})\.txt")
+_NUMBERED: Final = re.compile(r"(?:.*-)?(live-set-at|history-of-allocation)-(0|[1-9][0-9]{0,17})\.txt")
