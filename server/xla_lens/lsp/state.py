@@ -303,7 +303,7 @@ class State:
                 return None
             capabilities = self.client.capabilities
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
-            convert = Converter(page.open, capabilities.encoding)
+            convert = Converter(page.open, capabilities.encoding, capabilities.largest_file_bytes)
             return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
@@ -352,7 +352,7 @@ class State:
             return None
         capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
         shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
-        convert = Converter(state.open, capabilities.encoding)
+        convert = Converter(state.open, capabilities.encoding, capabilities.largest_file_bytes)
         offset = partial(offset_in, *shown, capabilities.encoding)
         start = uri, file, convert, offset, capabilities, self.settings, on_truncated, state.analysis
         compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)

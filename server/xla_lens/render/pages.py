@@ -13,12 +13,25 @@ from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
-from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.mentions import (
+    Allocation,
+    Instruction,
+    Mention,
+    Role,
+    Step,
+    Target,
+    Value,
+    mention_at,
+)
+from xla_lens.model.places.pages import AdvicePage, ExcerptPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.markdown import code
@@ -109,6 +122,8 @@ def page_text(
             outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_source_lines=True)), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
+        case ExcerptPage():
+            return _excerpt(analysis, module, page)
     return outline_page(outline, place_of)
 
 
@@ -286,6 +301,62 @@ def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
         step_link(space.peak_step) if space.live_bound is not Bound.UNKNOWN else "",
         bounded_size(space.needed_bytes, space.reserved_bound),
     )
+
+
+# ---------------------------------------------------------------- an excerpt
+
+
+def _excerpt(analysis: Analysis, module: HloModule | None, page: ExcerptPage) -> PageText:
+    """Lines of a file as they are, with links from what they mention to the other places of it."""
+    dump = analysis.dump
+    file = next((one for one in (*dump.files, *([module.file] if module else ())) if one.kind is page.kind), None)
+    if file is None:
+        return PageText("The dump has no such file.\n", ())
+    document, last = file.document, min(page.end_row, file.document.line_count)
+    name = file.label.rpartition("/")[2]
+    data = bytearray(
+        _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
+    )
+    if page.first_row >= last:
+        return PageText(data.decode(), ())
+    start, end = document.line_span(page.first_row)[0], document.line_span(last - 1)[1]
+    shift, found, place_of = len(data) - start, list[AnyLink](), cache(partial(entity_place, dump))
+    for word in _WORD.finditer(document.data, start, end):
+        if found and word.start() + shift < found[-1].end:
+            continue
+        mention = _mention(dump, module, file, word.start())
+        entity = _entity(dump, mention.target) if mention and mention.start >= start else None
+        place = place_of(entity) if entity else None
+        if mention and entity and place and mention.end <= end:
+            found.append(PageLink(mention.start + shift, mention.end + shift, entity, place))
+    return PageText((data + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
+
+
+_WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def _mention(dump: DumpSet, module: HloModule | None, file: DumpFile, offset: int) -> Mention | None:
+    """What a file mentions at an offset, in the terms of the dump."""
+    if module is None or file is not module.file:
+        return mention_at(dump, file, offset)
+    named = hlo_mention_at(module, offset)
+    if named is None or not isinstance(named.target, HloInstruction):
+        return None
+    meaning = meaning_of(dump, module.name(named.target.row), named.target.index)
+    return Mention(meaning, Role.USED_VALUE, named.start, named.end) if meaning else None
+
+
+def _entity(dump: DumpSet, target: Target) -> Entity | None:
+    match target:
+        case Value(row):
+            return Entity(EntityKind.VALUE, int(dump.values.id[row]))
+        case Allocation(row):
+            return Entity(EntityKind.ALLOCATION, int(dump.allocations.index[row]))
+        case Step(step):
+            return Entity(EntityKind.STEP, step)
+        case Instruction(name) if (row := int(dump.schedule_row_of_name[name])) != NONE:
+            return Entity(EntityKind.STEP, int(dump.schedule.step[row]))
+    return None
 
 
 # ---------------------------------------------------------------- an allocation

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import ENTRIES, Error, OpenWindow, Window
+from samples import TPU
 
 
 def _fill(window: Window, text: str) -> None:
@@ -105,7 +107,7 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         assert window.texts(".tabs-container .tab .label-name") == ["jit_train_step · live ranges"]
         window.go_to(67, 7)
         window.command("XLA Lens: Show Live Values at This Step")
-        wait_for(window.active_tab, lambda name: name == "jit_train_step-live-set-at-37.txt", SECONDS)
+        wait_for(window.active_tab, lambda name: name == "jit_train_step-live-set-at-35.txt", SECONDS)
         # The name of a value has the hover of the dump.
         rows = wait_for(window.lines, lambda found: any("  dot  " in line for line in found), SECONDS)
         row = next(number for number, line in enumerate(rows, 1) if "  dot  " in line)
@@ -141,14 +143,15 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
 
 
 def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspace: Path) -> None:
-    file = file_of(workspace, "split", "-live-range")
+    shutil.copytree(TPU.parent, workspace / "tpu")
+    file = file_of(workspace, "tpu", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
         Map(window.page)
         window.open(file)
         window.command("XLA Lens: Show What Would Lower the Peak")
-        wait_for(window.active_tab, lambda name: name == "jit_train_step-advice.md", SECONDS)
+        wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
         _wait_for_heading(window, "h4", "1. ")
         page = next(frame for frame in window.page.frames if _headings(frame, "h4"))
         # Beside the map, all of the text is in view, the first action without scrolling.
