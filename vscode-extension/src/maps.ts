@@ -56,15 +56,15 @@ export class Maps implements Follower, vscode.Disposable {
     return [...this.panels.values()].some(({ isVisible }) => isVisible);
   }
 
-  /** Shows the map of the set of a file beside the text. */
-  async show(uri: vscode.Uri): Promise<void> {
+  /** Shows the map of the set of a file beside the text, and moves the focus into it. */
+  async show(uri: vscode.Uri, preserveFocus = false): Promise<void> {
     const overview = isComparison(uri) ? { uri: uri.toString() } : await this.sets.overview(uri);
     const existing = overview && this.panels.get(overview.uri);
     if (existing) {
-      existing.reveal();
+      existing.reveal(preserveFocus);
       return;
     }
-    const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus };
     const panel = vscode.window.createWebviewPanel(MAP_TYPE, "Memory Map", where);
     this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString())).onDidDraw(() => this.opened.fire());
   }
@@ -145,8 +145,8 @@ class MapPanel implements vscode.Disposable {
     return uris.includes(oldUri) || uris.includes(newUri);
   }
 
-  reveal(): void {
-    this.panel.reveal(undefined, true);
+  reveal(preserveFocus: boolean): void {
+    this.panel.reveal(undefined, preserveFocus);
   }
 
   follow(at: WhatIsAt): void {

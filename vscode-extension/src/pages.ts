@@ -26,7 +26,7 @@ export function registerPages(maps: Maps): vscode.Disposable {
     }),
     register("showValuesInMap", async ({ uri, values }: { uri: string; values: number[] }) => {
       const dump = vscode.Uri.parse(uri);
-      await maps.show(dump);
+      await maps.show(dump, true);
       await maps.light(dump, "the advice", values);
     }),
   );

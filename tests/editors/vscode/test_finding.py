@@ -115,10 +115,14 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         assert window.hover().startswith("dot · 1.53 MiB · 36.3 % of the host memory peak")
         window.page.keyboard.press("Escape")
         # The title and the headers of a table stay in view.
-        for _ in range(3):
-            window.page.keyboard.press("PageDown")
+        size = window.page.viewport_size
+        window.page.set_viewport_size({"width": 1280, "height": 420})
+        window.go_to(23)
         sticky = ".sticky-widget .sticky-line-content"
-        wait_for(lambda: window.texts(sticky), lambda found: len(found) == 2, SECONDS)
+        titles = wait_for(lambda: window.texts(sticky), lambda found: len(found) == 2, SECONDS)
+        assert titles[0].startswith("Live in host memory: 4.21 MiB in 12 values")
+        assert titles[1].split()[:3] == ["size", "share", "value"]
+        window.page.set_viewport_size(size)
         # The report and the explanation of a finding are rendered.
         window.command("XLA Lens: Show Report")
         wait_for(window.active_tab, lambda name: name == "jit_train_step-report.md", SECONDS)

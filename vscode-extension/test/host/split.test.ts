@@ -59,6 +59,8 @@ test("three files: references and highlights", async () => {
     "live-range.txt:38: dot",
     "live-range.txt:67: dot{}",
     "live-range.txt:85: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+    ".txt:393: dot",
+    ".txt:395: %dot",
   ]);
   assert.deepEqual((await ask.highlights(from)).sort(), ["38: dot", "67: dot{}", "85: dot{}"]);
 });

@@ -53,9 +53,9 @@ def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Loc
 def _elsewhere(snapshot: Snapshot, mention: Mention | HloMention) -> list[Place]:
     """Another place about what is mentioned, in a file that the editor can open."""
     dump, module = snapshot.dump, snapshot.module
-    ways = (navigation.declaration, navigation.implementation)
-    found = (place for find in ways for place in find(dump, module, mention, 1))
-    fits = (place for place in found if not snapshot.convert.is_too_large(place.file))
+    rows = navigation.declaration(dump, module, mention, 1)
+    lines = navigation.implementation(dump, module, mention, 1) if module else []
+    fits = (place for place in (*rows, *lines) if not snapshot.convert.is_too_large(place.file))
     others = (
         place for place in fits if place.file is not snapshot.file or not place.start <= mention.start < place.end
     )
