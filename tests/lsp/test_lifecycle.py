@@ -92,13 +92,14 @@ async def test_capabilities_of_later_protocol_versions_are_ignored(editor: InPro
     assert (await editor.request("textDocument/hover", _PLACE))["contents"]["kind"] == "plaintext"
 
 
+_NO_PARAMS: list[Any] = ["none", None, {}, [], 7, "x"]
 _POSITIONS: list[Any] = [
     None,
     *({"line": line, "character": 0} for line in (-1, 0.5, "0", True, 10**400)),
     {"line": 0, "character": 1 << 31},
 ]
 _WRONG: list[tuple[str, Any, int]] = [
-    *(("textDocument/hover", params, _INVALID_PARAMS) for params in ("none", None, {}, [], 7, "x")),
+    *(("textDocument/hover", params, _INVALID_PARAMS) for params in _NO_PARAMS),
     *(
         ("textDocument/hover", {**_PLACE, "textDocument": document}, _INVALID_PARAMS)
         for document in (_URI, {"uri": 5}, {"uri": None})
@@ -183,7 +184,8 @@ _NO_MESSAGES: list[Any] = [
     ),
     {"jsonrpc": "1.0", "method": "initialized", "params": {}},
     *({"jsonrpc": "2.0", "id": number, "method": "shutdown"} for number in (None, 1.5, [1])),
-    *({"jsonrpc": "2.0", "method": method} for method in (5, [])),
+    {"jsonrpc": "2.0", "method": 5},
+    {"jsonrpc": "2.0", "method": []},
     {"jsonrpc": "2.0"},
     {"jsonrpc": "2.0", "id": "nothing", "result": None},
     {"jsonrpc": "2.0", "id": 4711, "error": {"code": 1, "message": "m"}},

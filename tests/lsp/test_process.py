@@ -104,10 +104,10 @@ async def test_server_exits_during_a_load(loading: Process, way: str | signal.Si
     if way == "exit":
         await loading.request("shutdown")
         loading.notify("exit")
-    elif way == "hang up":
-        loading.hang_up()
-    else:
+    elif isinstance(way, signal.Signals):
         loading.process.send_signal(way)
+    else:
+        loading.hang_up()
     assert await loading.ended() == (status, "")
 
 
