@@ -16,6 +16,11 @@ from xla_lens.render.numbers import human, percent
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
+_COMPARED = [
+    next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
+    for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
+]
+
 _PEAK, _LAST = 36, 40
 """Steps of the training step."""
 
@@ -30,6 +35,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file_of_several_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a program with several memory spaces."""
     return written_page(TPU, tmp_path_factory.mktemp("spaces"))
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of two dumps that are compared."""
+    file = tmp_path_factory.mktemp("compared") / "comparison.html"
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", *_COMPARED, "--output-format", "html"]
+    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    return file
 
 
 @pytest.fixture
@@ -145,6 +159,7 @@ def test_filters_hide_values(map: Map) -> None:
     map.find("[role=alert]").wait_for()
     map.find('[data-control="min-size"]').fill("")
     map.wait_for("map.drawnCount", whole)
+    map.choose("color-by", "kind")
     # Colors are picked with a click, and hidden or shown alone with the buttons of the details or with keys.
     map.find('[data-category="temp"]').click()
     assert map.actions() == ["Solo", "Hide", "Largest", "Clear"]
@@ -182,21 +197,18 @@ def test_search_selects_the_largest_and_says_how_much_matches(map: Map) -> None:
 
 
 def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
-    map.choose("color-by", "source")
-    dump, row = analysis_of(SPLIT).dump, map.find('[data-list="sources"] li:has([data-source*="/"])').first
-    button = row.locator("button")
-    source = button.get_attribute("data-source")
-    assert source
-    bytes_at_peak = int(row.get_attribute("data-bytes") or 0)
+    """Colors are by source line, because this dump has some."""
+    button = map.find('.legend [data-category*="/"]').first
+    source = button.get_attribute("data-category")
     whole = map.eval("map.drawnCount")
     button.focus()
     map.press("Space")
     map.wait_for("map.state.picked", {"by": "source", "name": source})
     assert button.get_attribute("aria-pressed") == "true"
-    # The legend has the same color, and the pane says how much of the peak it is.
-    assert map.find(f'.legend [data-category="{source}"]').get_attribute("aria-pressed") == "true"
-    total = int(owned_bytes(dump, _PEAK, 0)[1].sum())
-    assert f"{human(bytes_at_peak)}, {percent(bytes_at_peak, total)} of the peak" in map.details()
+    # The legend and the pane say how much of the peak it is.
+    size, share = (button.locator(name).inner_text() for name in (".size", ".share"))
+    assert f"{size}, {share} of the peak" in map.details()
+    assert source
     assert source in map.details()
     assert map.actions() == ["Copy path", "Solo", "Hide", "Largest", "Clear"]
     map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
@@ -283,6 +295,7 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
 
 
 def test_curve_is_stacked_by_color(map: Map) -> None:
+    map.choose("color-by", "kind")
     by_kind = map.eval("map.colorsAtPeak")
     kinds = map.find('[data-list="legend"] .size').all_inner_texts()
     assert len(kinds) > 1
@@ -357,7 +370,7 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
             map.press("?")
         elif view == "picked":
             map.choose("color-by", "source")
-            map.find('[data-list="sources"] button').first.click()
+            map.find('[data-list="legend"] button').first.click()
         elif view == "narrow":
             map.press("ArrowDown")
         map.page.add_script_tag(path=_AXE)
@@ -367,29 +380,61 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
         assert problems == []
 
 
-@pytest.mark.parametrize("width", [320, 600, 800, 2560])
-def test_page_fits_any_width(browser: Browser, file: Path, width: int) -> None:
-    with Map.of_file(browser, file, viewport={"width": width, "height": 700}) as map:
-        assert map.eval("document.documentElement.scrollWidth") <= width
-        assert map.eval("map.drawnCount") > 20
-        # The details are in view from the start.
-        pane = map.find(".details").bounding_box()
-        assert pane
-        assert pane["y"] + pane["height"] <= 701
-        assert pane["height"] > 150
-        map.click("dot")
-        assert map.details().splitlines()[0] == "dot"
+@pytest.mark.parametrize(
+    "looks", [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}], ids=str
+)
+@pytest.mark.parametrize("is_compared", [False, True], ids=["one dump", "two dumps"])
+def test_nothing_overlaps_at_any_width(
+    browser: Browser, file_of_several_spaces: Path, compared: Path, looks: dict[str, str], is_compared: bool
+) -> None:
+    with Map.of_file(browser, compared if is_compared else file_of_several_spaces, **looks) as map:
+        for width in (420, 522, 640, 720, 900, 1120, 1440, 2560):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            map.press("p")
+            map.find(".plot").first.wait_for()
+            assert (width, map.misplaced()) == (width, [])
+            # The details are in view from the start.
+            pane = map.find(".details").bounding_box()
+            assert pane
+            assert pane["height"] > 150
+        map.find('[data-control="search"]').fill("a")
+        map.find("output:has-text('of the peak')").wait_for()
+        for width in (420, 522, 1440):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            assert (width, map.misplaced()) == (width, [])
 
 
-def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, tmp_path: Path) -> None:
-    old, new = (
-        next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
-        for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
-    )
-    file = tmp_path / "comparison.html"
-    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", old, new, "--output-format", "html"]
-    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
-    with Map.of_file(browser, file) as map:
+def test_panes_are_resized_and_folded(map: Map) -> None:
+    height = map.eval("document.querySelector('.plot-curve').clientHeight")
+    bar = map.find('[data-splitter="curve"]')
+    box = bar.bounding_box()
+    assert box
+    mouse = map.page.mouse
+    mouse.move(box["x"] + 50, box["y"] + 3)
+    mouse.down()
+    mouse.move(box["x"] + 50, box["y"] + 63)
+    mouse.up()
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") == pytest.approx(height + 60, abs=5)
+    bar.focus()
+    map.press("ArrowUp")
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") < height + 50
+    map.find('[data-action="fold-curve"]').click()
+    assert map.find(".plot-curve").is_hidden()
+    width = map.eval("document.querySelector('.plot-values').clientWidth")
+    map.press("d")
+    assert map.find("aside").is_hidden()
+    assert map.eval("document.querySelector('.plot-values').clientWidth") > width + 200
+    map.page.wait_for_url("**#*folded*")
+    map.page.reload()
+    again = Map(map.page)
+    assert again.eval("map.state.folded") == ["curve", "side"]
+    again.find('[data-splitter="side"]').dblclick()
+    assert again.find("aside").is_visible()
+    assert again.misplaced() == []
+
+
+def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, compared: Path) -> None:
+    with Map.of_file(browser, compared) as map:
         map.wait_for("map.isReady", True)
         assert map.page.locator("h1").first.inner_text().startswith("jit_roundtrip: HBM peak 8.00 MiB → 12.00 MiB")
         map.page.locator("#app").scroll_into_view_if_needed()
@@ -412,4 +457,4 @@ def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Bro
         # Each dump keeps its place: the new one stays above.
         assert place["y"] > other["y"]
         map.press("p")
-        assert map.eval("map.liveBytes") == analysis_of(old).memory.spaces[0].peak_live_bytes
+        assert map.eval("map.liveBytes") == analysis_of(_COMPARED[0]).memory.spaces[0].peak_live_bytes
