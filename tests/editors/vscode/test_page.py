@@ -14,6 +14,11 @@ from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
+_COMPARED = [
+    next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
+    for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
+]
+
 _PEAK, _LAST = 36, 40
 """Steps of the training step."""
 
@@ -28,6 +33,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file_of_several_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a program with several memory spaces."""
     return written_page(TPU, tmp_path_factory.mktemp("spaces"))
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of two dumps that are compared."""
+    file = tmp_path_factory.mktemp("compared") / "comparison.html"
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", *_COMPARED, "--output-format", "html"]
+    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    return file
 
 
 @pytest.fixture
@@ -73,6 +87,37 @@ def test_pointer_zooms_pans_frames_and_selects(map: Map) -> None:
     # A click selects a value.
     map.click("ynn_fusion.6")
     map.wait_for("map.label(map.selected)", "ynn_fusion.6")
+
+
+def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
+    """Colors are by source line, because this dump has some."""
+    button = map.find('.legend [data-category*="/"]').first
+    source = button.get_attribute("data-category")
+    whole = map.eval("map.drawnCount")
+    button.focus()
+    map.press("Space")
+    map.wait_for("map.state.picked", {"by": "source", "name": source})
+    assert button.get_attribute("aria-pressed") == "true"
+    # The legend and the pane say how much of the peak it is.
+    size, share = (button.locator(name).inner_text() for name in (".size", ".share"))
+    assert f"{size}, {share} of the peak" in map.details()
+    assert source
+    assert source in map.details()
+    assert map.actions() == ["Copy path", "Solo", "Hide", "Largest", "Clear"]
+    map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    map.press("l")
+    assert map.eval("window.copied") == source
+    # N goes through its buffers, the largest first.
+    map.press("n")
+    sizes = [map.find('[data-list="live"] [aria-current] .size').inner_text()]
+    assert sizes == [map.find('[data-list="live"] .size').nth(0).inner_text()]
+    assert map.eval("map.selected") >= 0
+    assert map.actions() == ["Copy path", "Same line", "Allocation"]
+    map.press("s")
+    assert map.eval("map.drawnCount") < whole
+    map.press("s", "Escape", "Escape")
+    assert map.eval("[map.selected, map.state.picked, map.state.hidden]") == [-1, None, []]
+    assert map.eval("map.drawnCount") == whole
 
 
 def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
@@ -166,7 +211,7 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
             map.press("?")
         elif view == "picked":
             map.choose("color-by", "source")
-            map.find('[data-list="sources"] button').first.click()
+            map.find('[data-list="legend"] button').first.click()
         elif view == "narrow":
             map.press("ArrowDown")
         map.page.add_script_tag(path=_AXE)
@@ -176,29 +221,61 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
         assert problems == []
 
 
-@pytest.mark.parametrize("width", [320, 600, 800, 2560])
-def test_page_fits_any_width(browser: Browser, file: Path, width: int) -> None:
-    with Map.of_file(browser, file, viewport={"width": width, "height": 700}) as map:
-        assert map.eval("document.documentElement.scrollWidth") <= width
-        assert map.eval("map.drawnCount") > 20
-        # The details are in view from the start.
-        pane = map.find(".details").bounding_box()
-        assert pane
-        assert pane["y"] + pane["height"] <= 701
-        assert pane["height"] > 150
-        map.click("dot")
-        assert map.details().splitlines()[0] == "dot"
+@pytest.mark.parametrize(
+    "looks", [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}], ids=str
+)
+@pytest.mark.parametrize("is_compared", [False, True], ids=["one dump", "two dumps"])
+def test_nothing_overlaps_at_any_width(
+    browser: Browser, file_of_several_spaces: Path, compared: Path, looks: dict[str, str], is_compared: bool
+) -> None:
+    with Map.of_file(browser, compared if is_compared else file_of_several_spaces, **looks) as map:
+        for width in (420, 522, 640, 720, 900, 1120, 1440, 2560):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            map.press("p")
+            map.find(".plot").first.wait_for()
+            assert (width, map.misplaced()) == (width, [])
+            # The details are in view from the start.
+            pane = map.find(".details").bounding_box()
+            assert pane
+            assert pane["height"] > 150
+        map.find('[data-control="search"]').fill("a")
+        map.find("output:has-text('of the peak')").wait_for()
+        for width in (420, 522, 1440):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            assert (width, map.misplaced()) == (width, [])
 
 
-def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, tmp_path: Path) -> None:
-    old, new = (
-        next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
-        for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
-    )
-    file = tmp_path / "comparison.html"
-    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", old, new, "--output-format", "html"]
-    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
-    with Map.of_file(browser, file) as map:
+def test_panes_are_resized_and_folded(map: Map) -> None:
+    height = map.eval("document.querySelector('.plot-curve').clientHeight")
+    bar = map.find('[data-splitter="curve"]')
+    box = bar.bounding_box()
+    assert box
+    mouse = map.page.mouse
+    mouse.move(box["x"] + 50, box["y"] + 3)
+    mouse.down()
+    mouse.move(box["x"] + 50, box["y"] + 63)
+    mouse.up()
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") == pytest.approx(height + 60, abs=5)
+    bar.focus()
+    map.press("ArrowUp")
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") < height + 50
+    map.find('[data-action="fold-curve"]').click()
+    assert map.find(".plot-curve").is_hidden()
+    width = map.eval("document.querySelector('.plot-values').clientWidth")
+    map.press("d")
+    assert map.find("aside").is_hidden()
+    assert map.eval("document.querySelector('.plot-values').clientWidth") > width + 200
+    map.page.wait_for_url("**#*folded*")
+    map.page.reload()
+    again = Map(map.page)
+    assert again.eval("map.state.folded") == ["curve", "side"]
+    again.find('[data-splitter="side"]').dblclick()
+    assert again.find("aside").is_visible()
+    assert again.misplaced() == []
+
+
+def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, compared: Path) -> None:
+    with Map.of_file(browser, compared) as map:
         map.wait_for("map.isReady", True)
         assert map.page.locator("h1").first.inner_text().startswith("jit_roundtrip: HBM peak 8.00 MiB → 12.00 MiB")
         map.page.locator("#app").scroll_into_view_if_needed()
@@ -221,4 +298,4 @@ def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Bro
         # Each dump keeps its place: the new one stays above.
         assert place["y"] > other["y"]
         map.press("p")
-        assert map.eval("map.liveBytes") == analysis_of(old).memory.spaces[0].peak_live_bytes
+        assert map.eval("map.liveBytes") == analysis_of(_COMPARED[0]).memory.spaces[0].peak_live_bytes

@@ -156,9 +156,9 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         window.command("View: Toggle Maximize Editor Group")
         wait_for(text.is_visible, seconds=SECONDS)
         # The source line of another machine: its file can be located.
-        source = map.find('[data-list="sources"] [data-source*="/"]').first
+        source = map.find('[data-list="legend"] [data-category*="/"]').first
         source.click()
-        name = (source.get_attribute("data-source") or "").rpartition("/")[2].partition(":")[0]
+        name = (source.get_attribute("data-category") or "").rpartition("/")[2].partition(":")[0]
         map.find('[data-action="source"]').click()
         wait_for(window.notices, lambda found: any(f"{name} is not in this workspace" in one for one in found), SECONDS)
         # The instruction of a value, and a link of its hover. Neither replaces the map.
