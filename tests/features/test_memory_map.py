@@ -120,24 +120,6 @@ def test_parameters_have_their_argument_for_a_source() -> None:
     }
 
 
-def test_map_shows_padding_and_memory_spaces() -> None:
-    data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
-    assert (
-        _table(data, 1, 2, 3)
-        == """\
-label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
-label copy-start{} | kind temp | \
-shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
-allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
-    )
-
-
 # ---------------------------------------------------------------- what holds of all maps
 
 

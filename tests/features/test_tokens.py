@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,21 +20,16 @@ from samples import (
     WHILE,
     analysis_of,
     analysis_of_text,
-    assignments,
     dump_file,
     malformed_modules,
     module_of,
     module_of_text,
     modules,
-    on_all_dumps,
 )
-from xla_lens.features.hover import hover
 from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, module_tokens, tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -210,45 +205,6 @@ def test_other_text_has_no_tokens(kind: FileKind) -> None:
     for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
         file = dump_file(text, kind)
         assert tokens(analyse([file]), file, 0, len(text), 1000) == []
-
-
-def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
-    """Return names in rows of all kinds and in instructions."""
-    chance, document = random.Random(len(file.document.data)), file.document
-    mentions = []
-    for _ in range(count):
-        start, end = document.line_span(chance.randrange(document.line_count))
-        mention = mention_at(analysis.dump, file, chance.randint(start, min(end, start + 200)))
-        if mention and isinstance(mention.target, Value) and mention.role not in (Role.OPERAND, Role.REPORT):
-            mentions.append(mention)
-    return mentions
-
-
-def _check(analysis: Analysis) -> Counter[Role]:
-    """Check that names are value tokens where they are mentions of values, and live at the peak as in hovers."""
-    seen: Counter[Role] = Counter()
-    for file in analysis.dump.files:
-        for mention in _mentioned(analysis, file, 30):
-            found = tokens(analysis, file, mention.start, mention.end, 100)
-            _check_order(file.document, found, mention.start, mention.end)
-            (name,) = (token for token in found if token.type is TokenType.VALUE)
-            title = hover(analysis, None, mention).partition("\n")[0]
-            assert name.is_live_at_peak == (" % of the " in title) or " output" in title
-            assert mention.start <= name.start < name.end <= mention.end
-            seen[mention.role] += 1
-    return seen
-
-
-@pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_names_agree_with_hovers(path: Path) -> None:
-    assert sum(_check(analysis_of(path)).values())
-
-
-@on_all_dumps(_check)
-def test_names_of_all_dumps_agree_with_hovers(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
-    assert len(of_all_dumps) == 286
-    others = {Role.ALLOCATION_HEADER, Role.OPERAND, Role.REPORT}
-    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - others
 
 
 def test_grammar_knows_all_words() -> None:

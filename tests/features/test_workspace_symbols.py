@@ -97,13 +97,6 @@ def test_symbols_have_a_container() -> None:
     ]
 
 
-def test_symbols_lead_to_their_place() -> None:
-    (symbol,) = search(_summaries(), parse_query("negate.0"), 10).symbols
-    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SEED), 6, 11, 19)
-    (symbol,) = search(_summaries(), parse_query("jit_train"), 10).symbols
-    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SPLIT), 0, 0, 0)
-
-
 @cache
 def _all_summaries() -> tuple[SetSummary, ...]:
     return tuple(summarise(analysis_of(path), Encoding.UTF16) for path in assignments()[::2])

@@ -180,24 +180,6 @@ variable.parameter.builtin none conceal spell nospell
 """
 """The captures of highlights that nvim-treesitter documents in its CONTRIBUTING.md. Helix and Zed have most of them."""
 
-_CAPTURES = {
-    "highlights": set(_DOCUMENTED.split()),
-    "injections": {"injection.content", "injection.language"},
-    "folds": {"fold"},
-    # Those that tree-sitter documents for code navigation, and those of the same form for other kinds of symbols.
-    "tags": {"name", *(f"{role}.{kind}" for role in ("definition", "reference")
-                       for kind in ("call", "function", "module", "variable"))},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "grammar").glob("*/queries/*.scm")), ids=lambda path: str(path.name))
-def test_queries_have_the_captures_that_editors_know(path: Path) -> None:
-    """This stands in for `ts_query_ls check`, which no package registry has. A name that begins with `_` is local."""
-    query = Query({"xla_dump": XLA_DUMP, "hlo": HLO}[path.parent.parent.name], path.read_text())
-    _QUERIES.append(query)
-    names = {query.capture_name(number) for number in range(query.capture_count)}
-    assert {name for name in names if not name.startswith("_")} <= _CAPTURES[path.stem]
-
 
 def test_highlights_cover_every_leaf() -> None:
     """Every named leaf of a real dump is highlighted."""

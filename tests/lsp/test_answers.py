@@ -16,7 +16,7 @@ from fuzzing.positions import tokens_in
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, lines, short_name, show_page, sibling
 from lsp.test_outputs import Log
-from samples import DUMPS, SEED, SPLIT, TPU, WHILE
+from samples import DUMPS, PEAK_NAMES, SEED, SPLIT, TPU, WHILE
 
 _FOLDER = Path(__file__).parent / "answers"
 
@@ -34,6 +34,7 @@ _DOCUMENTS: Mapping[str, tuple[Path, str, tuple[str, str]]] = {
     "memory_spaces": (TPU, "live-range", ("copy-done.1", "cöpy🚀done.1")),
     "module": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
     "module_alone": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
+    "odd_names": (PEAK_NAMES, "live-range", ("tuple.1", "täple🚀.1")),
     "output": (SWAP, "output", ("copy.2", "cöpy🚀.2")),
     "live_set": (SEED, "showLiveSet", ("cublas", "cüb🚀las")),
     "history": (TPU, "showAllocationHistory", ("copy-start", "cöpy🚀start")),
@@ -200,7 +201,7 @@ async def test_answers_are_those_of_the_golden(reader: Reader, tmp_path: Path, n
 
 
 @in_all_encodings
-@pytest.mark.parametrize("name", [*_DOCUMENTS][:5])
+@pytest.mark.parametrize("name", [*_DOCUMENTS][:6])
 async def test_answers_follow_edits(reader: Reader, loads: Loads, tmp_path: Path, name: str) -> None:
     """During a load the last analysis answers, at the current positions."""
     uri, legend = await _opened(reader, tmp_path, name)

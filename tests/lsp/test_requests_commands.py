@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,12 +11,10 @@ import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import NO_PAGE, Reader, copied, lines, read_page, show_page
+from lsp.reading import NO_PAGE, Reader, copied, read_page, show_page
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
-from xla_lens.lsp import dump_set_state
-from xla_lens.syntax.file_names import FileKind
 
 
 async def test_commands_return_what_the_command_line_prints(reader: Reader) -> None:
@@ -60,19 +57,6 @@ async def test_show_live_set_finds_the_step_at_a_position(reader: Reader) -> Non
     ):
         found = await reader.run("showLiveSet", {"uri": uri, "position": reader.at(uri, marked)})
         assert found["text"].startswith(f"Live at step {step}\n")
-
-
-async def test_show_live_set_works_in_modules_and_pages(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(find_set(SPLIT).paths[FileKind.HLO])
-    row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))
-    found = await reader.run("showLiveSet", {"uri": uri, "position": {"line": row, "character": 4}})
-    assert found["text"].startswith("Live at step 36\n")
-    page = await show_page(reader, "showLiveSet", uri=uri, step=20)
-    row, line = next((row, line) for row, line in enumerate(lines(reader.text(page))) if "  copy.2  " in line)
-    position = {"line": row, "character": reader.width(line[: line.index("copy.2")])}
-    found = await reader.run("showLiveSet", {"uri": page, "position": position})
-    assert found["text"].startswith("Live at step 9\n")
 
 
 async def test_show_references_goes_to_the_first(reader: Reader) -> None:
@@ -255,47 +239,6 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
     ]
     loads.resume()
     await reader.editor.until(lambda: values()[-1]["kind"] == "end")
-
-
-async def test_loading_an_hlo_module_shows_its_percentage(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_end, read, fractions = threading.Event(), vars(dump_set_state)["load_module"], list[float]()
-
-    def held(*arguments: Any) -> Any:
-        *_, report_progress = arguments
-        loaded = read(*arguments[:-1], fractions.append)
-        report_progress(0.42)
-        assert may_end.wait(30)
-        return loaded
-
-    def values() -> list[Any]:
-        return [message["params"]["value"] for message in reader.editor.received("$/progress")]
-
-    monkeypatch.setattr(dump_set_state, "load_module", held)
-    await reader.start(FULL, tmp_path)
-    path = copied(SPLIT, tmp_path)
-    reader.open(path)
-    await reader.editor.until(lambda: {"kind": "report", "percentage": 42} in values())
-    assert fractions == sorted(fractions)
-    assert fractions[0] == 0
-    assert [one["title"] for one in values() if one["kind"] == "begin"][-1].startswith("Reading the HLO module ")
-    may_end.set()
-    await reader.editor.until(lambda: values()[-1]["kind"] == "end")
-
-
-async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    path = copied(SEED, tmp_path)
-    await reader.start(FULL, tmp_path)
-    loads.hold()
-    number = reader.ask_to_run("report", {"uri": path.as_uri()})
-    await asyncio.sleep(0)
-    reader.editor.cancel(number)
-    with pytest.raises(RequestFailed) as refused:
-        await reader.editor.answer(number)
-    assert refused.value.code == -32800
-    loads.resume()
-    assert await reader.run("report", {"uri": path.as_uri()})
 
 
 async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Path) -> None:

@@ -114,23 +114,6 @@ async def test_finding_has_actions(reader: Reader) -> None:
     assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:63: cublas-gemm.1"]
 
 
-async def test_actions_go_to_related_places(reader: Reader) -> None:
-    """From one of two overlapping values to the other."""
-    await reader.start()
-    uri = reader.open(SEED, SEED.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7"))
-    await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
-    row = " value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}"
-    (own,) = (found for found in reader.editor.diagnostics[uri] if reader.text_at(uri, found["range"]) == row.strip())
-    assert own["code"] == "overlapping-slices"
-    found = await _actions(reader, uri, f"{row}\n          ^", diagnostics=reader.editor.diagnostics[uri])
-    assert [(action["title"], action["diagnostics"]) for action in found if action["kind"] == "quickfix"] == [
-        ("Explain overlapping-slices", [own]),
-        ("Go to line 8: Overlapping value", [own]),
-    ]
-    # Without diagnostics from the editor the action is not attached to one.
-    assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]
-
-
 @on_each_file
 async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path) -> None:
     await reader.start(FULL, path.parent)

@@ -248,17 +248,3 @@ async def test_open_documents_outlive_their_folder(reader: Reader, tmp_path: Pat
     reader.replace(uri, "    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
     await reader.editor.until(lambda: "overlapping-slices" in _codes(reader, uri))
     assert not _messages(reader)
-
-
-async def test_folder_in_the_place_of_a_file(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = copied(SPLIT, tmp_path)
-    live = reader.open(sibling(path, "live-range"))
-    marked = "    dot{}:35-37\n     ^"
-    assert await reader.ask_at("declaration", live, marked)
-    path.unlink()
-    path.mkdir()
-    await reader.editor.until(lambda: bool(_messages(reader)))
-    assert reader.shown(await reader.ask_at("declaration", live, marked)) == [
-        "buffer-assignment-values:280: <244 dot @0>"
-    ]

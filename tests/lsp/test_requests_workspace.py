@@ -168,20 +168,6 @@ async def test_open_documents_take_precedence_over_the_disk(reader: Reader, tmp_
     assert await _names(reader, "zebra") == []
 
 
-async def test_open_sets_are_not_read_again(reader: Reader, reading: "_Reading", tmp_path: Path) -> None:
-    copied(SEED, tmp_path / "other")
-    path = copied(SPLIT, tmp_path / "open")
-    await reader.start(FULL, tmp_path)
-    uri = reader.open(path)
-    reading.resume(9)
-    assert sorted(await _module_names(reader)) == [SEED.stem, "jit_train_step"]
-    assert reading.count == 1
-    # A closed set stays in memory.
-    reader.close(uri)
-    assert sorted(await _module_names(reader)) == [SEED.stem, "jit_train_step"]
-    assert reading.count == 1
-
-
 async def test_untitled_document_has_symbols(reader: Reader) -> None:
     await reader.start()
     uri = reader.open_uri("untitled:Untitled-1", SEED.read_text())
@@ -349,17 +335,3 @@ async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, readi
     reading.resume(2)
     assert len(await reader.editor.answer(second)) == 3
     assert reading.count == 3
-
-
-async def test_exit_stops_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
-    for number in range(5):
-        copied(SEED, tmp_path / str(number))
-    await reader.start(FULL, tmp_path)
-    number = reader.editor.ask("workspace/symbol", {"query": "cublas"})
-    reading.resume(1)
-    await eventually(lambda: reading.count > 0)
-    reader.editor.server.close()
-    reading.resume(99)
-    assert isinstance(await reader.editor.answer(number), list)
-    # Only the set that was being read.
-    assert reading.count <= 2
