@@ -89,18 +89,6 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
     )
 
 
-def test_module_adds_source_lines() -> None:
-    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
-    told = [without["values"]["source"][row] for row in (36, 45)]
-    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
-    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert sources == [
-        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-    ]
-
-
 def test_parameters_have_their_argument_for_a_source() -> None:
     data = _data(analysis_of(SPLIT), module_of(SPLIT))
     values, strings = data["values"], data["strings"]

