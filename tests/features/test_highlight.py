@@ -1,8 +1,5 @@
 """Document highlights."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
 
 from samples import (
@@ -12,16 +9,12 @@ from samples import (
     analysis_of,
     mark,
     module_of,
-    on_all_dumps,
-    on_each_dump,
 )
 from xla_lens.features.references import Highlight, HighlightKind, highlights, module_highlights
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
@@ -140,48 +133,6 @@ def test_limit_keeps_the_word_itself(limit: int) -> None:
         found = highlights(analysis.dump, file, mention, limit)
         assert len(found) == limit
         assert (mention.start, mention.end) in [(word.start, word.end) for word in found]
-
-
-def _check_all(analysis: Analysis, every: int = 0) -> int:
-    """Check on some lines of each file that the highlights of a place include it and stay within their lines."""
-    dump, count = analysis.dump, 0
-    for file in dump.files:
-        rows = file.document.line_count
-        for row in range(0, rows, every or max(1, rows // 50)):
-            start, end = file.document.line_span(row)
-            mention = mention_at(dump, file, (start + end) // 2)
-            if mention is None:
-                continue
-            found = highlights(dump, file, mention, 200)
-            spans = [(word.start, word.end) for word in found]
-            assert (mention.start, mention.end) in spans
-            assert len(set(spans)) == len(spans) <= 200
-            assert all(0 <= first < last <= len(file.document.data) for first, last in spans)
-            assert all(b"\n" not in file.document.data[first:last] for first, last in spans)
-            count += len(found)
-    return count
-
-
-@on_each_dump
-def test_highlights_include_the_word_on_real_dumps(path: Path) -> None:
-    assert _check_all(analysis_of(path)) > 20
-
-
-@on_all_dumps(_check_all)
-def test_highlights_include_the_word_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
-    assert min(of_all_dumps.values()) > 10
-
-
-def test_report_highlights_its_allocation() -> None:
-    path = next(SEED.parent.parent.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
-    analysis = analysis_of(path)
-    (report,) = (file for file in analysis.dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)
-    start = report.document.data.index(b"allocation 1:")
-    mention = mention_at(analysis.dump, report, start)
-    assert mention
-    found = highlights(analysis.dump, report, mention, 100)
-    texts = [report.document.data[word.start : word.end] for word in found]
-    assert texts == [b"allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:"] * 2
 
 
 # ---------------------------------------------------------------- HLO modules

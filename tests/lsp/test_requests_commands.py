@@ -74,40 +74,39 @@ async def test_show_references_goes_to_the_first(reader: Reader) -> None:
 _NO_DUMP = " is neither open nor a dump"
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        ("nothing", [{}], "no such command: xla-lens.nothing"),
-        ("report", [], "uri is missing"),
-        ("report", [{"uri": 5}], "uri: expected str, not int"),
-        ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
-        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
-        ("report", [{"uri": "{uri}", "top": True}], "top: expected int, not bool"),
-        ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: expected an integer from 0 to 9007199254740991"),
-        ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
-        ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'. The parts are totals, "),
-        ("explain", [{}], "code is missing"),
-        ("explain", [{"code": "sintax"}], "unknown code 'sintax'; did you mean 'syntax'?"),
-        ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),
-        (
-            "showLiveSet",
-            [{"uri": "{uri}", "position": {"line": 0}}],
-            "position: expected an object with line and character",
-        ),
-        ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
-        ("showAllocationHistory", [{"uri": "{uri}"}], "allocation is missing"),
-        ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
-        ("goTo", [{}], "expected a location: uri and range"),
-        ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 2147483647"),
-        ("peak", [{"uri": "{uri}", "color": 5}], "nothing is ever live in memory space 5"),
-        ("values", [{"uri": "{uri}", "values": [0, 99]}], "values: expected rows from 0 to 5"),
-        ("describe", [{"uri": "{uri}", "value": 1, "step": 1}], "expected exactly one of value, allocation, step"),
-        ("describe", [{"uri": "{uri}", "step": 7}], "there is no step 7"),
-        ("compare", [{"new": "{uri}"}], "old is missing, and no dump is selected for comparison"),
-        ("compare", [{"old": "{uri}", "new": "{uri}"}], "both are files of the same dump: choose two dumps to compare"),
-    ],
-)
-async def test_invalid_arguments_are_rejected(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
+_INVALID: list[tuple[str, list[Any], str]] = [
+    ("nothing", [{}], "no such command: xla-lens.nothing"),
+    ("report", [], "uri is missing"),
+    ("report", [{"uri": 5}], "uri: expected str, not int"),
+    ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
+    ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
+    ("report", [{"uri": "{uri}", "top": True}], "top: expected int, not bool"),
+    ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: expected an integer from 0 to 9007199254740991"),
+    ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
+    ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'. The parts are totals, "),
+    ("explain", [{}], "code is missing"),
+    ("explain", [{"code": "sintax"}], "unknown code 'sintax'; did you mean 'syntax'?"),
+    ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),
+    (
+        "showLiveSet",
+        [{"uri": "{uri}", "position": {"line": 0}}],
+        "position: expected an object with line and character",
+    ),
+    ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
+    ("showAllocationHistory", [{"uri": "{uri}"}], "allocation is missing"),
+    ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
+    ("goTo", [{}], "expected a location: uri and range"),
+    ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 2147483647"),
+    ("peak", [{"uri": "{uri}", "color": 5}], "nothing is ever live in memory space 5"),
+    ("values", [{"uri": "{uri}", "values": [0, 99]}], "values: expected rows from 0 to 5"),
+    ("describe", [{"uri": "{uri}", "value": 1, "step": 1}], "expected exactly one of value, allocation, step"),
+    ("describe", [{"uri": "{uri}", "step": 7}], "there is no step 7"),
+    ("compare", [{"new": "{uri}"}], "old is missing, and no dump is selected for comparison"),
+    ("compare", [{"old": "{uri}", "new": "{uri}"}], "both are files of the same dump: choose two dumps to compare"),
+]
+
+
+async def test_invalid_arguments_are_rejected(reader: Reader) -> None:
     await reader.start()
     names = {"uri": reader.open(SEED), "closed": SPLIT.as_uri()}
 
@@ -116,12 +115,13 @@ async def test_invalid_arguments_are_rejected(reader: Reader, command: str, argu
             return value.format(**names) if value.startswith("{") else value
         return {name: filled(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
-    with pytest.raises(RequestFailed) as refused:
-        await reader.run(command, *map(filled, arguments))
-    assert refused.value.code == -32602
-    error = str(refused.value).partition(": ")[2]
-    assert error.startswith(filled(message))
-    assert "\n" not in error
+    for command, arguments, message in _INVALID:
+        with pytest.raises(RequestFailed) as refused:
+            await reader.run(command, *map(filled, arguments))
+        assert refused.value.code == -32602
+        error = str(refused.value).partition(": ")[2]
+        assert error.startswith(filled(message)), (command, arguments)
+        assert "\n" not in error
 
 
 @pytest.mark.parametrize(

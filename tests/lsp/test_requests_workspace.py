@@ -49,49 +49,6 @@ async def _names(reader: Reader, query: str) -> list[str]:
     return [symbol["name"] for symbol in await _find(reader, query)]
 
 
-# ---------------------------------------------------------------- queries
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        (
-            "dot",
-            [
-                "dot | jit_train_step · buffer-assignment · 1.53 MiB · temp · live at the peak | buffer-assignment:84",
-                "dot.1 | jit_train_step · buffer-assignment · 512.0 KiB · parameter | buffer-assignment:8",
-                "dot.2 | jit_train_step · buffer-assignment · 10.0 KiB · parameter | buffer-assignment:15",
-            ],
-        ),
-        (
-            "alloc >1MiB",
-            [
-                "allocation 29 | jit_train_step · buffer-assignment · 1.78 MiB · temp · live at the peak "
-                "| buffer-assignment:70",
-                "allocation 0 | jit_train_step · buffer-assignment · 1.53 MiB · parameter · live at the peak "
-                "| buffer-assignment:2",
-            ],
-        ),
-        ("jit_train", ["jit_train_step | buffer-assignment · peak 4.21 MiB | buffer-assignment:1"]),
-        (
-            "allocation 12",
-            ["allocation 12 | jit_train_step · buffer-assignment · 4 B · thread-local | buffer-assignment:36"],
-        ),
-        (
-            "MULTIPLY_TANH_FUSION.1",
-            [
-                "multiply_tanh_fusion.1 | jit_train_step · buffer-assignment · 256.0 KiB · temp | buffer-assignment:72",
-            ],
-        ),
-        ("nobody", []),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-async def test_query_finds_symbols(reader: Reader, query: str, expected: list[str]) -> None:
-    await reader.start(FULL, SPLIT.parent)
-    assert _symbol_texts(reader, await _find(reader, query)) == expected
-
-
 # ---------------------------------------------------------------- the same search as a command
 
 
