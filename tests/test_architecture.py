@@ -163,22 +163,6 @@ def test_no_import_cycle() -> None:
         pytest.fail(f"import cycle: {' -> '.join(reversed(error.args[1]))}")
 
 
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "import p.a",
-        "from p import a",
-        "from p.a import f",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import f",
-        "def g():\n    if True:\n        from p.a import f",
-    ],
-)
-def test_import_cycle_is_found_wherever_the_import_is(hidden: str) -> None:
-    graph = _graph({name: ast.parse(text) for name, text in {"p.a": "import p.b", "p.b": hidden, "p": ""}.items()})
-    with pytest.raises(CycleError):
-        TopologicalSorter(graph).prepare()
-
-
 # ---------------------------------------------------------------- lsprotocol and pygls
 
 _LIBRARIES = ("lsprotocol", "pygls")
@@ -226,21 +210,6 @@ def _uses_of_private_names(tree: ast.Module) -> Iterator[str]:
 def test_no_private_name_of_a_library_is_used() -> None:
     for path in (_PACKAGE / "lsp").rglob("*.py"):
         assert not [*_uses_of_private_names(_tree(path))], path
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from lsprotocol._hooks import register_hooks",
-        "from lsprotocol.types import _resolve_forward_references",
-        "def f(server):\n    return server.protocol._requests",
-        "from lsprotocol.types import Position\nclass P(Position):\n    def f(self):\n        return self._hooks",
-        "from lsprotocol.types import Position\n"
-        "class P(Position):\n    def _resolve_forward_references(self):\n        pass",
-    ],
-)
-def test_use_of_a_private_name_is_found(text: str) -> None:
-    assert [*_uses_of_private_names(ast.parse(text))]
 
 
 # ---------------------------------------------------------------- the distribution

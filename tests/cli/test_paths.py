@@ -46,11 +46,6 @@ def _compressed(folder: Path, files: Sequence[Path]) -> list[Path]:
     return paths
 
 
-def test_several_paths_are_ranked_whatever_their_order() -> None:
-    assert _peaks(_reports(SPLIT, SEED)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-    assert _peaks(_reports(SEED, SPLIT)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-
-
 def test_a_set_counts_once_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     (tmp_path / "link").symlink_to(FOLDER)
@@ -193,23 +188,6 @@ def test_module_from_the_compilation_cache_is_named(tmp_path: Path) -> None:
     (tmp_path / "module_0008.jit_train_step.before_optimizations.txt").touch()
     assert cached_modules(tmp_path) == []
     assert "has no *-buffer-assignment.txt file beside it" in run("report", module)[2]
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"", "<stdin>: not an XLA dump"),
-        (b"hello\n", "<stdin>: not an XLA dump"),
-        (b"HloModule jit_f\n", "<stdin>: an HLO module"),
-        (gzip.compress(SEED.read_bytes())[:200], "-: cannot be decompressed"),
-    ],
-)
-def test_standard_input_without_a_dump_is_an_error(monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str) -> None:
-    _feed(monkeypatch, data)
-    status, out, err = run("report", "-")
-    assert (status, out) == (2, "")
-    assert err.startswith(f"xla-lens: {problem}")
-    assert len(err.splitlines()) == 1
 
 
 def test_closed_standard_input_is_an_error() -> None:
