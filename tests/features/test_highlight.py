@@ -11,8 +11,6 @@ from samples import (
     SPLIT,
     WHILE,
     analysis_of,
-    analysis_of_text,
-    damaged,
     mark,
     module_of,
     modules,
@@ -184,10 +182,6 @@ def test_highlights_include_the_word_on_real_dumps(path: Path) -> None:
 @on_all_dumps(_check_all)
 def test_highlights_include_the_word_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert min(of_all_dumps.values()) > 10
-
-
-def test_highlights_include_the_word_in_damaged_dumps() -> None:
-    assert all(_check_all(analysis_of_text(text.decode()), 1) for _, text in damaged(SEED.read_bytes()))
 
 
 def test_report_highlights_its_allocation() -> None:

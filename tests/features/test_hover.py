@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark, on_each_dump
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
 from xla_lens.features.hover import hover
 from xla_lens.features.hover.words import term_at
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
+from xla_lens.model.places.mentions import Mention, Role, Value
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.syntax.file_names import FileKind
@@ -227,15 +227,6 @@ def test_instruction_without_a_value() -> None:
         "    3:after-all\n        ^",
         "`after-all` runs at step 3.\n\nIt has no buffer of its own.",
     )
-
-
-@on_each_dump
-def test_hover_works_at_every_mention(path: Path) -> None:
-    analysis = analysis_of(path)
-    for file in analysis.dump.files:
-        mentions = {mention_at(analysis.dump, file, at) for at in range(0, len(file.document.data), 7)}
-        for mention in mentions - {None}:
-            assert hover(analysis, None, mention)  # type: ignore[arg-type]
 
 
 def test_calls_lead_from_the_line_outwards_and_repeat_nothing() -> None:

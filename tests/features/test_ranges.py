@@ -64,35 +64,6 @@ def check_folds(path: Path, kind: FileKind, expected: str) -> None:
     assert _folds_text(file.document, folds(file, 1000)) == expected.removeprefix("\n")
 
 
-def test_parts_of_a_dump_in_one_file_fold() -> None:
-    check_folds(
-        SEED,
-        FileKind.BUFFER_ASSIGNMENT,
-        """
-12: BufferAssignment: … value: <5 fusion @0> (size=262144,of...
-  2: allocation 0: 0x399be10, size 262144... … value: <0 param @0> (size=262144,off...
-  2: allocation 1: 0x399bec0, size 65536,... … value: <1 param.1 @0> (size=65536,of...
-  3: allocation 2: 0x399bf70, size 4096, ... … value: <4 cublas-gemm.1 @0> (size=40...
-  2: allocation 3: 0x399c020, size 8, out... … value: <3 tuple{} @0> (size=8,offset...
-  2: allocation 4: 0x399c0d0, size 262144... … value: <5 fusion @0> (size=262144,of...
-39: Used values: … from instruction:%fusion = f32[64,10...
-  6: <0 param @0> … from instruction:%param = f32[64,256...
-  8: <1 param.1 @0> … from instruction:%param.1 = f32[1024...
-    3: positions: … bitcast.1
-    3: uses: … cublas-gemm.1, operand 1
-  7: <2 negate.0 @0> … from instruction:%negate.0 = f32[64,...
-    3: positions: … tuple {0}
-  5: <3 tuple{} @0> … from instruction:%tuple = (f32[64,16...
-  6: <4 cublas-gemm.1 @0> … from instruction:%cublas-gemm.1 = f3...
-  6: <5 fusion @0> … from instruction:%fusion = f32[64,10...
-21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
-  8: InstructionSequence: … 6:tuple
-  7: BufferLiveRange: … fusion{}:3-4
-  5: Live ranges at 5 (peak): … cublas-gemm.1: 4096 bytes
-""",
-    )
-
-
 def test_line_shared_with_an_instruction_belongs_to_the_header() -> None:
     """The shared line belongs to the value of the header."""
     check_folds(
@@ -192,26 +163,6 @@ def test_tables_of_a_report_fold() -> None:
 5: Memory Space: cmem (color=5) … 4.00MiB(100%);    4.00MiB;          ...
   3: cumulative_size;       size;       o... … 4.00MiB(100%);    4.00MiB;          ...
 """,
-    )
-
-
-def test_computations_and_tables_of_a_module_fold() -> None:
-    module = module_of(WHILE)
-    assert (
-        _folds_text(module.file.document, module_folds(module, 100))
-        == """\
-4: FileNames … 3 "/home/user/programs/programs.py"
-5: FunctionNames … 4 "nested_tuples.<locals>.tuple_whil...
-7: FileLocations … 6 {file_name_id=3 function_name_id=3...
-7: StackFrames … 6 {file_location_id=6 parent_frame_i...
-6: %fused_computation (param_0: f32[8])... … }
-5: %wrapped_add_computation (param_0.1:... … }
-10: %region_0.1 (arg_tuple.1: (s32[], f3... … }
-5: %wrapped_compare_computation (param_... … }
-5: %region_1.2 (arg_tuple.3: (s32[], f3... … }
-4: %while.6_computation (tuple.5: (s32[... … }
-9: ENTRY %main.3 (x.1: f32[8]) -> (s32[... … }
-"""
     )
 
 
@@ -604,15 +555,3 @@ def test_each_range_of_a_module_lies_within_the_next(path: Path) -> None:
     module = module_of(path)
     for offset in random.Random(0).sample(range(len(module.data)), 200):
         _check_chain(module_selection(module, offset, 100), offset, len(module.data))
-
-
-def test_broken_files_have_selections() -> None:
-    for text in malformed_texts():
-        file = dump_file(text)
-        for offset in (0, len(text), *_places(file, 20)):
-            _check_chain(selection(file, offset, 100), offset, len(text))
-    chance = random.Random(0)
-    for text in malformed_modules():
-        module = module_of_text(text)
-        for offset in (chance.randrange(len(text) + 1) for _ in range(20)):
-            _check_chain(module_selection(module, offset, 100), offset, len(text))

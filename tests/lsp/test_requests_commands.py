@@ -12,12 +12,11 @@ import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show_page, sibling
+from lsp.reading import NO_PAGE, Reader, copied, lines, read_page, show_page
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
 from xla_lens.lsp import dump_set_state
-from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -45,15 +44,6 @@ async def test_report_command_takes_options(reader: Reader) -> None:
     assert await reader.run("report", {"uri": uri, "format": "text", **given}) == out
     given = {"top": None, "budget": None, "parts": None, "atStep": None, "format": None}
     assert await reader.run("report", {"uri": uri, **given}) == await reader.run("report", {"uri": uri})
-
-
-async def test_explain_returns_the_page_of_every_code(reader: Reader) -> None:
-    await reader.start()
-    for code in Code:
-        text = await reader.run("explain", {"code": str(code)})
-        assert text.startswith(f"# {code}\n")
-        (shown,) = reader.editor.received("window/showDocument")[-1:]
-        assert path_of(shown["params"]["uri"]).read_text() == text
 
 
 async def test_show_live_set_finds_the_step_at_a_position(reader: Reader) -> None:
@@ -95,13 +85,6 @@ async def test_show_references_goes_to_the_first(reader: Reader) -> None:
     assert shown["params"] == {"uri": uri, "takeFocus": True, "selection": found[0]["range"]}
     assert await reader.run("showReferences", {"uri": uri, "position": {"line": 13, "character": 0}}) == []
     assert len(reader.editor.received("window/showDocument")) == 1
-
-
-async def test_commands_return_results_to_editors_without_show_document(reader: Reader) -> None:
-    await reader.start({})
-    uri = reader.open(SEED)
-    assert (await reader.run("showLiveSet", {"uri": uri, "step": 5}))["text"].startswith("Live at step 5\n")
-    assert not reader.editor.received("window/showDocument")
 
 
 _NO_DUMP = " is neither open nor a dump"
@@ -182,28 +165,6 @@ async def test_missing_source_file_is_named(reader: Reader, path: str, name: str
     assert (refused.value.code, refused.value.data) == (-32803, {"source": path})
     expected = f"{name} is not in this workspace: map its folder with the setting xla-lens.sources.pathMapping"
     assert str(refused.value).partition(": ")[2] == expected
-
-
-async def test_pages_of_unknown_steps_and_allocations_say_so(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    found = await reader.run("showLiveSet", {"uri": uri, "step": 99})
-    assert found["text"] == "The dump has no step 99: the steps are 0–7.\n"
-    found = await reader.run("showAllocationHistory", {"uri": uri, "allocation": 99})
-    assert found["text"] == "The dump has no allocation 99.\n"
-
-
-async def test_commands_work_on_files_that_are_not_open(reader: Reader, tmp_path: Path) -> None:
-    """Editors do not open files that are too large for them."""
-    path = copied(SPLIT, tmp_path)
-    await reader.start(FULL, tmp_path)
-    values = sibling(path, "buffer-assignment-values").as_uri()
-    assert (await reader.run("report", {"uri": values})).startswith("## `jit_train_step`\n")
-    uri = await show_page(reader, "showLiveSet", uri=values, step=5)
-    assert len(await reader.ask("documentLink", uri)) > 5
-    (finding,) = await reader.run("check", {"uri": values})
-    assert finding["code"] == "peak-understated"
-    assert not reader.editor.diagnostics
 
 
 async def test_pages_cannot_follow_links_out_of_the_workspace(reader: Reader, tmp_path: Path) -> None:

@@ -150,22 +150,6 @@ async def test_link_to_a_source_is_always_a_file_uri(
     assert found.get("target") == (target.format(folder=tmp_path.as_uri()) if target else None)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        *(None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}),
-        *({"path": "here.py", "line": line} for line in (True, 0, -1, 1.5, "1")),
-    ],
-)
-async def test_forged_link_resolves_to_a_file_or_nothing(reader: Reader, tmp_path: Path, data: Any) -> None:
-    (tmp_path / "here.py").touch()
-    await reader.start(FULL, tmp_path)
-    link = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "data": data}
-    found = await reader.editor.request("documentLink/resolve", link)
-    assert "#" not in found.get("target", "")
-    assert found.get("target", "file:///").startswith("file:///")
-
-
 _WATCHED = """
 import sys
 from pathlib import Path

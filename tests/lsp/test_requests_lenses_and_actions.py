@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from lsp.conftest import Loads
 from lsp.reading import Reader, lines
 from lsp.wire import FULL, RequestFailed
 from samples import SEED, on_each_file
@@ -66,18 +65,6 @@ async def test_lens_is_resolved_from_the_current_analysis(reader: Reader) -> Non
     assert (await reader.editor.request("codeLens/resolve", lens))["command"]["title"] == "2 values"
     reader.replace(uri, "allocation 4: 0x399c0d0", "allocation 5: 0x399c0d0")
     assert (await reader.editor.request("codeLens/resolve", lens))["command"] == {"title": "", "command": ""}
-
-
-@pytest.mark.parametrize(
-    "data", [None, 5, {}, {"kind": "uses"}, {"kind": [], "number": 1}, {"kind": "no", "number": 1}]
-)
-async def test_forged_lens_has_no_command(reader: Reader, data: Any) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    data = {"uri": uri, **data} if isinstance(data, dict) else data
-    found = await reader.editor.request("codeLens/resolve", {"range": range_, "data": data})
-    assert found.get("command", {}) in ({}, {"title": "", "command": ""})
 
 
 async def test_lens_of_a_closed_document_stays_unresolved(reader: Reader) -> None:
@@ -200,18 +187,6 @@ async def test_editors_without_action_literals_get_commands(reader: Reader) -> N
         "xla-lens.showReport",
         "xla-lens.selectForCompare",
     ]
-
-
-async def test_actions_follow_edits(reader: Reader, loads: Loads) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    marked = "  Live ranges at 5 (peak):\n     ^"
-    before = [action["title"] for action in await _actions(reader, uri, marked)]
-    loads.hold()
-    reader.replace(uri, "BufferAssignment:", "🚀\r\nBufferAssignment:")
-    found = await _actions(reader, uri, marked)
-    assert [action["title"] for action in found] == before
-    assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:64: cublas-gemm.1"]
 
 
 async def test_document_that_is_not_a_dump_has_no_actions(reader: Reader, tmp_path: Path) -> None:

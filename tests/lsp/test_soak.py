@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 
 from fuzzing.positions import Text
 from lsp.wire import FULL, PATIENCE, InProcess, Process, eventually
-from samples import DUMPS, SEED
+from samples import DUMPS
 from soak import close_all, dump_sets, round_of, soak
 from xla_lens.lsp import documents
 from xla_lens.model.tables.dump_set import DumpSet
@@ -72,23 +72,6 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
     # A worker thread may briefly keep references to its last result.
     await eventually(is_freed)
     gc.unfreeze()
-    await editor.stop()
-
-
-async def test_many_documents_can_be_open() -> None:
-    editor = InProcess()
-    await editor.initialize(FULL)
-    uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(100)]
-    for uri in uris:
-        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
-        editor.notify("textDocument/didOpen", {"textDocument": document})
-    place = {"line": 1, "character": 3}
-    for uri in uris:
-        assert await editor.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": place})
-    assert len(editor.server.state.sets.open) == len(uris)
-    await close_all(editor, list(uris))
-    assert not editor.server.state.sets.open
-    assert not any(editor.diagnostics.values())
     await editor.stop()
 
 

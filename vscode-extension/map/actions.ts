@@ -6,7 +6,7 @@ import { NONE, nextChange } from "./model";
 import type { Picked } from "./picked";
 import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
-import { INITIAL, type State } from "./state";
+import { INITIAL, type PaneName, type State } from "./state";
 
 export interface Actions {
   change(change: Partial<State>): void;
@@ -38,6 +38,9 @@ export interface Actions {
   mark(allocation: number): void;
   /** Clears the selection, or else the picked group. */
   clear(): void;
+  /** Folds a pane or unfolds it; by default the other way than it is. */
+  fold(pane: PaneName, isFolded?: boolean): void;
+  resize(pane: PaneName, share: number): void;
   showSteps(steps: Range): void;
   showBytes(bytes: Range): void;
   zoomSteps(factor: number, at?: number): void;
@@ -130,6 +133,12 @@ export function actionsOn(
       const { selected, marked } = scene().state;
       change(selected === NONE && marked === NONE ? { picked: null } : { selected: NONE, marked: NONE });
     },
+    fold(pane, isFolded) {
+      const { folded } = scene().state;
+      if (folded.includes(pane) === isFolded) return;
+      change({ folded: folded.includes(pane) ? folded.filter((name) => name !== pane) : [...folded, pane] });
+    },
+    resize: (pane, share) => change({ panes: { ...scene().state.panes, [pane]: share } }),
     goToInstruction: (value) => post({ type: "goToInstruction", value }),
     openSource(source) {
       if (source) post({ type: "openSource", source });

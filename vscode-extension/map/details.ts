@@ -138,11 +138,11 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   }
 
   function matchButtons(now: Scene): Content["buttons"] {
-    const { picked, colorBy } = now.state;
+    const { picked } = now.state;
     const buttons: Content["buttons"] = [];
     const source = sourceOf(now);
     if (source) buttons.push(...sourceButtons(source));
-    if (picked && picked.by === colorBy) {
+    if (picked && picked.by === now.coloring.by) {
       buttons.push(["Solo", "solo", "Show only this color, or all again (S)", () => actions.solo(picked.name)]);
       buttons.push(["Hide", "hide", "Hide this color, or show it again (H)", () => actions.toggle(picked.name)]);
     }

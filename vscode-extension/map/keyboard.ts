@@ -18,6 +18,7 @@ export const KEYS: [keys: string, what: string][] = [
   ["S, H", "show only the picked color, or all again; hide it"],
   ["+ −", "zoom the steps; with Alt, the bytes"],
   ["0", "show everything"],
+  ["D", "show or hide the details and the live values"],
   ["/", "search; Enter and Shift+Enter select the next and the previous match"],
   ["Esc", "clear the selection, then the picked color"],
   ["?", "show this list"],
@@ -116,6 +117,9 @@ function actionOf(
       return () => zoom(1 / ZOOM);
     case "0":
       return () => actions.reset();
+    case "d":
+    case "D":
+      return () => actions.fold("side");
     case "/":
       return () => others.search();
     case "?":
@@ -129,8 +133,12 @@ function actionOf(
 }
 
 /** An action on the color that has the focus in the legend, or else on the picked one. */
-function onCategory({ state }: Scene, target: HTMLElement, act: (category: string) => void): (() => void) | undefined {
-  const picked = state.picked?.by === state.colorBy ? state.picked.name : undefined;
+function onCategory(
+  { state, coloring }: Scene,
+  target: HTMLElement,
+  act: (category: string) => void,
+): (() => void) | undefined {
+  const picked = state.picked?.by === coloring.by ? state.picked.name : undefined;
   const category = target.dataset.category ?? picked;
   return category === undefined ? undefined : () => act(category);
 }

@@ -17,6 +17,7 @@ import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
+import { createSplitter } from "./splitter";
 import { createCurveTable, createValueTable, type SceneTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
@@ -49,30 +50,34 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const details = createDetails(host, actions, scene);
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
-  const panel = createPanel(actions, details.element);
+  const panel = createPanel(actions, details.element, legend.element);
   const overview = createOverview(actions.showSteps);
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
-  const curveSection = section("Live bytes", "curve", curve, createCurveTable(actions, scene), () =>
+  const curveSection = section("curve", curve, createCurveTable(actions, scene), actions, () =>
     actions.change({ curveAs: scene().state.curveAs === "table" ? "picture" : "table" }),
   );
-  const valueSection = section("Values", "values", values, createValueTable(actions), () =>
+  const valueSection = section("values", values, createValueTable(actions), actions, () =>
     actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
   );
+  const splitters = [
+    createSplitter("curve", "before", "Resize the live bytes", actions),
+    createSplitter("side", "after", "Resize the details and the live values", actions),
+  ] as const;
   const otherValues = createPlot("other-values", "Values of the other dump", "img");
   const otherTitle = make("h2", {});
   const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
   otherSection.append(otherValues.element);
   const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
   reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
-  curveSection.title.after(make("label", {}, reserve, "Include reserved bytes"));
+  curveSection.heading.after(make("label", {}, reserve, "Include reserved bytes"));
   const unfold = make("input", { type: "checkbox", "data-control": "unfold" });
   unfold.addEventListener("change", () => actions.change({ isFolded: !unfold.checked, bytes: null }));
   const unfoldText = make("span", {});
   const title = "Constants and thread-local allocations";
   const unfolding = make("label", { title }, unfold, unfoldText);
-  valueSection.title.after(unfolding);
+  valueSection.heading.after(unfolding);
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -150,15 +155,13 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const pictures = make(
     "div",
     { class: "pictures" },
-    ...[curveSection.element, valueSection.element],
-    otherSection,
-    overview.element,
+    ...[curveSection.element, splitters[0].element, valueSection.element, otherSection, overview.element],
   );
   const element = make(
     "div",
     { class: "page" },
     toolbar.element,
-    make("main", {}, make("div", { class: "left" }, note, pictures, legend.element), panel.element),
+    make("main", {}, make("div", { class: "left" }, note, pictures), splitters[1].element, panel.element),
     status,
     help,
   );
@@ -178,6 +181,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       reserve.checked = includesReserved(scene);
       write(note, noteText(scene));
       note.hidden = note.textContent === "";
+      for (const splitter of splitters) splitter.draw(scene);
       legend.draw(scene, theme);
       panel.draw(scene, theme);
       details.draw(scene);
@@ -185,8 +189,10 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       unfold.checked = !scene.state.isFolded;
       unfolding.hidden = scene.layout.foldable.size === 0;
       write(unfoldText, foldedText(scene));
-      const isCurve = curveSection.show(scene.state.curveAs, scene);
-      const isValues = valueSection.show(scene.state.valuesAs, scene);
+      const isOld = scene.model.map.comparison?.side === "old";
+      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene);
+      const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
+      const isValues = valueSection.show(`Values${ofDump}`, scene.state.valuesAs, scene);
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
@@ -194,8 +200,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       otherSection.hidden = !other;
       otherDrawn = other ? drawRectangles(otherValues, other, theme) : null;
       if (!other) return;
-      const isOld = scene.model.map.comparison?.side === "old";
-      write(valueSection.title, `Values of the ${isOld ? "old" : "new"} dump`);
       write(otherTitle, `Values of the ${isOld ? "new" : "old"} dump`);
       // Each dump keeps its place when the other one comes to the front.
       valueSection.element.style.order = isOld ? "1" : "0";
@@ -207,22 +211,29 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   };
 }
 
-/** A section with a title, a plot, and a table with the same content. */
-function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
-  const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
+/** A section with a plot, and a table with the same content. A press on its title folds it. */
+function section(name: "curve" | "values", plot: Plot, table: SceneTable, actions: Actions, toggle: () => void) {
+  const toggled = button("Table", "Show as a table", `${name}-table`, toggle);
+  const title = make("button", { type: "button", class: "fold", "data-action": `fold-${name}` });
+  title.addEventListener("click", () => actions.fold(name));
   const heading = make("h2", {}, title);
   const head = make("div", { class: "head" }, heading, toggled);
-  const element = make("section", { class: hook, "aria-label": title }, head, plot.element, table.element);
+  const element = make("section", { class: name }, head, plot.element, table.element);
   return {
     element,
-    title: heading,
-    /** Show the plot or the table, and return whether the plot is to be drawn. */
-    show(as: "picture" | "table", scene: Scene): boolean {
+    heading,
+    /** Show the plot or the table unless it is folded, and return whether the plot is to be drawn. */
+    show(text: string, as: "picture" | "table", scene: Scene): boolean {
+      const isFolded = scene.state.folded.includes(name);
+      write(title, text);
+      title.setAttribute("aria-expanded", String(!isFolded));
+      element.setAttribute("aria-label", text);
+      element.classList.toggle("folded", isFolded);
       toggled.setAttribute("aria-pressed", String(as === "table"));
-      plot.element.hidden = as === "table";
-      table.element.hidden = as === "picture";
-      if (as === "table") table.draw(scene);
-      return as === "picture";
+      plot.element.hidden = isFolded || as === "table";
+      table.element.hidden = isFolded || as === "picture";
+      if (!table.element.hidden) table.draw(scene);
+      return !plot.element.hidden;
     },
   };
 }
@@ -242,7 +253,7 @@ function foldedText({ model, layout }: Scene): string {
 function noteText({ model, layout, space, other }: Scene): string {
   if (other) {
     const [front, back] = model.map.comparison?.side === "old" ? ["old", "new"] : ["new", "old"];
-    return `Two dumps on one axis of steps, on which the same instructions are at the same place. Live bytes: ${front} dump as area, ${back} dump as dashed line. Click a rectangle of the ${back} dump to see its details.`;
+    return `Area: ${front} dump. Dashed line: ${back} dump. The same instructions are at the same steps.`;
   }
   if (!model.map.spaces.length) return "The dump has no allocations.";
   if (!layout.bands.length) return "All allocations of this memory space are empty.";

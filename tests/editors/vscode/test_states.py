@@ -41,18 +41,6 @@ def test_tree_says_why_the_server_does_not_run(browser: Browser, workspace: Path
         assert len(server.language_servers()) == 1
 
 
-def test_workspace_without_dumps_offers_a_sample(open_window: OpenWindow, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with open_window(tmp_path / "empty") as window:
-        window.command("XLA Lens: Focus on XLA Memory View")
-        (welcome,) = wait_for(lambda: window.texts(_WELCOME), lambda texts: len(texts) == 1, SECONDS)
-        assert [line for line in welcome.splitlines() if line] == [
-            "This workspace has no XLA memory dumps, and none is open.",
-            "Open Sample Dump",
-            "Learn How to Get Dumps",
-        ]
-
-
 def test_set_stays_in_the_tree_and_its_problems_go_when_its_files_are_closed(
     open_window: OpenWindow, workspace: Path, tmp_path: Path
 ) -> None:
