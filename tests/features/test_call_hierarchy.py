@@ -22,7 +22,6 @@ from samples import (
     modules,
     on_all_dumps,
     on_each_dump,
-    parsed_instruction,
 )
 from xla_lens.features.call_hierarchy import (
     VIEWS,
@@ -238,7 +237,7 @@ def _check(analysis: Analysis, most: int = 12) -> int:
         ):
             for item in prepare(dump, mention):
                 _check_item(dump, item)
-                count += _check_consumers(dump, item) + _check_producers(dump, item)
+                count += _check_consumers(dump, item)
     return count
 
 
@@ -263,38 +262,12 @@ def _check_consumers(dump: DumpSet, item: Item) -> int:
     found = consumers(dump, item, 20)
     for flow in found:
         _check_item(dump, flow.item)
-        _check_order(dump, item, flow.item)
         made = producers(dump, flow.item, _MOST)
         back = [other for other in made if _values(dump, other.item) <= _values(dump, item)]
         if len(made) < _MOST:
             assert back, (item.label, flow.item.label)
             assert {place for other in back for place in other.places} == set(flow.places)
     return len(found)
-
-
-def _check_producers(dump: DumpSet, item: Item) -> int:
-    found = producers(dump, item, 20)
-    for flow in found:
-        _check_item(dump, flow.item)
-        _check_order(dump, flow.item, item)
-        back = consumers(dump, flow.item, _MOST)
-        is_there = any(_values(dump, item) <= _values(dump, read.item) for read in back)
-        assert is_there or _is_tuple(dump, item) or len(back) == _MOST, (flow.item.label, item.label)
-    return len(found)
-
-
-def _is_tuple(dump: DumpSet, item: Item) -> bool:
-    instruction = parsed_instruction(dump, dump.name_number(item.name))
-    return instruction is not None and instruction.opcode == b"tuple"
-
-
-def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
-    """Check that a walk along the flow ends."""
-    rows = [int(dump.schedule_row_of_name[dump.name_number(item.name)]) for item in (producer, consumer)]
-    if NONE not in rows:
-        assert dump.schedule.step[rows[0]] < dump.schedule.step[rows[1]]
-    else:
-        assert producer != consumer
 
 
 @on_each_dump

@@ -89,18 +89,6 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
     )
 
 
-def test_module_adds_source_lines() -> None:
-    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
-    told = [without["values"]["source"][row] for row in (36, 45)]
-    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
-    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert sources == [
-        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-    ]
-
-
 def test_parameters_have_their_argument_for_a_source() -> None:
     data = _data(analysis_of(SPLIT), module_of(SPLIT))
     values, strings = data["values"], data["strings"]
@@ -118,24 +106,6 @@ def test_parameters_have_their_argument_for_a_source() -> None:
         "parameters x": 4 * 128 * 784,
         "parameters y": 4 * 128 * 10,
     }
-
-
-def test_map_shows_padding_and_memory_spaces() -> None:
-    data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
-    assert (
-        _table(data, 1, 2, 3)
-        == """\
-label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
-label copy-start{} | kind temp | \
-shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
-allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
-    )
 
 
 # ---------------------------------------------------------------- what holds of all maps

@@ -29,19 +29,6 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "ynn_fusion.1" in text, text
 
 
-def test_problem_leads_to_the_real_peak(open_window: OpenWindow, workspace: Path) -> None:
-    file = file_of(workspace, "split", "-live-range")
-    with open_window(workspace, file) as window:
-        window.wait_for_text("MiB live")
-        window.command("Problems: Focus on Problems View")
-        (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
-        assert name.startswith(file.name)
-        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of host memory are live")
-        assert related.endswith("Real peak")
-        window.row("Problems", "Real peak").click()
-        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
-
-
 def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, workspace: Path) -> None:
     cut = workspace / "cut" / "module_0007.jit_train_step.cpu_after_optimizations-buffer-assignment.txt"
     cut.parent.mkdir()
