@@ -23,6 +23,19 @@ from xla_lens.model.warrants import Bound
 from xla_lens.render.capacity import source_text
 from xla_lens.render.memory_map.data import space_data
 
+GPU = DUMPS / "gpu-h100-jaxlib0.4.38" / "matmul"
+
+
+CONFIG = """gpu_device_info {
+  threads_per_block_limit: 1024
+  memory_bandwidth: 732160000000
+  device_memory_size: 17066622976
+  cuda_compute_capability { major: 6 }
+}
+platform_name: "CUDA"
+"""
+
+
 HBM_LINE = (
     "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
     "temporaries (44.36G) exceeds available HBM ({}). HLO module: {}.\n"
@@ -86,6 +99,17 @@ def test_capacity_follows_changes_of_the_log(folder: Callable[[Path], Path]) -> 
     changed = load(here).capacity
     assert changed
     assert changed.size_bytes == round(95.74 * 2**30)
+
+
+def test_description_of_the_gpu_states_the_capacity(folder: Callable[[Path], Path]) -> None:
+    here = folder(GPU)
+    (stem,) = {path.name.split(".sm_")[0] for path in here.glob("module_*buffer-assignment.txt")}
+    config = here / f"{stem}.gpu_target_config.pbtxt"
+    config.write_text(CONFIG)
+    capacity = load(here).capacity
+    assert capacity == Capacity(17066622976, CapacitySource.TARGET_CONFIG, str(config))
+    config.write_text("gpu_device_info {}")
+    assert load(here).capacity is None
 
 
 def test_only_device_memory_has_a_capacity() -> None:

@@ -190,6 +190,23 @@ def test_module_from_the_compilation_cache_is_named(tmp_path: Path) -> None:
     assert "has no *-buffer-assignment.txt file beside it" in run("report", module)[2]
 
 
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "<stdin>: not an XLA dump"),
+        (b"hello\n", "<stdin>: not an XLA dump"),
+        (b"HloModule jit_f\n", "<stdin>: an HLO module"),
+        (gzip.compress(SEED.read_bytes())[:200], "-: cannot be decompressed"),
+    ],
+)
+def test_standard_input_without_a_dump_is_an_error(monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str) -> None:
+    _feed(monkeypatch, data)
+    status, out, err = run("report", "-")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"xla-lens: {problem}")
+    assert len(err.splitlines()) == 1
+
+
 def test_closed_standard_input_is_an_error() -> None:
     command = f"{sys.executable} -m xla_lens check - <&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

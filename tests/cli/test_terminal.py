@@ -203,6 +203,16 @@ def test_colors_follow_the_option_the_environment_and_the_terminal(
     assert (terminal.width, terminal.has_colors) == (90, has_colors)
 
 
+def test_files_get_plain_text_unless_colors_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in printed("report", SPLIT)
+    monkeypatch.setenv("COLUMNS", "60")
+    for options, variable in ((("--color", "always"), "0"), ((), "1")):
+        monkeypatch.setenv("FORCE_COLOR", variable)
+        output = printed("report", SPLIT, *options)
+        assert "\x1b[36m" in output
+        assert max(map(columns, _plain(output).splitlines())) <= 60
+
+
 def test_links_lead_to_files_and_lines(tmp_path: Path) -> None:
     program = tmp_path / "the program.py"
     program.write_text("pass\n" * 90)

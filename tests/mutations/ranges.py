@@ -76,6 +76,18 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 
 
 @edit
+def range_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """Change the name to that of a value with a live range. Either of the two may be wrong."""
+    line = pick(rng, view.all("range"))
+    other = pick(rng, (other for other in view.all("range") if other["name"] != line["name"]))
+    if (other.text("name"), line.text("index")) not in view.range:
+        return None
+    other = view.range[other.text("name"), line.text("index")]
+    also = f"missing-live-range overlapping-slices {_ENDS} {_PEAK}"
+    return made(view, [put(line, "name", other.text("name"))], [line, other], "duplicate-live-range", also)
+
+
+@edit
 def step_number(rng: random.Random, view: View) -> Mutation:
     """If another row has the new step, either of the two may be wrong."""
     steps = view.all("step")

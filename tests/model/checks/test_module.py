@@ -142,6 +142,17 @@ def test_reports_end_that_no_rule_explains(program: str, old: str, new: str, rea
     assert f"is live until step {new.rsplit('-', maxsplit=1)[-1]}, but {reason}." in found
 
 
+def test_reports_element_with_another_shape_than_in_its_tuple() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/module_0007*-buffer-assignment.txt"))
+    module = find_set(path).paths[FileKind.HLO].read_text()
+    element = re.search(r"( = f32\[\d+)(\]\{0\} get-tuple-element)", module)
+    assert element
+    found = findings_text(held(path, [], [(element[0], f"{element[1]}0{element[2]}")]))
+    assert found.startswith("error[shape-mismatch] `")
+    assert "in the HLO module, but" in " ".join(found.split())
+    assert found.count("error[") == 1
+
+
 def test_module_of_another_compilation_is_one_finding() -> None:
     [finding] = _added(analysis_of(SWAP_2025), module_of(SAME))
     assert finding.problem.kind is Problem.FOREIGN_MODULE

@@ -232,6 +232,25 @@ def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
 # ---------------------------------------------------------------- damaged dumps
 
 
+@needs_shared_dumps
+def test_parameters_are_compared_by_their_paths() -> None:
+    """The same model on 64 and on 4 devices, each of which then has more of every parameter."""
+    paths = [
+        next(SHARED_DUMPS.glob(f"{backend}-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt"))
+        for backend in ("tpu-v5p-big", "tpu-v5e-oom")
+    ]
+    (old, old_module), (new, new_module) = ((analysis_of(path), _module(path)) for path in paths)
+    compared = compare_analyses(old, old_module, new, new_module)
+    rows = {row.key: row.size_bytes for row in compared.memory_spaces[0].breakdowns[By.PARAMETER]}
+    # 32 layers of 14336 by 4096, in f32.
+    w_down = rows["state[1]['layers']['w_down']"]
+    assert (w_down.old, w_down.new) == (4 * 32 * 14336 * 4096 // 64, 4 * 32 * 14336 * 4096 // 4)
+    assert sum(pair.new for pair in rows.values()) == compared.memory_spaces[0].peak_live_bytes.new
+    lines = {str(row.key): row.size_bytes for row in compared.memory_spaces[0].breakdowns[By.LINE]}
+    moments = [pair for key, pair in rows.items() if str(key).startswith("state[1]")]
+    assert lines["parameters state[1]"].change == sum(pair.change for pair in moments)
+
+
 @pytest.mark.parametrize("every", sweep([7, 1], 2))
 def test_damaged_dumps_are_compared_without_errors(every: int) -> None:
     good = analysis_of(SPLIT)
