@@ -314,3 +314,19 @@ def test_kinds_match_reports() -> None:
     }
     assert kinds <= set(KIND_NAMES)
     assert {"parameter", "temp"} <= kinds
+
+
+def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
+    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
+    assert all(caller < row for row, caller in enumerate(calls["caller"]))
+    assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])
+    depths = []
+    for value, innermost in enumerate(data["values"]["call"]):
+        row, stack = innermost, []
+        while row >= 0:
+            stack.append(strings[calls["frame"][row]])
+            row = calls["caller"][row]
+        assert stack == [*dict.fromkeys(map(call_text, origins.of_value(value).frames))]
+        depths.append(len(stack))
+    assert max(depths) > 3

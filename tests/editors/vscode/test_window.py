@@ -164,6 +164,11 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         # The map selects the value under the cursor, at the step of its live range nearest to the peak.
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
+        # The keys of the map work at once.
+        map.wait_for("document.hasFocus()", True)
+        map.press("ArrowRight")
+        map.wait_for("map.step", 34)
+        map.press("ArrowLeft")
         # A click selects only, so that a maximized editor stays one. A double click goes from the map to the text.
         before = window.texts(".active-line-number")
         map.click("dot")
@@ -195,6 +200,20 @@ def test_details_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, 
         text = map.hover_allocation("dot", 0)
         assert "42.3 % of the host memory peak" in text
         assert text.endswith("Nothing is live here.")
+
+
+def test_map_says_that_its_files_were_deleted(open_window: OpenWindow, workspace: Path) -> None:
+    file = file_of(workspace, "seed", "")
+    with open_window(workspace, file) as window:
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window.page)
+        assert map.find(".message").is_hidden()
+        text = file.read_bytes()
+        file.unlink()
+        map.find(f".message:has-text('{file.name} was deleted')").wait_for()
+        assert map.eval("map.drawnCount") > 0
+        file.write_bytes(text)
+        map.find(".message").wait_for(state="hidden")
 
 
 def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, workspace: Path) -> None:
@@ -245,16 +264,16 @@ def test_map_follows_the_cursor_in_a_page(open_window: OpenWindow, workspace: Pa
         row = next(number for number, line in enumerate(window.lines(), 1) if "copy.2 " in line)
         column = window.lines()[row - 1].index("copy.2") + 1
         window.go_to(row, column)
-        window.page.keyboard.press("Alt+m")
-        map = Map(window.page)
-        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
-        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         titles = window.page.locator(".editor-group-container .editor-actions .action-label")
         wait_for(
             lambda: titles.evaluate_all("all => all.map(e => e.ariaLabel)"),
             lambda found: any(name.startswith("Show Memory Map") for name in found),
             SECONDS,
         )
+        window.page.keyboard.press("Alt+m")
+        map = Map(window.page)
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
 
 
 def test_dump_with_an_unknown_name_is_recognized_by_content(open_window: OpenWindow, workspace: Path) -> None:
