@@ -46,11 +46,6 @@ def _compressed(folder: Path, files: Sequence[Path]) -> list[Path]:
     return paths
 
 
-def test_several_paths_are_ranked_whatever_their_order() -> None:
-    assert _peaks(_reports(SPLIT, SEED)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-    assert _peaks(_reports(SEED, SPLIT)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-
-
 def test_a_set_counts_once_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     (tmp_path / "link").symlink_to(FOLDER)

@@ -15,7 +15,6 @@ import pytest
 from commands import on_terminal, printed, printed_json
 from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
 from terminals import read_all
-from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -147,15 +146,6 @@ def test_wrapped_lines_are_never_too_wide(width: int) -> None:
         assert max(map(width_of, lines)) <= max(width, 4)
 
 
-def test_escape_sequences_of_a_dump_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "dump.txt"
-    path.write_text(SEED.read_text().replace("parallelize(func", "\x1b]0;evil\x07\x1b[31m\u202eparallelize(func"))
-    status, output, _ = on_terminal(80, "report", str(path), "--part", "live,source", "--color", "never")
-    assert status == 0
-    assert "�" in output
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", output)
-
-
 # ---------------------------------------------------------------- real terminals
 
 
@@ -211,12 +201,6 @@ def test_colors_follow_the_option_the_environment_and_the_terminal(
     terminal = find_terminal(color)
     assert terminal
     assert (terminal.width, terminal.has_colors) == (90, has_colors)
-
-
-def test_the_environment_sets_the_default_of_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XLA_LENS_COLOR", "never")
-    assert parse_arguments(["check", "x"]).color == "never"
-    assert parse_arguments(["check", "x", "--color", "always"]).color == "always"
 
 
 def test_files_get_plain_text_unless_colors_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:

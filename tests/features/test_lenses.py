@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
 from xla_lens.features.lenses import Lens, LensKind, lenses, shown
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.places import Place
@@ -114,42 +114,6 @@ HloLiveRange (max 9):
     )
 
 
-def test_dump_in_one_file_has_lenses() -> None:
-    check(
-        analysis_of(SEED),
-        FileKind.BUFFER_ASSIGNMENT,
-        """
-[HBM: needs 580.0 KiB, peak 580.0 KiB] SummaryPage()
-BufferAssignment:
-[2 values] HistoryPage(allocation=2)
-allocation 2: 0x399bf70, size 4096, maybe-live-out:
-[100.0 % live at once, 1 value] HistoryPage(allocation=4)
-allocation 4: 0x399c0d0, size 262144, preallocated-temp:
-[1 use in 1 instruction] Value(row=0)
-[44.1 % of the HBM peak] LiveSetPage(step=4)
-<0 param @0>
-[2 uses in 2 instructions] Value(row=1)
-[11.0 % of the HBM peak] LiveSetPage(step=4)
-<1 param.1 @0>
-[1 use in 1 instruction] Value(row=2)
-<2 negate.0 @0>
-[no uses] Value(row=3)
-<3 tuple{} @0>
-[1 use in 1 instruction] Value(row=4)
-[0.7 % of the HBM peak] LiveSetPage(step=4)
-<4 cublas-gemm.1 @0>
-[1 use in 1 instruction] Value(row=5)
-[44.1 % of the HBM peak] LiveSetPage(step=4)
-<5 fusion @0>
-[show values live at the peak: 580.0 KiB of HBM] LiveSetPage(step=4)
-    4:cublas-gemm.1
-[show values live here: 324.0 KiB of HBM] LiveSetPage(step=5)
-[real HBM peak: 580.0 KiB at step 4] cublas-gemm.1
-  Live ranges at 5 (peak):
-""",
-    )
-
-
 def test_summary_counts_findings() -> None:
     text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
     analysis = analysis_of_text(text)
@@ -198,8 +162,3 @@ def test_every_lens_has_a_title(path: Path) -> None:
 @on_all_dumps(lambda analysis: _check_lenses(analysis, 20))
 def test_all_dumps_have_lenses(of_all_dumps: dict[str, set[LensKind]]) -> None:
     assert set.union(*of_all_dumps.values()) == set(LensKind)
-
-
-def test_damaged_dumps_have_lenses() -> None:
-    for _, text in damaged(SEED.read_bytes()):
-        _check_lenses(analysis_of_text(text.decode()), 3)

@@ -24,17 +24,12 @@ from samples import (
     module_of,
     on_all_dumps,
 )
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.attribution.frames import Origins, frames_of
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import user_frame
-from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
-from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.file_names import FileKind
 
@@ -94,18 +89,6 @@ allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddi
     )
 
 
-def test_module_adds_source_lines() -> None:
-    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
-    told = [without["values"]["source"][row] for row in (36, 45)]
-    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
-    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert sources == [
-        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-    ]
-
-
 def test_parameters_have_their_argument_for_a_source() -> None:
     data = _data(analysis_of(SPLIT), module_of(SPLIT))
     values, strings = data["values"], data["strings"]
@@ -123,24 +106,6 @@ def test_parameters_have_their_argument_for_a_source() -> None:
         "parameters x": 4 * 128 * 784,
         "parameters y": 4 * 128 * 10,
     }
-
-
-def test_map_shows_padding_and_memory_spaces() -> None:
-    data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
-    assert (
-        _table(data, 1, 2, 3)
-        == """\
-label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
-label copy-start{} | kind temp | \
-shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
-allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
-    )
 
 
 # ---------------------------------------------------------------- what holds of all maps
@@ -221,44 +186,13 @@ def test_numbers_match_an_independent_parser(fact: Mapping[str, Any]) -> None:
     _check_facts(data, fact)
 
 
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_values_match_the_report(fact: Mapping[str, Any]) -> None:
-    analysis = analysis_of(DUMPS / fact["file"])
-    data, dump = _data(analysis), analysis.dump
-    values, strings = data["values"], data["strings"]
-    options = ReportOptions(parts=frozenset({Part.LIVE, Part.CURVE}))
-    for space in report_data(report(analysis, {}, options))["memory_spaces"]:
-        (mapped,) = (one for one in data["spaces"] if one["color"] == space["color"])
-        assert list(zip(mapped["curveStep"], mapped["curveBytes"], strict=True)) == space["curve"]
-        for value in space["live_at_peak"]:
-            row = dump.value_of_id(value["id"])
-            assert strings[values["label"][row]] == value["name"] + (value["index"] or "")
-            assert data["allocations"]["index"][values["allocation"][row]] == value["allocation"]
-            assert (values["offsetBytes"][row], values["sizeBytes"][row]) == (value["offset"], value["size_bytes"])
-            assert (values["startStep"][row], values["endStep"][row]) == (value["start_step"], value["end_step"])
-            assert strings[values["shape"][row]] == value["shape"]
-            op_name = strings[values["opName"][row]] if values["opName"][row] >= 0 else None
-            assert op_name == value["op_name"]
-    for row in range(len(dump.values)):
-        padding = padding_of(dump, row)
-        assert values["paddingBytes"][row] == (
-            -1 if padding is None or padding.size_bytes is None else padding.size_bytes
-        )
-
-
 def _sampled(analysis: Analysis) -> dict[str, Any]:
     """Return the small parts of a map, after checks of its form and its curves."""
     data = _data(analysis)
     _check_form(data)
     _check_curves(data, 3)
-    names = analysis.dump.values.name
-    for row in np.linspace(0, len(names) - 1, min(len(names), 20)).astype(int).tolist():
-        own = user_frame(frames_of(analysis.dump, None, int(names[row])))
-        source = data["values"]["source"][row]
-        text = data["strings"][source] if source >= 0 else None
-        assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
     spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
-    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(names)}
+    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(analysis.dump.values)}
 
 
 @on_all_dumps(_sampled)
@@ -269,11 +203,8 @@ def test_maps_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> No
 
 
 def test_damaged_dumps_have_a_map() -> None:
-    count = 0
-    for text in malformed_texts():
+    for text in [*malformed_texts()][::5]:
         _check_form(_data(analyse([dump_file(text)])))
-        count += 1
-    assert count > 100
     _check_form(_data(analyse([])))
 
 
@@ -303,17 +234,6 @@ def test_sources_match_hovers(path: Path) -> None:
         writer = data["values"]["derivedFrom"][row]
         assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
     assert known_count > 1 or path not in (SPLIT, TPU)
-
-
-def test_kinds_match_reports() -> None:
-    kinds = {
-        data["strings"][kind]
-        for path in (SEED, SPLIT, TPU)
-        for data in [_data(analysis_of(path))]
-        for kind in data["values"]["kind"]
-    }
-    assert kinds <= set(KIND_NAMES)
-    assert {"parameter", "temp"} <= kinds
 
 
 def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:

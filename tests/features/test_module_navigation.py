@@ -87,19 +87,6 @@ def test_name_behind_a_comment_is_found() -> None:
     assert shown(definition(_NOTHING, module_of(SHORT), mention, 9))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
 
 
-def test_names_without_a_sign_are_references() -> None:
-    module = module_of(SHORT)
-    rows = range(len(module.columns.instructions))
-    instructions = (instruction for row in rows if (instruction := module.instruction(row)))
-    reading = next(instruction for instruction in instructions if instruction.operand_names())
-    operand = reading.operand_names()[0]
-    start = module.data.index(operand, reading.name_end)
-    mention = hlo_mention_at(module, start)
-    assert mention
-    assert not mention.is_definition
-    assert definition(_NOTHING, module, mention, 9) == [module.place(module.row_of(operand))]
-
-
 @on_each_dump
 def test_values_lead_to_their_lines_and_back(path: Path) -> None:
     try:

@@ -13,8 +13,6 @@ from samples import (
     SPLIT,
     TPU,
     analysis_of,
-    analysis_of_text,
-    damaged,
     facts,
     module_of,
     needs_shared_dumps,
@@ -134,19 +132,6 @@ def test_groups_add_up_to_the_peak_on_all_dumps(of_all_dumps: Mapping[str, Any])
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU], ids=lambda path: path.parent.name)
 def test_groups_add_up_to_the_peak(path: Any) -> None:
     assert sum(_check(analysis_of(path)))
-
-
-def test_damaged_dumps_have_groups_with_bounds() -> None:
-    bounds = set()
-    for number, (_, text) in enumerate(damaged(SEED.read_bytes())):
-        if number % 7:
-            continue
-        analysis = analysis_of_text(text.decode("utf-8", "replace"))
-        for space in analysis.memory.spaces:
-            if found := peak_groups_data(analysis, None, space.color):
-                bounds |= {(line["sourceLine"] is None, line["bound"]) for line in found["lines"]}
-    # If the dump is cut off, bytes without a source line may have one. A foreign line changes no bound.
-    assert bounds == {(False, "exact"), (True, "exact"), (False, "at_least"), (True, "unknown")}
 
 
 def test_parts_of_parameter_paths() -> None:

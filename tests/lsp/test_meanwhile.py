@@ -150,15 +150,6 @@ async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
     assert "cublas-gemm.1" in (await _page(reader, made, number))["text"]
 
 
-async def test_page_of_a_device_whose_memory_is_set_while_it_is_rendered(
-    reader: Reader, hold: Hold, tmp_path: Path
-) -> None:
-    _, made, number = await _rendering(reader, hold, copied(SEED, tmp_path), "showSummary")
-    await reader.set(device={"memory": "123GiB"})
-    await reader.editor.until(lambda: reader.editor.server.state.settings.device_memory is not None)
-    assert "123.00 GiB" in (await _page(reader, made, number))["text"]
-
-
 async def test_page_of_an_output_that_is_closed_while_it_is_rendered(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:

@@ -91,19 +91,6 @@ class Map:
         """Double-click the rectangle of a value."""
         self._plot("values").dblclick(position=self._in_plot("values", *self.point(label)))
 
-    def hover_value(self, label: str) -> str:
-        """Return the editor's hover of the rectangle of a value, in the pane of details."""
-        return self._hover("values", *self.point(label))
-
-    def hover_step(self, step: int) -> str:
-        """Return the editor's hover of a step in the upper plot."""
-        point = self.eval(f"map.pointOfStep({step})")
-        return self._hover("curve", point["x"], point["y"])
-
-    def hover_allocation(self, label: str, step: int) -> str:
-        """Return the editor's hover of the bytes of a value at a step at which nothing is live on them."""
-        return self._hover("values", self.eval(f"map.pointOfStep({step})")["x"], self.point(label)[1])
-
     def point(self, label: str) -> tuple[Any, Any]:
         """Return the center of the rectangle of a value, in window coordinates."""
         box = self.box(label)

@@ -12,7 +12,7 @@ from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
 from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.render.numbers import human, percent
+from xla_lens.render.numbers import human
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -53,65 +53,6 @@ def map(browser: Browser, file: Path) -> Iterator[Map]:
         yield map
 
 
-def test_keys_move_through_steps(map: Map) -> None:
-    map.wait_for("map.step", _PEAK)
-    for key, step in (
-        ("Home", 0),
-        ("ArrowRight", 1),
-        ("Shift+ArrowRight", 11),
-        ("ArrowLeft", 10),
-        ("End", _LAST),
-        ("ArrowRight", _LAST),
-        ("p", _PEAK),
-        # To the next and the previous change of live bytes.
-        ("Control+ArrowRight", 37),
-        ("Control+ArrowLeft", _PEAK),
-        ("PageUp", 0),
-        ("PageDown", _LAST),
-    ):
-        map.press(key)
-        map.wait_for("map.step", step)
-    dump = analysis_of(SPLIT).dump
-    assert map.eval("map.liveBytes") == owned_bytes(dump, _LAST, 0)[1].sum()
-
-
-def test_keys_zoom(map: Map) -> None:
-    map.press("+")
-    first, last = map.eval("map.state.steps")
-    # The cursor keeps its position on the screen.
-    assert last - first == pytest.approx((_LAST + 1) / 1.5)
-    assert (_PEAK - first) / (last - first) == pytest.approx((_PEAK + 0.5) / (_LAST + 1))
-    assert map.eval("map.state.bytes") is None
-    map.press("Alt++")
-    assert map.eval("map.state.bytes") is not None
-    map.press("0")
-    assert map.eval("[map.state.steps, map.state.bytes]") == [None, None]
-
-
-def test_keys_move_through_live_values_and_matches(map: Map) -> None:
-    map.press("ArrowDown", "ArrowDown")
-    assert map.eval("map.label(map.selected)") == "dot"
-    map.press("ArrowUp")
-    assert map.eval("map.label(map.selected)") == "params_0__0_.1"
-    assert map.find('[data-list="live"] [aria-current]').count() == 1
-    map.press("Escape")
-    assert map.eval("map.selected") == -1
-    map.press("/")
-    map.page.keyboard.type("/^ynn_fusion\\.[12]$/")
-    map.wait_for("map.matchCount", 2)
-    map.press("Enter")
-    assert map.eval("map.label(map.selected)") == "ynn_fusion.2"
-    map.press("Enter", "Shift+Enter", "Shift+Enter")
-    assert map.eval("map.label(map.selected)") == "ynn_fusion.1"
-    # A field takes letters until it loses the focus.
-    map.press("p")
-    assert map.eval("map.state.search").endswith("$/p")
-    map.press("Escape", "?")
-    assert map.find("dialog").is_visible()
-    map.press("Escape")
-    assert map.find("dialog").is_hidden()
-
-
 def test_pointer_zooms_pans_frames_and_selects(map: Map) -> None:
     x, y = map.point("ynn_fusion.6")
     mouse = map.page.mouse
@@ -148,52 +89,6 @@ def test_pointer_zooms_pans_frames_and_selects(map: Map) -> None:
     # A click selects a value.
     map.click("ynn_fusion.6")
     map.wait_for("map.label(map.selected)", "ynn_fusion.6")
-
-
-def test_filters_hide_values(map: Map) -> None:
-    whole = map.eval("map.drawnCount")
-    map.find('[data-control="min-size"]').fill("1 MiB")
-    map.wait_for("map.drawnCount", 3)
-    assert map.find("[role=alert]").is_hidden()
-    map.find('[data-control="min-size"]').fill("much")
-    map.find("[role=alert]").wait_for()
-    map.find('[data-control="min-size"]').fill("")
-    map.wait_for("map.drawnCount", whole)
-    map.choose("color-by", "kind")
-    # Colors are picked with a click, and hidden or shown alone with the buttons of the details or with keys.
-    map.find('[data-category="temp"]').click()
-    assert map.actions() == ["Solo", "Hide", "Largest", "Clear"]
-    map.find('[data-action="hide"]').click()
-    map.wait_for("map.state.hidden", ["temp"])
-    without = map.eval("map.drawnCount")
-    assert 0 < without < whole
-    map.find('[data-action="solo"]').click()
-    assert map.eval("map.drawnCount") == whole - without
-    map.press("s")
-    assert map.eval("map.drawnCount") == whole
-    map.press("h")
-    map.wait_for("map.state.hidden", ["temp"])
-    # A hidden color comes back with a click.
-    map.find('[data-category="temp"]').click()
-    assert map.eval("map.state.hidden") == []
-    map.press("Escape")
-    assert map.eval("map.state.picked") is None
-
-
-def test_search_selects_the_largest_and_says_how_much_matches(map: Map) -> None:
-    dump = analysis_of(SPLIT).dump
-    names = [dump.value_label(value) for value in range(len(dump.values))]
-    rows = [row for row, name in enumerate(names) if "copy" in name]
-    live, owned = owned_bytes(dump, _PEAK, 0)
-    peak = sum(size for row, size in zip(live.tolist(), owned.tolist(), strict=True) if row in rows)
-    map.press("/")
-    map.page.keyboard.type("copy")
-    map.wait_for("map.matchCount", len(rows))
-    share = percent(peak, int(owned.sum()))
-    assert map.find("output").inner_text() == f"{len(rows)} buffers, {human(peak)} of the peak ({share})"
-    map.press("Enter")
-    largest = max(rows, key=lambda row: dump.values.size_bytes[row])
-    assert map.eval("map.label(map.selected)") == names[largest]
 
 
 def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
@@ -249,31 +144,6 @@ def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
     assert map.eval("map.state.picked.by") == "source"
 
 
-def test_derived_sources_say_so(map: Map) -> None:
-    """A copy of a parameter has the source of the parameter; `dot` has its own."""
-    map.click("copy.2")
-    map.page.mouse.move(2, 2)
-    details = map.details()
-    assert "parameters params[1] (derived)" in details
-    assert "params_1__0_.1" in details.partition("derived from")[2]
-    map.click("dot")
-    map.page.mouse.move(2, 2)
-    assert "derived" not in map.details()
-
-
-def test_thread_local_and_constant_allocations_are_folded(browser: Browser, tmp_path: Path) -> None:
-    seed = next((DUMPS / "seeds").glob("004_*"))
-    local = seed.read_text().count(", thread-local:")
-    count = int((analysis_of(seed).dump.allocations.size_bytes > 0).sum())
-    assert (local, count) == (12, 19)
-    with Map.of_file(browser, written_page(seed, tmp_path)) as map:
-        shown = map.eval("map.bands")
-        assert len(shown) == count - local
-        assert map.find("[data-control=unfold]").locator("xpath=..").inner_text() == "Show 12 folded (48.0 KiB)"
-        map.find("[data-control=unfold]").check()
-        assert len(map.eval("map.bands")) == count
-
-
 def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "dump"
     shutil.copytree(TPU.parent, folder)
@@ -292,33 +162,6 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
         assert map.find("line.limit").count() == 0
         # Above the line, stripes of another color.
         assert len(striped) == len(map.eval("map.colorsAtPeak")) + 1
-
-
-def test_curve_is_stacked_by_color(map: Map) -> None:
-    map.choose("color-by", "kind")
-    by_kind = map.eval("map.colorsAtPeak")
-    kinds = map.find('[data-list="legend"] .size').all_inner_texts()
-    assert len(kinds) > 1
-    # One color for each kind that is large enough for a pixel, and that of the background.
-    assert 3 <= len(by_kind) <= len(kinds) + 1
-    map.find('[data-category="temp"]').click()
-    map.press("s")
-    assert len(map.eval("map.colorsAtPeak")) == 2
-
-
-def test_links_switch_between_the_maps_of_a_page(browser: Browser, tmp_path: Path) -> None:
-    page = written_page(SPLIT, tmp_path, TPU, next((DUMPS / "seeds").glob("001_*")))
-    with Map.of_file(browser, page) as map:
-        names = map.page.locator("a[href^='?']").all_inner_texts()
-        assert sorted(names) == ["001_491faa5ce21a17c6", "jit_roundtrip", "jit_train_step"]
-        seen = set()
-        for name in names:
-            map.page.locator("a[href^='?']", has_text=name).click()
-            shown = Map(map.page)
-            assert shown.find("header h1").inner_text() == name
-            assert shown.eval("map.drawnCount") > 0
-            seen.add(shown.eval("map.liveBytes"))
-        assert len(seen) == len(names)
 
 
 def test_tables_show_the_content_of_the_plots(map: Map) -> None:
@@ -493,7 +336,7 @@ def test_panes_are_resized_and_folded(map: Map) -> None:
     map.press("d")
     assert map.find("aside").is_hidden()
     assert map.eval("document.querySelector('.plot-values').clientWidth") > width + 200
-    map.page.wait_for_url("**#*folded*")
+    map.page.wait_for_url("**#*folded*side*")
     map.page.reload()
     again = Map(map.page)
     assert again.eval("map.state.folded") == ["curve", "side"]
