@@ -14,6 +14,7 @@ import pytest
 import xla_lens
 from samples import DUMPS, SPLIT, TPU, facts
 from xla_lens.package_files import page_sources
+from xla_lens.render.captures import MOST_ROWS
 
 SWITCH = next(DUMPS.glob("tpu-7x-libtpu0.0.52/switch/*jit_sw.*-buffer-assignment.txt"))
 """Has several pieces of advice."""
@@ -222,3 +223,23 @@ def test_neither_the_import_nor_a_picture_imports_jax() -> None:
         "assert not {'jax', 'pandas', 'IPython'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tables_show_their_first_rows() -> None:
+    rows = [{"name": f"<{number}>", "size_bytes": 1024 * number} for number in range(MOST_ROWS + 5)]
+    table = xla_lens.Table("Buffers", rows)
+    lines = repr(table).splitlines()
+    assert lines[:4] == ["Buffers: 25 rows", "  name  size_bytes", "  <0>          0 B", "  <1>      1.0 KiB"]
+    assert lines[-1] == "  ... and 5 more rows"
+    assert len(lines) == MOST_ROWS + 3
+    assert table._repr_html_().count("<tr>") == MOST_ROWS + 1
+    assert '<td class="text"><code>&lt;1&gt;</code></td><td class="number">1.0 KiB</td>' in table._repr_html_()
+    assert repr(table[:0]) == "Buffers: 0 rows"
+
+
+def test_tables_of_an_incomplete_dump_say_so(tmp_path: Path) -> None:
+    capture = _capture(_cut(SPLIT, tmp_path))
+    assert not capture.analysis.warrants.is_complete
+    assert capture.peaks.bound is not xla_lens.Bound.EXACT
+    assert re.match(r"Peaks: 1 row, (at least: the dump is incomplete|unknown)\n", repr(capture.peaks))
+    assert "cut off" in repr(capture.peak())

@@ -302,23 +302,6 @@ def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:
     return _flows(module, find_module_item(_NOTHING, module, name, is_computation=False))
 
 
-def _computation(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flows(module, find_module_item(_NOTHING, module, name, is_computation=True))
-
-
-def test_hierarchy_of_computations_is_their_calls() -> None:
-    module = module_of(WHILE)
-    assert _computation(module, b"while.6_computation") == (
-        "main.3: %while.6_computation",
-        "region_1.2: %region_1.2; region_0.1: %region_0.1",
-    )
-    assert _computation(module, b"main.3") == (
-        "",
-        "fused_computation: %fused_computation; while.6_computation: %while.6_computation",
-    )
-    assert _computation(module_of(BARE), b"region_0.4") == ("main.10: region_0.4", "")
-
-
 def test_hierarchy_of_instructions_is_their_data_flow() -> None:
     module = module_of(WHILE)
     # Control predecessors are not data flow.

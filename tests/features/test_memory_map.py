@@ -38,57 +38,6 @@ def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]
     return dict(memory_map_data(analysis, module))
 
 
-def _table(data: Mapping[str, Any], *rows: int) -> str:
-    """Return the facts of the map about some values, as text."""
-    values, strings = data["values"], data["strings"]
-    texts = ("label", "kind", "shape", "opName", "source")
-    found = []
-    for row in rows:
-        cells = {name: column[row] for name, column in values.items()}
-        found.append(" | ".join(f"{name} {strings[cells[name]] if cells[name] >= 0 else '-'}" for name in texts))
-        numbers = ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep", "paddingBytes")
-        found.append(" | ".join(f"{name} {cells[name]}" for name in numbers))
-    return "\n".join(found)
-
-
-def test_map_shows_a_dump_in_one_file() -> None:
-    data = _data(analysis_of(SEED))
-    assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
-    (space,) = data["spaces"]
-    assert space == {
-        "color": 0,
-        "name": "HBM",
-        "reservedBytes": 593928,
-        "neededBytes": 593928,
-        "reservedBound": "exact",
-        "peakLiveBytes": 593920,
-        "peakBound": "exact",
-        "peakStep": 4,
-        "capacity": None,
-        "curveStep": [0, 3, 4, 5, 6, 8],
-        "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
-    }
-    steps = [data["strings"][step] if step >= 0 else None for step in data["steps"]]
-    assert steps == ["param.1", "bitcast.1", "param", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
-    assert [data["strings"][kind] for kind in data["allocations"]["kind"]] == [
-        "parameter",
-        "parameter",
-        "output",
-        "output",
-        "temp",
-    ]
-    assert (
-        _table(data, 5, 1)
-        == """\
-label fusion | kind temp | shape f32[64,1024]{1,0} | \
-opName parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None] | \
-source test_auto_sharding_basic.py:50
-allocation 4 | offsetBytes 0 | sizeBytes 262144 | startStep 3 | endStep 4 | paddingBytes 0
-label param.1 | kind parameter | shape f32[1024,4,4]{2,1,0} | opName - | source -
-allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddingBytes 0"""
-    )
-
-
 def test_parameters_have_their_argument_for_a_source() -> None:
     data = _data(analysis_of(SPLIT), module_of(SPLIT))
     values, strings = data["values"], data["strings"]
@@ -234,3 +183,19 @@ def test_sources_match_hovers(path: Path) -> None:
         writer = data["values"]["derivedFrom"][row]
         assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
     assert known_count > 1 or path not in (SPLIT, TPU)
+
+
+def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
+    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
+    assert all(caller < row for row, caller in enumerate(calls["caller"]))
+    assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])
+    depths = []
+    for value, innermost in enumerate(data["values"]["call"]):
+        row, stack = innermost, []
+        while row >= 0:
+            stack.append(strings[calls["frame"][row]])
+            row = calls["caller"][row]
+        assert stack == [*dict.fromkeys(map(call_text, origins.of_value(value).frames))]
+        depths.append(len(stack))
+    assert max(depths) > 3

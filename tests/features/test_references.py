@@ -17,31 +17,6 @@ def check(path: Path, marked: str, expected: str) -> None:
     assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
 
 
-def test_references_of_a_value_are_all_its_mentions() -> None:
-    check(
-        SEED,
-        "    cublas-gemm.1{}:4-5\n     ^",
-        """
- value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
-        ^^^^^^^^^^^^^^^^^^^^
-<4 cublas-gemm.1 @0>
-^^^^^^^^^^^^^^^^^^^^
-  cublas-gemm.1
-  ^^^^^^^^^^^^^
-  negate.0, operand 0
-  ^^^^^^^^^^^^^^^^^^^
-    cublas-gemm.1{}:4-5
-    ^^^^^^^^^^^^^^^
-    cublas-gemm.1: 4096 bytes
-    ^^^^^^^^^^^^^^^^^^^^^^^^^
-    4:cublas-gemm.1
-      ^^^^^^^^^^^^^
- from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" op_name="parallelize(func_shard_parallel)/neg" source_file="test_auto_sharding_basic.py" source_line=53}
-                                                                     ^^^^^^^^^^^^^^
-""",  # noqa: E501
-    )
-
-
 def test_tuple_elements_have_references() -> None:
     found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
     text = lines_with_marks(found)

@@ -169,23 +169,6 @@ async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, load
             await reader.run("report", {"uri": (tmp_path / name).as_uri()})
 
 
-async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    path = copied(SEED, tmp_path)
-    await reader.start(FULL, tmp_path)
-    loads.hold()
-    request = {"command": "xla-lens.showSummary", "arguments": [{"uri": path.as_uri()}], "workDoneToken": "bar"}
-    number = reader.editor.ask("workspace/executeCommand", request)
-
-    def progress_kinds(token: str) -> list[str]:
-        messages = [message["params"] for message in reader.editor.received("$/progress")]
-        return [message["value"]["kind"] for message in messages if message["token"] == token]
-
-    await reader.editor.until(lambda: progress_kinds("bar") == ["begin"])
-    loads.resume()
-    assert (await reader.editor.answer(number))["text"].startswith("001_491faa5ce21a17c6")
-    await reader.editor.until(lambda: progress_kinds("bar") == ["begin", "end"])
-
-
 @pytest.mark.parametrize("is_changed", [False, True])
 async def test_opening_a_file_that_is_being_read(
     reader: Reader, loads: Loads, tmp_path: Path, *, is_changed: bool

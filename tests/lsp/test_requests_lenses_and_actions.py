@@ -149,17 +149,3 @@ async def test_editors_without_action_literals_get_commands(reader: Reader) -> N
         "xla-lens.showReport",
         "xla-lens.selectForCompare",
     ]
-
-
-async def test_document_that_is_not_a_dump_has_no_actions(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(tmp_path / "x-live-range.txt", "nothing\n")
-    found = await _actions(reader, uri, "nothing\n ^")
-    assert [action["title"] for action in found] == [
-        "Explain syntax",
-        "Show what would lower the peak",
-        "Show the report as Markdown",
-    ]
-    range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    closed = (tmp_path / "closed.txt").as_uri()
-    assert await reader.ask("codeAction", closed, range=range_, context={"diagnostics": []}) is None

@@ -288,3 +288,17 @@ async def test_cancelling_a_search_does_not_stop_the_index(reader: Reader, readi
     reading.resume(2)
     assert len(await reader.editor.answer(second)) == 3
     assert reading.count == 3
+
+
+async def test_exit_stops_the_index(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+    for number in range(5):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(FULL, tmp_path)
+    number = reader.editor.ask("workspace/symbol", {"query": "cublas"})
+    reading.resume(1)
+    await eventually(lambda: reading.count > 0)
+    reader.editor.server.close()
+    reading.resume(99)
+    assert isinstance(await reader.editor.answer(number), list)
+    # Only the set that was being read.
+    assert reading.count <= 2

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from base64 import b64decode
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from samples import DUMPS
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.files import find_set
-from xla_lens.model.diff.changes import ValueClass
 from xla_lens.package_files import page_sources
 from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.memory_map.comparison import compared_maps
@@ -73,29 +71,6 @@ def test_live_bytes_on_the_axis_are_those_of_the_dump(old: Path, new: Path) -> N
         for row, (start, end) in enumerate(zip(values["startStep"], values["endStep"], strict=True)):
             if start >= 0:
                 assert (own[start], own[end]) == (dump.start_step[row], dump.end_step[row])
-
-
-@each_pair
-def test_each_value_has_one_change_and_its_partner(old: Path, new: Path) -> None:
-    one = _diff(old, new)
-    maps = _maps(one)
-    assert one.comparison
-    for name, other, gone in (("old", "new", ValueClass.REMOVED), ("new", "old", ValueClass.ADDED)):
-        found, partners = maps[name], maps[name]["comparison"]["partner"]
-        changes = [found["strings"][number] for number in found["comparison"]["change"]]
-        counts = Counter(changes)
-        assert counts["removed" if name == "old" else "added"] == one.comparison.values.count(gone)
-        assert counts["unchanged"] == one.comparison.values.count(ValueClass.UNCHANGED)
-        sizes, other_sizes = found["values"]["sizeBytes"], maps[other]["values"]["sizeBytes"]
-        for row, (change, partner) in enumerate(zip(changes, partners, strict=True)):
-            assert (partner < 0) == (change in ("added", "removed"))
-            if partner >= 0:
-                assert maps[other]["comparison"]["partner"][partner] == row
-                before, after = sorted((sizes[row], other_sizes[partner]), key=lambda _: 0)
-                if name == "new":
-                    before, after = other_sizes[partner], sizes[row]
-                assert (change == "bigger") == (after > before)
-                assert (change == "smaller") == (after < before)
 
 
 @each_pair
