@@ -167,3 +167,19 @@ def test_sources_match_hovers(path: Path) -> None:
         writer = data["values"]["derivedFrom"][row]
         assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
     assert known_count > 1 or path not in (SPLIT, TPU)
+
+
+def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
+    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
+    assert all(caller < row for row, caller in enumerate(calls["caller"]))
+    assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])
+    depths = []
+    for value, innermost in enumerate(data["values"]["call"]):
+        row, stack = innermost, []
+        while row >= 0:
+            stack.append(strings[calls["frame"][row]])
+            row = calls["caller"][row]
+        assert stack == [*dict.fromkeys(map(call_text, origins.of_value(value).frames))]
+        depths.append(len(stack))
+    assert max(depths) > 3

@@ -89,6 +89,11 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         # The map selects the value under the cursor, at the step of its live range nearest to the peak.
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
+        # The keys of the map work at once.
+        map.wait_for("document.hasFocus()", True)
+        map.press("ArrowRight")
+        map.wait_for("map.step", 34)
+        map.press("ArrowLeft")
         # A click selects only, so that a maximized editor stays one. A double click goes from the map to the text.
         before = window.texts(".active-line-number")
         map.click("dot")
@@ -104,6 +109,20 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
         window.go_to(20, 9)
         wait_for(lambda: map.eval("map.step"), lambda step: step == 17, SECONDS)
+
+
+def test_map_says_that_its_files_were_deleted(open_window: OpenWindow, workspace: Path) -> None:
+    file = file_of(workspace, "seed", "")
+    with open_window(workspace, file) as window:
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window.page)
+        assert map.find(".message").is_hidden()
+        text = file.read_bytes()
+        file.unlink()
+        map.find(f".message:has-text('{file.name} was deleted')").wait_for()
+        assert map.eval("map.drawnCount") > 0
+        file.write_bytes(text)
+        map.find(".message").wait_for(state="hidden")
 
 
 def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, workspace: Path) -> None:
