@@ -19,7 +19,6 @@ from xla_lens.features.report.options import SortKey
 from xla_lens.features.report.ranking import ranked_module, ranking
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
-from xla_lens.render.report.markdown import LONGEST_COMMENT
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -108,17 +107,6 @@ def test_incomplete_modules_are_never_folded_away(tmp_path: Path) -> None:
     assert "1 is incomplete, 1 has errors." in shown
     assert re.search(r"≥ .* jit_tuple_while .* dump is cut off, 1 error", shown)
     assert run("report", tmp_path, "--budget", "10MiB")[1].splitlines()[1].startswith("  1 does not fit into 10 MiB, ")
-
-
-def test_markdown_of_all_reports_together_fits_into_a_comment() -> None:
-    folders = sorted(DUMPS.glob("tpu-*")) + sorted(DUMPS.glob("gpu-*")) + [DUMPS / "cpu-jaxlib0.4.20"]
-    text = run("report", *folders, "--all")[1]
-    assert len(text) > LONGEST_COMMENT
-    markdown = run("report", *folders, "--all", "--output-format", "markdown")[1]
-    assert LONGEST_COMMENT - 1000 < len(markdown) <= LONGEST_COMMENT
-    # The ranking and several reports.
-    assert markdown.count("\n## ") > 1
-    assert markdown.splitlines()[-1].startswith("**Cut here:**")
 
 
 def test_markdown_and_html_have_the_ranking() -> None:

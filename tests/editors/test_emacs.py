@@ -5,7 +5,6 @@ from typing import Any
 
 from editors.driving import Dump, wait_for
 from editors.emacs import Emacs
-from samples import DUMPS
 
 
 def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
@@ -36,13 +35,6 @@ def test_hover_works(emacs: Emacs, split: Dump) -> None:
     assert "- op_name jit(train_step)/transpose(jvp())/transpose" in shown
 
 
-def test_echo_area_shows_the_hover(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    message = wait_for(lambda: emacs.lisp('(or (current-message) "")'), lambda text: "1.53 MiB" in text)
-    assert message.startswith("dot · 1.53 MiB")
-
-
 def test_jumps_work_across_files(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     emacs.go_to("    dot{}:35-37", "dot")
@@ -55,49 +47,6 @@ def test_jumps_work_across_files(emacs: Emacs, split: Dump) -> None:
     assert len(emacs.home.sent("initialize")) == 1
     emacs.type("\033,")
     wait_for(emacs.here, lambda here: here == start)
-
-
-def test_declaration_is_the_row_in_the_allocation(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    emacs.command("eglot-find-declaration")
-    # Eglot shows a list even for a single location.
-    name, row = wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n")
-    assert name.endswith("optimizations-buffer-assignment.txt")
-    assert row == "84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
-
-
-def _references(emacs: Emacs, line: str, word: str) -> dict[str, list[str]]:
-    """The list of `M-?` as `row: text`, by the ends of the file names."""
-    emacs.go_to(line, word)
-    emacs.type("\033?")
-    found: dict[str, list[str]] = {}
-    for entry in wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n"):
-        if entry.startswith("/"):
-            rows = found[entry.rpartition("optimizations-")[2]] = []
-        else:
-            rows.append(entry)
-    return {name: sorted(rows) for name, rows in found.items()}
-
-
-def test_references_are_listed_across_files(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    found = _references(emacs, "    dot{}:35-37", "dot")
-    found["buffer-assignment-values.txt"][3] = found["buffer-assignment-values.txt"][3].partition(" = ")[0]
-    assert found == {
-        "buffer-assignment.txt": ["84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"],
-        "buffer-assignment-values.txt": [
-            "280: <244 dot @0>",
-            "282:   dot",
-            "284:   multiply_subtract_fusion.5, operand 1",
-            "292:  from instruction: %multiply_subtract_fusion.5",
-        ],
-        "live-range.txt": [
-            "38:     35:dot",
-            "67:     dot{}:35-37",
-            "85:     dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
-        ],
-    }
 
 
 def _findings(emacs: Emacs) -> list[str]:
@@ -169,55 +118,3 @@ def test_dump_can_be_folded(emacs: Emacs, split: Dump) -> None:
     emacs.type("\t")
     hidden = " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]"
     wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])
-
-
-def test_mentions_are_highlighted(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    rows = wait_for(
-        lambda: emacs.lisp("(vconcat (mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights))")
-    )
-    assert sorted(rows) == [38, 67, 85]
-
-
-def test_workspace_symbols_are_found(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    emacs.command("xref-find-apropos")
-    emacs.type("multiply_tanh\r")
-    assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
-
-
-def test_implementation_is_found(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("    dot{}:35-37", "dot")
-    emacs.command("eglot-find-implementation")
-    # Eglot shows a list even for a single location.
-    (line,) = (line for line in wait_for(lambda: emacs.text('"*xref*"')).split("\n") if "dot" in line)
-    assert line.startswith("393:   %dot = f32[784,512]{1,0} dot(%x.1, %multiply_add_fusion)")
-
-
-def test_actions_are_offered(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("  Live ranges at 37 (peak):", "Live")
-    wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
-    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
-    assert "Explain peak-understated" in titles
-
-
-def test_two_dumps_are_compared(emacs: Emacs) -> None:
-    old, new = (
-        next(DUMPS.glob(f"{release}/donation/*jit_f.*-buffer-assignment.txt"))
-        for release in ("cpu-jaxlib0.4.20", "cpu-jaxlib0.6.2")
-    )
-    emacs.open(new)
-    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
-    assert "Select this dump for comparison" in titles
-    arguments = f'(:old "{old.as_uri()}" :new "{new.as_uri()}")'
-    command = f'(:command "xla-lens.compare" :arguments [{arguments}])'
-    text = emacs.lisp(
-        f"(plist-get (jsonrpc-request (eglot-current-server) :workspace/executeCommand '{command}) :text)"
-    )
-    assert text.startswith("jit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %); needs 25.2 KiB as before\n")
-    shown = _hover(emacs, "    broadcast_add_fusion.1{}:5-12", "add")
-    assert "- compared: lived 3 steps less (fusion.2 in the old dump)" in shown

@@ -60,13 +60,6 @@ def test_hover_works_in_three_files(neovim: Neovim, split: Dump) -> None:
     assert "| host memory | 4.21 MiB | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB |" in shown
 
 
-def test_hover_works_in_one_file(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    shown = _hover(neovim, "    cublas-gemm.1{}:4-5", "gemm")
-    assert shown[0] == "**`cublas-gemm.1`** · 4.0 KiB · 0.7 % of the HBM peak · `test_auto_sharding_basic.py:52`"
-    assert "- value 4, defined by `custom-call`" in shown
-
-
 def test_jumps_work_across_files(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("live-range"))
     neovim.go_to("    dot{}:35-37", "dot")
@@ -85,16 +78,6 @@ def test_jumps_work_across_files(neovim: Neovim, split: Dump) -> None:
     wait_for(neovim.here, lambda here: here == ("buffer-assignment.txt", header, header))
     neovim.keys("3<C-t>")
     wait_for(neovim.here, lambda here: here == start)
-
-
-def test_jumps_work_in_one_file(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    neovim.go_to("  cublas-gemm.1, operand 0", "operand")
-    neovim.keys("<C-]>")
-    wait_for(neovim.here, lambda here: here == ("buffer-assignment.txt", "<5 fusion @0>", "<5 fusion @0>"))
-    neovim.keys("<C-]>")
-    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}"
-    wait_for(neovim.here, lambda here: here[1] == row)
 
 
 def test_references_fill_the_quickfix_list(neovim: Neovim, split: Dump) -> None:
@@ -205,14 +188,6 @@ def test_grammar_highlights_dumps(neovim: Neovim, split: Dump) -> None:
         captures = neovim.lua("""
             return vim.tbl_map(function(c) return c.lang .. " " .. c.capture end, vim.inspect_pos().treesitter)""")
         assert captures[-1] == capture, (line, word)
-
-
-def test_grammar_highlights_instructions(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    line = " from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)"
-    neovim.go_to(line, "tuple(f32")
-    captures = neovim.lua("return vim.inspect_pos().treesitter")
-    assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function.builtin")
 
 
 def test_grammars_are_optional(neovim: Neovim, split: Dump) -> None:

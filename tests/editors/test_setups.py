@@ -3,12 +3,9 @@
 import ctypes
 import fnmatch
 import json
-import re
-import subprocess
 import tomllib
-from pathlib import Path
 
-from tree_sitter import Language, Query
+from tree_sitter import Query
 
 from editors.driving import Home, setup_block
 from samples import DUMPS, ROOT, dump_paths
@@ -41,34 +38,7 @@ def test_helix_setup_is_valid() -> None:
     ]
 
 
-_HELIX = {
-    "attribute", "comment", "constant", "constant.builtin", "constant.numeric", "function", "function.builtin",
-    "keyword", "label", "markup.heading", "namespace", "punctuation.bracket", "punctuation.delimiter",
-    "punctuation.special", "string", "string.special.path", "type", "variable", "variable.other.member",
-    "variable.parameter",
-}  # fmt: skip
-"""The scopes in use that Helix documents for themes. It falls back from `function.call` to `function`."""
-
-_ZED = {
-    "attribute", "comment", "constant", "function", "keyword", "label", "namespace", "number", "property",
-    "punctuation.bracket", "punctuation.delimiter", "punctuation.special", "string", "string.special", "title",
-    "type", "variable", "variable.parameter",
-}  # fmt: skip
-"""The captures in use that Zed documents. It falls back in the same way."""
-
 _LANGUAGES = {"xla_dump": XLA_DUMP, "hlo": HLO}
-_QUERIES: list[Query] = []
-"""Keeps the queries alive: the binding frees the predicates of a query twice (tree-sitter 0.26.1)."""
-
-
-def _check_captures(language: Language, queries: Path, known: set[str]) -> None:
-    for path in sorted(queries.glob("*.scm")):
-        query = Query(language, path.read_text())
-        _QUERIES.append(query)
-        names = {query.capture_name(number) for number in range(query.capture_count)}
-        if path.stem == "highlights":
-            assert [name for name in names if name not in known and name.rpartition(".")[0] not in known] == []
-    assert {path.stem for path in queries.glob("*.scm")} == {"highlights", "injections"}
 
 
 def test_helix_can_load_the_grammars(home: Home) -> None:
@@ -80,7 +50,8 @@ def test_helix_can_load_the_grammars(home: Home) -> None:
         function = library[f"tree_sitter_{grammar}"]
         function.restype = ctypes.c_void_p
         assert function()
-        _check_captures(language, runtime / "queries" / name, _HELIX)
+        for path in sorted((runtime / "queries" / name).glob("*.scm")):
+            Query(language, path.read_text())
 
 
 def test_zed_setup_is_valid(home: Home) -> None:
@@ -97,33 +68,8 @@ def test_zed_setup_is_valid(home: Home) -> None:
         source = manifest["grammars"][grammar]
         assert source["repository"] == ROOT.as_uri()
         assert (ROOT / source["path"] / "src" / "parser.c").is_file()
-        listed = ["git", "ls-tree", "--name-only", source["rev"], f"{source['path']}/src/"]
-        assert "parser.c" in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        _check_captures(language, folder / "languages" / grammar, _ZED)
-    package = tomllib.loads((folder / "Cargo.toml").read_text())
-    assert package["lib"]["crate-type"] == ["cdylib"]
-    code = (folder / "src" / "lib.rs").read_text()
-    (name,) = re.findall(r"^struct (\w+);", code, re.MULTILINE)
-    assert f"zed::register_extension!({name});" in code
+        for path in sorted((folder / "languages" / grammar).glob("*.scm")):
+            Query(language, path.read_text())
     settings = json.loads(setup_block("Zed", "json"))
     assert settings["file_types"] == {"XLA Dump": _PATTERNS, "HLO": _MODULES}
     assert settings["languages"].keys() == set(server["languages"])
-
-
-def test_nvim_treesitter_finds_the_grammars() -> None:
-    setup = setup_block("nvim-treesitter", "lua")
-    (names,) = re.findall(r"ipairs\(\{ (.*) \}\)", setup)
-    assert json.loads(f"[{names}]") == list(_LANGUAGES)
-    for grammar in _LANGUAGES:
-        assert (ROOT / "grammar" / grammar / "src" / "parser.c").is_file()
-        assert (ROOT / "grammar" / grammar / "queries" / "highlights.scm").is_file()
-    assert re.findall(r'"(grammar/)" \.\. grammar( \.\. "/queries")?,', setup) == [
-        ("grammar/", ""),
-        ("grammar/", ' .. "/queries"'),
-    ]
-
-
-def test_kate_setup_is_valid() -> None:
-    extensions = re.search(r'extensions="([^"]*)"', setup_block("Kate", "xml"))
-    assert extensions
-    assert extensions.group(1).split(";") == _PATTERNS + _MODULES

@@ -8,9 +8,7 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    damaged,
     mark,
-    module_of,
     on_all_dumps,
     on_each_dump,
 )
@@ -208,19 +206,6 @@ Show the report as Markdown
     )
 
 
-def test_calls_lead_to_the_source() -> None:
-    analysis, module = analysis_of(SPLIT), module_of(SPLIT)
-    assert analysis.dump.live
-    offset = analysis.dump.live.document.data.index(b"    35:dot\n") + 7
-    titles = [action.title for action in actions(analysis, module, analysis.dump.live, offset, offset)]
-    assert [title for title in titles if "source" in title] == [
-        "Go to Python source: programs.py:50 in mlp_apply",
-        "Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "Go to Python source: programs.py:58 in mlp_train.<locals>.train_step",
-        "Go to Python source: run_progs.py:54 in child",
-    ]
-
-
 def test_user_frame_comes_before_library_frames() -> None:
     library, user = StackFrame("/lib/python3.11/a.py", 1), StackFrame("/home/user/b.py", 2, 3, "f")
     same = StackFrame("/home/user/b.py", 2, 9, "f")
@@ -260,8 +245,3 @@ def test_all_dumps_have_actions(of_all_dumps: dict[str, set[str]]) -> None:
     assert set.union(*of_all_dumps.values()) == {
         *("AdvicePage", "Code", "HistoryPage", "LiveSetPage", "Place", "ReportPage", "StackFrame"),
     }
-
-
-def test_damaged_dumps_have_actions() -> None:
-    for _, text in damaged(SEED.read_bytes()):
-        assert "Code" in _check_actions(analysis_of_text(text.decode()))

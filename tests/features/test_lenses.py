@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
 from xla_lens.features.lenses import Lens, LensKind, lenses, shown
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.places import Place
@@ -94,62 +94,6 @@ def test_used_values_have_lenses() -> None:
     )
 
 
-def test_steps_have_lenses() -> None:
-    check(
-        analysis_of(TPU),
-        FileKind.LIVE_RANGE,
-        """
-[HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space] SummaryPage()
-HloLiveRange (max 9):
-[show values live at the peak: 4.00 MiB of VMEM] LiveSetPage(step=1)
-    1:copy-start.2
-[show values live at the peak: 4.00 MiB of host memory, 8 B of SMEM] LiveSetPage(step=3)
-    3:copy-start
-[show values live at the peak: 12.00 MiB of HBM] LiveSetPage(step=8)
-    8:fusion.2
-[show values live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space] LiveSetPage(step=5)
-[real HBM peak: 12.00 MiB at step 8] fusion.2
-  Live ranges at 5 (peak):
-""",  # noqa: E501
-    )
-
-
-def test_dump_in_one_file_has_lenses() -> None:
-    check(
-        analysis_of(SEED),
-        FileKind.BUFFER_ASSIGNMENT,
-        """
-[HBM: needs 580.0 KiB, peak 580.0 KiB] SummaryPage()
-BufferAssignment:
-[2 values] HistoryPage(allocation=2)
-allocation 2: 0x399bf70, size 4096, maybe-live-out:
-[100.0 % live at once, 1 value] HistoryPage(allocation=4)
-allocation 4: 0x399c0d0, size 262144, preallocated-temp:
-[1 use in 1 instruction] Value(row=0)
-[44.1 % of the HBM peak] LiveSetPage(step=4)
-<0 param @0>
-[2 uses in 2 instructions] Value(row=1)
-[11.0 % of the HBM peak] LiveSetPage(step=4)
-<1 param.1 @0>
-[1 use in 1 instruction] Value(row=2)
-<2 negate.0 @0>
-[no uses] Value(row=3)
-<3 tuple{} @0>
-[1 use in 1 instruction] Value(row=4)
-[0.7 % of the HBM peak] LiveSetPage(step=4)
-<4 cublas-gemm.1 @0>
-[1 use in 1 instruction] Value(row=5)
-[44.1 % of the HBM peak] LiveSetPage(step=4)
-<5 fusion @0>
-[show values live at the peak: 580.0 KiB of HBM] LiveSetPage(step=4)
-    4:cublas-gemm.1
-[show values live here: 324.0 KiB of HBM] LiveSetPage(step=5)
-[real HBM peak: 580.0 KiB at step 4] cublas-gemm.1
-  Live ranges at 5 (peak):
-""",
-    )
-
-
 def test_summary_counts_findings() -> None:
     text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
     analysis = analysis_of_text(text)
@@ -198,8 +142,3 @@ def test_every_lens_has_a_title(path: Path) -> None:
 @on_all_dumps(lambda analysis: _check_lenses(analysis, 20))
 def test_all_dumps_have_lenses(of_all_dumps: dict[str, set[LensKind]]) -> None:
     assert set.union(*of_all_dumps.values()) == set(LensKind)
-
-
-def test_damaged_dumps_have_lenses() -> None:
-    for _, text in damaged(SEED.read_bytes()):
-        _check_lenses(analysis_of_text(text.decode()), 3)

@@ -24,86 +24,18 @@ from samples import (
     module_of,
     on_all_dumps,
 )
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.files import find_set
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.attribution.frames import Origins, frames_of
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import user_frame
-from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
-from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
     return dict(memory_map_data(analysis, module))
-
-
-def _table(data: Mapping[str, Any], *rows: int) -> str:
-    """Return the facts of the map about some values, as text."""
-    values, strings = data["values"], data["strings"]
-    texts = ("label", "kind", "shape", "opName", "source")
-    found = []
-    for row in rows:
-        cells = {name: column[row] for name, column in values.items()}
-        found.append(" | ".join(f"{name} {strings[cells[name]] if cells[name] >= 0 else '-'}" for name in texts))
-        numbers = ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep", "paddingBytes")
-        found.append(" | ".join(f"{name} {cells[name]}" for name in numbers))
-    return "\n".join(found)
-
-
-def test_map_shows_a_dump_in_one_file() -> None:
-    data = _data(analysis_of(SEED))
-    assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
-    (space,) = data["spaces"]
-    assert space == {
-        "color": 0,
-        "name": "HBM",
-        "reservedBytes": 593928,
-        "neededBytes": 593928,
-        "reservedBound": "exact",
-        "peakLiveBytes": 593920,
-        "peakBound": "exact",
-        "peakStep": 4,
-        "capacity": None,
-        "curveStep": [0, 3, 4, 5, 6, 8],
-        "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
-    }
-    steps = [data["strings"][step] if step >= 0 else None for step in data["steps"]]
-    assert steps == ["param.1", "bitcast.1", "param", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
-    assert [data["strings"][kind] for kind in data["allocations"]["kind"]] == [
-        "parameter",
-        "parameter",
-        "output",
-        "output",
-        "temp",
-    ]
-    assert (
-        _table(data, 5, 1)
-        == """\
-label fusion | kind temp | shape f32[64,1024]{1,0} | \
-opName parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None] | \
-source test_auto_sharding_basic.py:50
-allocation 4 | offsetBytes 0 | sizeBytes 262144 | startStep 3 | endStep 4 | paddingBytes 0
-label param.1 | kind parameter | shape f32[1024,4,4]{2,1,0} | opName - | source -
-allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddingBytes 0"""
-    )
-
-
-def test_module_adds_source_lines() -> None:
-    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
-    told = [without["values"]["source"][row] for row in (36, 45)]
-    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
-    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert sources == [
-        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-    ]
 
 
 def test_parameters_have_their_argument_for_a_source() -> None:
@@ -123,24 +55,6 @@ def test_parameters_have_their_argument_for_a_source() -> None:
         "parameters x": 4 * 128 * 784,
         "parameters y": 4 * 128 * 10,
     }
-
-
-def test_map_shows_padding_and_memory_spaces() -> None:
-    data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
-    assert (
-        _table(data, 1, 2, 3)
-        == """\
-label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
-label copy-start{} | kind temp | \
-shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
-allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
-    )
 
 
 # ---------------------------------------------------------------- what holds of all maps
@@ -197,53 +111,12 @@ def _check_curves(data: Mapping[str, Any], count: int) -> None:
             assert live_bytes == _covered(data, space["color"], step)
 
 
-def _check_facts(data: Mapping[str, Any], fact: Mapping[str, Any]) -> None:
-    assert len(data["values"]["label"]) == fact["values"]
-    assert len(data["allocations"]["index"]) == fact["allocations"]
-    printed = {"step": fact["printed"]["peak_step"], "bytes": fact["printed"]["peak_bytes"]}
-    assert data["printedPeak"] == (printed if printed["step"] is not None else None)
-    assert len(data["spaces"]) == len(fact["memory_spaces"])
-    for space, expected in zip(data["spaces"], fact["memory_spaces"], strict=True):
-        assert (space["color"], space["reservedBytes"]) == (expected["color"], expected["reserved_bytes"])
-        if printed["step"] is not None:
-            peak_step = -1 if expected["peak_step"] is None else expected["peak_step"]
-            assert (space["peakLiveBytes"], space["peakStep"]) == (expected["peak_live_bytes"], peak_step)
-            at = np.searchsorted(space["curveStep"], printed["step"], "right") - 1
-            assert (space["curveBytes"][at] if at >= 0 else 0) == expected["live_bytes_at_printed_peak"]
-
-
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_numbers_match_an_independent_parser(fact: Mapping[str, Any]) -> None:
+def test_curves_are_what_the_values_cover(fact: Mapping[str, Any]) -> None:
     data = _data(analysis_of(DUMPS / fact["file"]))
     check(data, "MemoryMap")
     _check_form(data)
     _check_curves(data, 40)
-    _check_facts(data, fact)
-
-
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_values_match_the_report(fact: Mapping[str, Any]) -> None:
-    analysis = analysis_of(DUMPS / fact["file"])
-    data, dump = _data(analysis), analysis.dump
-    values, strings = data["values"], data["strings"]
-    options = ReportOptions(parts=frozenset({Part.LIVE, Part.CURVE}))
-    for space in report_data(report(analysis, {}, options))["memory_spaces"]:
-        (mapped,) = (one for one in data["spaces"] if one["color"] == space["color"])
-        assert list(zip(mapped["curveStep"], mapped["curveBytes"], strict=True)) == space["curve"]
-        for value in space["live_at_peak"]:
-            row = dump.value_of_id(value["id"])
-            assert strings[values["label"][row]] == value["name"] + (value["index"] or "")
-            assert data["allocations"]["index"][values["allocation"][row]] == value["allocation"]
-            assert (values["offsetBytes"][row], values["sizeBytes"][row]) == (value["offset"], value["size_bytes"])
-            assert (values["startStep"][row], values["endStep"][row]) == (value["start_step"], value["end_step"])
-            assert strings[values["shape"][row]] == value["shape"]
-            op_name = strings[values["opName"][row]] if values["opName"][row] >= 0 else None
-            assert op_name == value["op_name"]
-    for row in range(len(dump.values)):
-        padding = padding_of(dump, row)
-        assert values["paddingBytes"][row] == (
-            -1 if padding is None or padding.size_bytes is None else padding.size_bytes
-        )
 
 
 def _sampled(analysis: Analysis) -> dict[str, Any]:
@@ -251,14 +124,8 @@ def _sampled(analysis: Analysis) -> dict[str, Any]:
     data = _data(analysis)
     _check_form(data)
     _check_curves(data, 3)
-    names = analysis.dump.values.name
-    for row in np.linspace(0, len(names) - 1, min(len(names), 20)).astype(int).tolist():
-        own = user_frame(frames_of(analysis.dump, None, int(names[row])))
-        source = data["values"]["source"][row]
-        text = data["strings"][source] if source >= 0 else None
-        assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
     spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
-    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(names)}
+    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(analysis.dump.values)}
 
 
 @on_all_dumps(_sampled)
@@ -269,11 +136,8 @@ def test_maps_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> No
 
 
 def test_damaged_dumps_have_a_map() -> None:
-    count = 0
-    for text in malformed_texts():
+    for text in [*malformed_texts()][::5]:
         _check_form(_data(analyse([dump_file(text)])))
-        count += 1
-    assert count > 100
     _check_form(_data(analyse([])))
 
 
@@ -305,12 +169,17 @@ def test_sources_match_hovers(path: Path) -> None:
     assert known_count > 1 or path not in (SPLIT, TPU)
 
 
-def test_kinds_match_reports() -> None:
-    kinds = {
-        data["strings"][kind]
-        for path in (SEED, SPLIT, TPU)
-        for data in [_data(analysis_of(path))]
-        for kind in data["values"]["kind"]
-    }
-    assert kinds <= set(KIND_NAMES)
-    assert {"parameter", "temp"} <= kinds
+def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
+    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
+    assert all(caller < row for row, caller in enumerate(calls["caller"]))
+    assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])
+    depths = []
+    for value, innermost in enumerate(data["values"]["call"]):
+        row, stack = innermost, []
+        while row >= 0:
+            stack.append(strings[calls["frame"][row]])
+            row = calls["caller"][row]
+        assert stack == [*dict.fromkeys(map(call_text, origins.of_value(value).frames))]
+        depths.append(len(stack))
+    assert max(depths) > 3

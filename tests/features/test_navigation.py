@@ -2,12 +2,9 @@
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, lines_with_marks, mark
+from samples import DUMPS, SEED, analysis_of, analysis_of_text, lines_with_marks, mark
 from xla_lens.features.navigation import declaration, definition, implementation, type_definition
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.places.mentions import Mention, Role, Value
-from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, **expected: str) -> None:
@@ -188,22 +185,3 @@ def test_name_in_the_stack_trace_leads_to_its_row() -> None:
         ^^^^^^^^^^^^^^^^^
 """  # noqa: E501
     check(analysis, marked, declaration=row)
-
-
-def test_jumps_lead_to_other_files_of_the_set() -> None:
-    analysis = analysis_of(SPLIT)
-    for value in range(len(analysis.dump.values)):
-        mention = Mention(Value(value), Role.SLICE, 0, 0)
-        runs = implementation(analysis.dump, None, mention, 100)
-        is_live = analysis.dump.values.live_range[value] != NONE
-        assert [place.file.kind for place in runs] == ([FileKind.LIVE_RANGE] if is_live else [])
-        found = (
-            definition(analysis.dump, None, mention, 10),
-            declaration(analysis.dump, None, mention, 100),
-            type_definition(analysis.dump, None, mention, 100),
-        )
-        assert [[place.file.kind for place in places] for places in found] == [
-            [FileKind.VALUES],
-            [FileKind.BUFFER_ASSIGNMENT],
-            [FileKind.BUFFER_ASSIGNMENT],
-        ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from samples import SEED, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump
+from samples import analysis_of, on_all_dumps, on_each_dump
 from xla_lens.features.references import occurrences
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value, mention_at
@@ -71,14 +71,3 @@ def test_occurrences_match_mentions(path: Path) -> None:
 @on_all_dumps(_check)
 def test_occurrences_match_mentions_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
     assert sum(of_all_dumps.values()) > 10_000
-
-
-def test_occurrences_match_mentions_in_damaged_dumps() -> None:
-    for number, text in damaged(SEED.read_bytes()):
-        analysis = analysis_of_text(text.decode())
-        for target in _targets(analysis, 200):
-            for occurrence in occurrences(analysis.dump, target):
-                place, word = occurrence.place, occurrence.word
-                is_inside = place.start <= word.start < word.end <= place.end
-                assert is_inside or isinstance(target, Step), number
-                assert word.end <= len(word.file.document.data), number

@@ -1,7 +1,6 @@
 """Folding and selection ranges of dump files and HLO modules."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +27,7 @@ from samples import (
     on_each_dump,
 )
 from xla_lens.features.ranges import folds, module_folds, module_selection, selection
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Role, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import Document
@@ -62,35 +59,6 @@ def check_folds(path: Path, kind: FileKind, expected: str) -> None:
     """The folds of a file of a dump set."""
     file = _file(path, kind)
     assert _folds_text(file.document, folds(file, 1000)) == expected.removeprefix("\n")
-
-
-def test_parts_of_a_dump_in_one_file_fold() -> None:
-    check_folds(
-        SEED,
-        FileKind.BUFFER_ASSIGNMENT,
-        """
-12: BufferAssignment: … value: <5 fusion @0> (size=262144,of...
-  2: allocation 0: 0x399be10, size 262144... … value: <0 param @0> (size=262144,off...
-  2: allocation 1: 0x399bec0, size 65536,... … value: <1 param.1 @0> (size=65536,of...
-  3: allocation 2: 0x399bf70, size 4096, ... … value: <4 cublas-gemm.1 @0> (size=40...
-  2: allocation 3: 0x399c020, size 8, out... … value: <3 tuple{} @0> (size=8,offset...
-  2: allocation 4: 0x399c0d0, size 262144... … value: <5 fusion @0> (size=262144,of...
-39: Used values: … from instruction:%fusion = f32[64,10...
-  6: <0 param @0> … from instruction:%param = f32[64,256...
-  8: <1 param.1 @0> … from instruction:%param.1 = f32[1024...
-    3: positions: … bitcast.1
-    3: uses: … cublas-gemm.1, operand 1
-  7: <2 negate.0 @0> … from instruction:%negate.0 = f32[64,...
-    3: positions: … tuple {0}
-  5: <3 tuple{} @0> … from instruction:%tuple = (f32[64,16...
-  6: <4 cublas-gemm.1 @0> … from instruction:%cublas-gemm.1 = f3...
-  6: <5 fusion @0> … from instruction:%fusion = f32[64,10...
-21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
-  8: InstructionSequence: … 6:tuple
-  7: BufferLiveRange: … fusion{}:3-4
-  5: Live ranges at 5 (peak): … cublas-gemm.1: 4096 bytes
-""",
-    )
 
 
 def test_line_shared_with_an_instruction_belongs_to_the_header() -> None:
@@ -195,26 +163,6 @@ def test_tables_of_a_report_fold() -> None:
     )
 
 
-def test_computations_and_tables_of_a_module_fold() -> None:
-    module = module_of(WHILE)
-    assert (
-        _folds_text(module.file.document, module_folds(module, 100))
-        == """\
-4: FileNames … 3 "/home/user/programs/programs.py"
-5: FunctionNames … 4 "nested_tuples.<locals>.tuple_whil...
-7: FileLocations … 6 {file_name_id=3 function_name_id=3...
-7: StackFrames … 6 {file_location_id=6 parent_frame_i...
-6: %fused_computation (param_0: f32[8])... … }
-5: %wrapped_add_computation (param_0.1:... … }
-10: %region_0.1 (arg_tuple.1: (s32[], f3... … }
-5: %wrapped_compare_computation (param_... … }
-5: %region_1.2 (arg_tuple.3: (s32[], f3... … }
-4: %while.6_computation (tuple.5: (s32[... … }
-9: ENTRY %main.3 (x.1: f32[8]) -> (s32[... … }
-"""
-    )
-
-
 def test_instructions_of_a_module_that_span_lines_fold() -> None:
     module = module_of(PALLAS)
     lines = _folds_text(module.file.document, module_folds(module, 1000)).split("\n")
@@ -234,13 +182,6 @@ def test_limit_keeps_the_longest_folds_in_order() -> None:
 """
     )
     assert len(module_folds(module, 2)) == 2
-
-
-@pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_no_folds(kind: FileKind) -> None:
-    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
-    for text in (b"", b"a\n  b\n\n    c\n", module.read_bytes()):
-        assert folds(dump_file(text, kind), 1000) == []
 
 
 def _check_folds(document: Document, fold: Callable[[int], list[tuple[int, int]]]) -> int:
@@ -569,50 +510,8 @@ def _places(file: DumpFile, count: int) -> Iterator[int]:
         yield chance.randint(start, min(end, start + 400))
 
 
-def _check(analysis: Analysis) -> Counter[Role]:
-    """Check that a mention is one of the selections around it, and a name with its index the first."""
-    seen: Counter[Role] = Counter()
-    for file in analysis.dump.files:
-        for offset in _places(file, 40):
-            chain = selection(file, offset, 100)
-            _check_chain(chain, offset, len(file.document.data))
-            mention = mention_at(analysis.dump, file, offset)
-            if mention is None or mention.role is Role.OPERAND or not mention.start <= offset <= mention.end:
-                continue  # the words `operand 0` are no part of a row, and a whole row may mean a value in it
-            text = file.document.data[mention.start : mention.end]
-            span = (mention.start, mention.end)
-            assert span in chain
-            is_word = mention.role in (Role.LIVE_RANGE, Role.PEAK) and b"{" in text
-            assert not is_word or span == chain[0]
-            seen[mention.role] += 1
-    return seen
-
-
-@on_each_dump
-def test_mentions_can_be_selected(path: Path) -> None:
-    assert sum(_check(analysis_of(path)).values())
-
-
-@on_all_dumps(_check)
-def test_mentions_can_be_selected_on_all_dumps(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
-    assert len(of_all_dumps) == 286
-    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - {Role.OPERAND}
-
-
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_each_range_of_a_module_lies_within_the_next(path: Path) -> None:
     module = module_of(path)
     for offset in random.Random(0).sample(range(len(module.data)), 200):
         _check_chain(module_selection(module, offset, 100), offset, len(module.data))
-
-
-def test_broken_files_have_selections() -> None:
-    for text in malformed_texts():
-        file = dump_file(text)
-        for offset in (0, len(text), *_places(file, 20)):
-            _check_chain(selection(file, offset, 100), offset, len(text))
-    chance = random.Random(0)
-    for text in malformed_modules():
-        module = module_of_text(text)
-        for offset in (chance.randrange(len(text) + 1) for _ in range(20)):
-            _check_chain(module_selection(module, offset, 100), offset, len(text))

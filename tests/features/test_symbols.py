@@ -9,12 +9,9 @@ import pytest
 from samples import (
     BARE,
     SEED,
-    SPLIT,
     WHILE,
     analysis_of,
-    malformed_modules,
     module_of,
-    module_of_text,
     modules,
     on_each_dump,
 )
@@ -26,42 +23,6 @@ def _text(symbols: Iterable[Symbol], indent: str = "") -> str:
     return "".join(
         f"{indent}{symbol.name}: {symbol.detail}{' ...' * symbol.is_truncated}\n{_text(symbol.children, indent + '  ')}"
         for symbol in symbols
-    )
-
-
-def test_outline_lists_the_parts_of_one_file() -> None:
-    analysis = analysis_of(SEED)
-    assert (
-        _text(document_symbols(analysis.dump, analysis.dump.files[0], 100))
-        == """\
-BufferAssignment: 580.0 KiB · 5 allocations
-  allocation 0: 256.0 KiB · parameter · 1 value
-    param: 256.0 KiB
-  allocation 1: 64.0 KiB · parameter · 1 value
-    param.1: 64.0 KiB
-  allocation 2: 4.0 KiB · maybe-live-out · 2 values
-    negate.0: 4.0 KiB
-    cublas-gemm.1: 4.0 KiB
-  allocation 3: 8 B · output, maybe-live-out · 1 value
-    tuple{}: 8 B
-  allocation 4: 256.0 KiB · preallocated-temp · 1 value
-    fusion: 256.0 KiB
-Used values: 6 values
-  param: 256.0 KiB
-  param.1: 64.0 KiB
-  negate.0: 4.0 KiB
-  tuple{}: 8 B
-  cublas-gemm.1: 4.0 KiB
-  fusion: 256.0 KiB
-HloLiveRange (max 7): 3 parts
-  InstructionSequence: 7 instructions
-  BufferLiveRange: 6 live ranges
-  Live ranges at 5 (peak): 328.0 KiB · 4 values
-    param: 256.0 KiB
-    param.1: 64.0 KiB
-    negate.0: 4.0 KiB
-    cublas-gemm.1: 4.0 KiB
-"""
     )
 
 
@@ -86,20 +47,6 @@ HloLiveRange (max 7): 3 parts
     param.1: 64.0 KiB
 """
     )
-
-
-def test_each_file_has_its_own_outline() -> None:
-    analysis = analysis_of(SPLIT)
-    names = {
-        file.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, file, 10)]
-        for file in analysis.dump.files
-    }
-    assert names == {
-        "buffer-assignment": ["BufferAssignment"],
-        "values": ["Used values"],
-        "live-range": ["HloLiveRange (max 40)"],
-        "memory-usage-report": ["Memory Space: default (color=0)"],
-    }
 
 
 def test_entry_computation_comes_first() -> None:
@@ -178,9 +125,3 @@ def test_symbols_of_modules_are_apart_and_within_their_parents(path: Path) -> No
     spans = sorted(symbol.span for symbol in whole.children)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert _check(module_symbols(dump, module, 3), 0, len(module.data)) <= 10
-
-
-def test_symbols_of_broken_modules_are_within_their_parents() -> None:
-    broken = [module_of_text(text) for text in malformed_modules()]
-    dump = analysis_of(SEED).dump
-    assert sum(_check(module_symbols(dump, module, 1000), 0, len(module.data)) for module in broken) > 1000

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,27 +20,17 @@ from samples import (
     WHILE,
     analysis_of,
     analysis_of_text,
-    assignments,
-    dump_file,
     malformed_modules,
-    malformed_texts,
     module_of,
     module_of_text,
     modules,
-    on_all_dumps,
-    on_each_dump,
 )
-from xla_lens.features.hover import hover
 from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, module_tokens, tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.places.mentions import Instruction, Mention, Role, Value, mention_at
-from xla_lens.model.places.places import slice_place, used_value_place
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 from xla_lens.text.document import Document
@@ -132,79 +122,6 @@ KEYWORD value | NUMBER 17 | VALUE* copy-start{2} | NUMBER 2 | PROPERTY size | NU
     )
 
 
-def test_used_values_have_tokens() -> None:
-    check(
-        analysis_of(SEED),
-        "Total bytes used:",
-        "<2 ",
-        """
-SECTION Total bytes used | NUMBER 593928 | NUMBER 580.0KiB
-SECTION Used values
-NUMBER 0 | VALUE!* param | NUMBER 0
-KEYWORD positions
-VALUE* param
-KEYWORD uses
-VALUE* fusion | PROPERTY operand | NUMBER 0
-KEYWORD from instruction | VALUE* %param | SHAPE f32[64,256,4]{2,1,0} | OPCODE parameter | PROPERTY sharding
-NUMBER 1 | VALUE!* param.1 | NUMBER 0
-KEYWORD positions
-VALUE* param.1
-VALUE* bitcast.1
-KEYWORD uses
-VALUE* bitcast.1 | PROPERTY operand | NUMBER 0
-VALUE* cublas-gemm.1 | PROPERTY operand | NUMBER 1
-KEYWORD from instruction | VALUE* %param.1 | SHAPE f32[1024,4,4]{2,1,0} | OPCODE parameter | PROPERTY sharding | PROPERTY devices
-NUMBER 2
-""",  # noqa: E501
-    )
-
-
-def test_instructions_have_tokens() -> None:
-    check(
-        analysis_of(SEED),
-        " from instruction:%cublas",
-        "<5",
-        """
-KEYWORD from instruction | VALUE* %cublas-gemm.1 | SHAPE f32[64,16]{1,0} | OPCODE custom-call | VALUE* %fusion | VALUE* %bitcast.1 | PROPERTY custom_call_target | STRING "__cublas$gemm" | PROPERTY metadata | PROPERTY op_type | STRING "dot_general" | PROPERTY op_name | STRING "parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]" | PROPERTY source_file | STRING "test_auto_sharding_basic.py" | PROPERTY source_line | PROPERTY backend_config | STRING "{\\"alpha_real\\":1,\\"alpha_imag\\":0,\\"beta\\":0,\\"dot_dimension_numbers\\":{\\"lhs_contracting_dimensions\\":[\\"1\\"],\\"rhs_contracting_dimensions\\":[\\"0\\"],\\"lhs_batch_dimensions\\":[],\\"rhs_batch_dimensions\\":[]},\\"batch_size\\":\\"1\\",\\"lhs_stride\\":\\"65536\\",\\"rhs_stride\\":\\"16384\\",\\"selected_algorithm\\":\\"21\\"}"
-NUMBER 5
-""",  # noqa: E501
-    )
-
-
-def test_live_ranges_have_tokens() -> None:
-    check(
-        analysis_of(SEED),
-        "HloLiveRange",
-        "1:bitcast",
-        """
-SECTION HloLiveRange | PROPERTY max | NUMBER 7
-SECTION InstructionSequence
-STEP 0 | VALUE* param.1
-STEP 1 | VALUE* bitcast.1
-""",
-    )
-    check(
-        analysis_of(SEED),
-        "  BufferLiveRange",
-        "{}:0-7",
-        """
-SECTION BufferLiveRange
-VALUE* param{} | STEP 0 | STEP 7
-""",
-    )
-    check(
-        analysis_of(SEED),
-        "  Live ranges at",
-        "negate.0: 4096",
-        """
-SECTION Live ranges at | STEP 5 | SECTION peak
-VALUE* param | NUMBER 262144 | PROPERTY bytes
-VALUE* param.1 | NUMBER 65536 | PROPERTY bytes
-VALUE negate.0 | NUMBER 4096
-""",
-    )
-
-
 def test_stack_traces_have_tokens() -> None:
     """A name over two lines is a token in each; a frame without an op_name has the name of a value."""
     check(
@@ -271,124 +188,12 @@ def test_quoted_name_is_a_name() -> None:
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
 
 
-def test_only_the_start_of_a_long_instruction_has_tokens() -> None:
-    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * MAX_WORDS_BYTES)
-    analysis = analysis_of_text(text)
-    found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
-    names = [token for token in found if text[token.start : token.end] == "%param"]
-    assert MAX_WORDS_BYTES / 8 - 20 < len(names) < MAX_WORDS_BYTES / 8 + 20
-    assert text[found[-1].start : found[-1].end] == "bytes", "the row after the long instruction has tokens"
-
-
-@pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_no_tokens(kind: FileKind) -> None:
-    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
-    for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
-        file = dump_file(text, kind)
-        assert tokens(analyse([file]), file, 0, len(text), 1000) == []
-
-
-@on_each_dump
-def test_each_entity_is_defined_once(path: Path) -> None:
-    analysis = analysis_of(path)
-    dump = analysis.dump
-    defined = []
-    for file in dump.files:
-        found = _check_windows(file.document, partial(tokens, analysis, file))
-        defined += [(token.type, file, token.start, token.end) for token in found if token.is_definition]
-    counts = Counter(token_type for token_type, *_ in defined)
-    assert counts[TokenType.ALLOCATION] == len(dump.allocations)
-    assert counts[TokenType.VALUE] == len(dump.values)
-    for value in range(len(dump.values)):
-        place = used_value_place(dump, value) or slice_place(dump, value)
-        assert place
-        assert [
-            dump.value_label(value)
-            for token_type, file, start, end in defined
-            if token_type is TokenType.VALUE and file is place.file and place.start <= start < end <= place.end
-        ] == [dump.value_label(value)]
-    for token_type, file, start, _ in defined:
-        if token_type is TokenType.INSTRUCTION:
-            mention = mention_at(dump, file, start)
-            assert mention
-            assert mention.role is Role.SCHEDULE
-            assert isinstance(mention.target, Instruction)
-
-
-def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
-    """Return names in rows of all kinds and in instructions."""
-    chance, document = random.Random(len(file.document.data)), file.document
-    mentions = []
-    for _ in range(count):
-        start, end = document.line_span(chance.randrange(document.line_count))
-        mention = mention_at(analysis.dump, file, chance.randint(start, min(end, start + 200)))
-        if mention and isinstance(mention.target, Value) and mention.role not in (Role.OPERAND, Role.REPORT):
-            mentions.append(mention)
-    return mentions
-
-
-def _check(analysis: Analysis) -> Counter[Role]:
-    """Check that names are value tokens where they are mentions of values, and live at the peak as in hovers."""
-    seen: Counter[Role] = Counter()
-    for file in analysis.dump.files:
-        for mention in _mentioned(analysis, file, 30):
-            found = tokens(analysis, file, mention.start, mention.end, 100)
-            _check_order(file.document, found, mention.start, mention.end)
-            (name,) = (token for token in found if token.type is TokenType.VALUE)
-            title = hover(analysis, None, mention).partition("\n")[0]
-            assert name.is_live_at_peak == (" % of the " in title) or " output" in title
-            assert mention.start <= name.start < name.end <= mention.end
-            seen[mention.role] += 1
-    return seen
-
-
-@pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_names_agree_with_hovers(path: Path) -> None:
-    assert sum(_check(analysis_of(path)).values())
-
-
-@on_all_dumps(_check)
-def test_names_of_all_dumps_agree_with_hovers(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
-    assert len(of_all_dumps) == 286
-    others = {Role.ALLOCATION_HEADER, Role.OPERAND, Role.REPORT}
-    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - others
-
-
-def test_damaged_dumps_have_tokens() -> None:
-    seen = 0
-    for text in malformed_texts():
-        file = dump_file(text)
-        analysis = analyse([file])
-        found = tokens(analysis, file, 0, len(text), 10**6)
-        _check_order(file.document, found, 0, len(text))
-        assert tokens(analysis, file, 0, len(text), 5) == found[:5]
-        seen += len(found)
-    assert seen > 10_000
-
-
 def test_grammar_knows_all_words() -> None:
     kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
     assert set(_DUMP_TYPES) - kinds == {"key", "opcode", "string"}, "these types occur in instructions only"
 
 
 # ---------------------------------------------------------------- HLO modules
-
-
-def test_computations_have_tokens() -> None:
-    check_module(
-        WHILE,
-        "%region_0.1 (",
-        "%copy.4), control",
-        """
-COMPUTATION! %region_0.1 | VALUE* arg_tuple.1 | SHAPE s32[] | SHAPE f32[8] | SHAPE f32[8] | SHAPE s32[] | SHAPE f32[8] | SHAPE f32[8]
-VALUE!* %arg_tuple.1 | SHAPE (s32[], f32[8]{0}, f32[8]{0}) | OPCODE parameter | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
-VALUE!* %constant.3 | SHAPE s32[] | OPCODE constant | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
-VALUE!* %copy.5 | SHAPE f32[8]{0} | OPCODE copy | VALUE* %arg_tuple.1#2 | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
-VALUE! %copy.4 | SHAPE f32[8]{0} | OPCODE copy | VALUE* %arg_tuple.1#1 | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while" | PROPERTY stack_frame_id
-VALUE! %wrapped_add | SHAPE s32[] | OPCODE fusion | VALUE* %arg_tuple.1#0 | VALUE* %constant.3 | PROPERTY kind | PROPERTY calls | COMPUTATION %wrapped_add_computation | PROPERTY metadata | PROPERTY op_name | STRING "jit(tuple_while)/while/body/add" | PROPERTY stack_frame_id
-VALUE! %copy.8 | SHAPE f32[8]{0} | OPCODE copy | VALUE %copy.4 | PROPERTY control-predecessors
-""",  # noqa: E501
-    )
 
 
 def test_instructions_without_values_are_not_marked_as_values() -> None:
@@ -412,22 +217,6 @@ VALUE!* Arg_0.1 | SHAPE f32[10]{0} | OPCODE parameter | PROPERTY metadata | PROP
 VALUE! constant.2 | SHAPE f32[] | OPCODE constant
 VALUE!* reduce.8 | SHAPE f32[] | OPCODE reduce | VALUE* Arg_0.1 | VALUE constant.2 | PROPERTY dimensions | PROPERTY to_apply | COMPUTATION region_0.4
 """,  # noqa: E501
-    )
-
-
-def test_header_and_tables_have_tokens() -> None:
-    check_module(
-        WHILE, "HloModule", "is_scheduled", "KEYWORD HloModule | SECTION jit_tuple_while | PROPERTY is_scheduled"
-    )
-    check_module(
-        WHILE,
-        '4 "nested',
-        "1 {file_name_id=1",
-        """
-NUMBER 4 | STRING "nested_tuples.<locals>.tuple_while.<locals>.<lambda>"
-SECTION FileLocations
-NUMBER 1 | PROPERTY file_name_id
-""",
     )
 
 

@@ -1,4 +1,5 @@
-"""Answers to all requests about a document, as text: in each encoding, with both line ends, and after an edit.
+"""Answers to all requests about a document, as text: in each encoding, with both line ends, and after an edit. The
+document is a file of a dump set, the output of XLA with several modules, or a page.
 
 Each file in `answers` has questions and answers about one document. A line with `#` names a method, and lines with `>`
 mark the position of the requests below. Ranges are shown by the text that they cover in their document.
@@ -13,10 +14,19 @@ import pytest
 
 from fuzzing.positions import tokens_in
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, in_all_encodings, lines, short_name, sibling
-from samples import SEED, SPLIT, TPU, WHILE
+from lsp.reading import Reader, check_golden, copied, lines, short_name, show_page, sibling
+from lsp.test_outputs import Log
+from samples import DUMPS, PEAK_NAMES, SEED, SPLIT, TPU, WHILE
 
 _FOLDER = Path(__file__).parent / "answers"
+
+DONATION, SWAP, SAME, NEW_DONATION = (
+    next(DUMPS.glob(f"{folder}*-buffer-assignment.txt"))
+    for folder in (
+        *(f"cpu-jaxlib0.4.20/donation/module_000{number}" for number in (0, 2, 3)),
+        "cpu-jaxlib0.6.2/donation/module_0001",
+    )
+)
 
 _DOCUMENTS: Mapping[str, tuple[Path, str, tuple[str, str]]] = {
     "one_file": (SEED, "", ("cublas", "cüb🚀las")),
@@ -24,8 +34,17 @@ _DOCUMENTS: Mapping[str, tuple[Path, str, tuple[str, str]]] = {
     "memory_spaces": (TPU, "live-range", ("copy-done.1", "cöpy🚀done.1")),
     "module": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
     "module_alone": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
+    "odd_names": (PEAK_NAMES, "live-range", ("tuple.1", "täple🚀.1")),
+    "output": (SWAP, "output", ("copy.2", "cöpy🚀.2")),
+    "live_set": (SEED, "showLiveSet", ("cublas", "cüb🚀las")),
+    "history": (TPU, "showAllocationHistory", ("copy-start", "cöpy🚀start")),
+    "comparison": (DONATION, "compare", ("fusion.2", "füs🚀n")),
 }
-"""The file of a dump set that each golden is about, and what is replaced in the set: names get wide characters."""
+"""What each golden is about, a file of a dump set or a page about it, and what is replaced in the set: names get wide
+characters.
+"""
+
+_ARGUMENTS: Mapping[str, Mapping[str, int]] = {"showLiveSet": {"step": 5}, "showAllocationHistory": {"allocation": 2}}
 
 _LEFT_OUT = ("data", "paddingLeft", "targetRange")
 _BELOW = {"children": "  ", "parent": ""}
@@ -65,10 +84,12 @@ class _Text:
             params = {"positions": [position]}
         elif position:
             params = {"position": position, "context": {"includeDeclaration": True}}
+        if method == "whatIsAt":
+            return list(self._lines(await reader.run(method, {"uri": uri, **params}), uri))
         answer = await reader.ask(method, uri, **params)
         if method == "semanticTokens/range":
             return self._tokens(answer["data"])
-        if method == "hover":
+        if method == "hover" and answer:
             return [f"{self._range(answer['range'], uri)}: {answer['contents']['value'].partition(chr(10))[0]}"]
         if method in ("codeLens", "documentLink"):
             answer = answer and [await reader.editor.request(f"{method}/resolve", item) for item in answer]
@@ -144,6 +165,14 @@ async def _opened(reader: Reader, folder: Path, name: str, line_end: str = "\n")
     """Open the document of a golden. Return its URI and the legend of its tokens."""
     path, kind, replaced = _DOCUMENTS[name]
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
+    if kind == "output":
+        for one in (SWAP, SAME):
+            copied(one, folder / "dumps", *replaced)
+        log = Log(folder, folder / "dumps")
+        uri = reader.open(log.path, log.text.replace("\n", line_end))
+        for state in reader.editor.server.state.sets.open:
+            await state.checked()
+        return uri, legend
     path = copied(path, folder, *replaced)
     for file in folder.iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", line_end.encode()))
@@ -151,23 +180,29 @@ async def _opened(reader: Reader, folder: Path, name: str, line_end: str = "\n")
         path = path.with_name(path.name.replace("-buffer-assignment", ""))
     if name == "module_alone":
         path = path.rename(path.with_name("module_0010.f.before_optimizations.txt"))
-    uri = reader.open(sibling(path, kind) if kind and kind != "hlo" else path)
+    is_dump = kind in ("", "hlo") or "-" in kind or kind.startswith("live")
+    uri = reader.open(sibling(path, kind) if is_dump and kind not in ("", "hlo") else path)
     await reader.ask("documentLink", uri)
     await reader.checked(uri)
+    if kind == "compare":
+        uri = await show_page(reader, kind, old=uri, new=reader.open(NEW_DONATION))
+    elif not is_dump:
+        uri = await show_page(reader, kind, uri=uri, **_ARGUMENTS.get(kind, {}))
     return uri, legend
 
 
-@in_all_encodings
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize(
+    ("reader", "line_end"), [("utf-8", "\n"), ("utf-16", "\r\n"), ("utf-32", "\n")], indirect=["reader"]
+)
 @pytest.mark.parametrize("name", _DOCUMENTS)
 async def test_answers_are_those_of_the_golden(reader: Reader, tmp_path: Path, name: str, line_end: str) -> None:
     uri, legend = await _opened(reader, tmp_path, name, line_end)
-    golden = (_FOLDER / f"{name}.txt").read_text()
-    assert await _Text(reader, uri, has_numbers=True).filled(golden, legend) == golden
+    golden = _FOLDER / f"{name}.txt"
+    check_golden(golden, await _Text(reader, uri, has_numbers=True).filled(golden.read_text(), legend))
 
 
-@in_all_encodings
-@pytest.mark.parametrize("name", _DOCUMENTS)
+@pytest.mark.parametrize("reader", ["utf-8", "utf-16"], indirect=True)
+@pytest.mark.parametrize("name", [*_DOCUMENTS][:6])
 async def test_answers_follow_edits(reader: Reader, loads: Loads, tmp_path: Path, name: str) -> None:
     """During a load the last analysis answers, at the current positions."""
     uri, legend = await _opened(reader, tmp_path, name)

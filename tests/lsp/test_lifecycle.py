@@ -1,83 +1,79 @@
 """Each request gets one response, errors have the codes of the specification, and invalid messages end nothing."""
 
 import json
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from lsprotocol import types as lsp
 
 from lsp.conftest import Loads
 from lsp.reading import Reader
-from lsp.wire import FULL, Process, RequestFailed, framed
+from lsp.wire import FULL, InProcess, Process, RequestFailed
 from samples import SEED
 
 _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32600, -32601, -32602
 _NOT_INITIALIZED, _CANCELLED = -32002, -32800
 
 _URI = SEED.as_uri()
-_PLACE = {"textDocument": {"uri": _URI}, "position": {"line": 1, "character": 3}}
+_HERE = {"textDocument": {"uri": _URI}}
+_PLACE = {**_HERE, "position": {"line": 1, "character": 3}}
 _INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
+_OPEN = {"textDocument": {"uri": _URI, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}}
 
 
-def _open(server: Process, path: Path = SEED) -> dict[str, Any]:
-    """Open a document and return it as parameters of requests."""
-    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": path.read_text()}
-    server.notify("textDocument/didOpen", {"textDocument": document})
-    return {"textDocument": {"uri": path.as_uri()}}
+@pytest_asyncio.fixture
+async def editor() -> AsyncIterator[InProcess]:
+    """An editor whose server is not yet initialized. At the end it must still answer valid requests."""
+    found = InProcess()
+    found.client.capabilities = lsp.ClientCapabilities()
+    yield found
+    found.notify("textDocument/didOpen", _OPEN)
+    assert await found.request("textDocument/hover", _PLACE)
+    await found.stop()
 
 
-async def _is_well(server: Process) -> None:
-    """Check that the server still answers valid requests, and ends without having logged anything."""
-    assert await _log(server) == ""
-
-
-async def _log(server: Process) -> str:
-    """Check that the server still answers valid requests, end it, and return what it has logged."""
-    _open(server)
-    assert await server.request("textDocument/hover", _PLACE)
-    await server.request("shutdown")
-    server.notify("exit")
-    status, errors = await server.ended()
-    assert status == 0
-    assert "Traceback" not in errors
-    server.finish()
-    return errors
-
-
-async def _code(server: Process, message: dict[str, Any]) -> int:
+async def _code(editor: InProcess, method: str, params: Any) -> int:
     """Send a request, which may be invalid, and return the code of the error."""
-    server.send_unchecked({"jsonrpc": "2.0", **message})
+    number = f"{len(editor.messages)}"
+    message = {"jsonrpc": "2.0", "id": number, "method": method, **({} if params == "none" else {"params": params})}
+    editor.send_unchecked(message)
     with pytest.raises(RequestFailed) as refused:
-        await server.answer(message["id"])
+        await editor.answer(number)
     return refused.value.code
 
 
-async def test_requests_before_initialize_are_rejected(server: Process) -> None:
-    for number, method in enumerate(["textDocument/hover", "shutdown", "workspace/nothing", "$/nothing", "exit"]):
-        assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _NOT_INITIALIZED
-    server.send_unchecked({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}})
-    server.send_unchecked({"jsonrpc": "2.0", "method": "initialized", "params": {}})
-    server.send_unchecked({"jsonrpc": "2.0", "method": "shutdown"})
-    wrong = {"id": "wrong", "method": "initialize", "params": {"processId": "x", "capabilities": 5}}
-    assert await _code(server, wrong) == _INVALID_PARAMS
-    await server.initialize()
-    assert await _code(server, {"id": "again", "method": "initialize", "params": _INITIALIZE}) == _INVALID_REQUEST
-    await _is_well(server)
+async def test_requests_out_of_order_are_rejected(editor: InProcess) -> None:
+    for method in ("textDocument/hover", "shutdown", "workspace/nothing", "$/nothing", "exit"):
+        assert await _code(editor, method, {}) == _NOT_INITIALIZED
+    for method in ("textDocument/didOpen", "initialized", "shutdown"):
+        editor.send_unchecked({"jsonrpc": "2.0", "method": method, "params": {}})
+    assert await _code(editor, "initialize", {"processId": "x", "capabilities": 5}) == _INVALID_PARAMS
+    await editor.initialize()
+    assert await _code(editor, "initialize", _INITIALIZE) == _INVALID_REQUEST
 
 
-async def test_requests_after_shutdown_are_rejected(server: Process) -> None:
-    await server.initialize()
-    assert await server.request("shutdown") is None
-    for number, method in enumerate(["textDocument/hover", "shutdown", "initialize", "workspace/nothing"]):
-        assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _INVALID_REQUEST
-    server.notify("textDocument/didClose", {"textDocument": {"uri": _URI}})
-    server.send_unchecked({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}})
-    server.notify("exit")
-    assert await server.ended() == (0, "")
-    server.finish()
+async def test_requests_after_shutdown_are_rejected() -> None:
+    editor = InProcess()
+    await editor.initialize()
+    assert await editor.request("shutdown") is None
+    for method in ("textDocument/hover", "shutdown", "initialize", "workspace/nothing"):
+        assert await _code(editor, method, {}) == _INVALID_REQUEST
+    editor.notify("textDocument/didClose", _HERE)
+    editor.finish()
 
 
-async def test_capabilities_of_later_protocol_versions_are_ignored(server: Process) -> None:
+async def test_exit_without_shutdown_is_an_error() -> None:
+    editor = InProcess()
+    await editor.initialize()
+    with suppress(SystemExit):
+        editor.notify("exit")
+    assert editor.server.exit_status == 1
+
+
+async def test_capabilities_of_later_protocol_versions_are_ignored(editor: InProcess) -> None:
     """Unknown values count as missing."""
     capabilities = {
         "general": {"positionEncodings": ["utf-64", "utf-8"], "later": {}},
@@ -90,125 +86,83 @@ async def test_capabilities_of_later_protocol_versions_are_ignored(server: Proce
         "workspace": {"symbol": {"symbolKind": {"valueSet": [1, 99]}}, "workspaceEdit": {"failureHandling": "hope"}},
     }
     params = {**_INITIALIZE, "capabilities": capabilities, "trace": "compact", "later": None}
-    server.send_unchecked({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params})
-    result = await server.answer("first")
-    assert result["capabilities"]["positionEncoding"] == "utf-8"
-    _open(server)
-    assert (await server.request("textDocument/hover", _PLACE))["contents"]["kind"] == "plaintext"
-    await server.stop()
+    editor.send_unchecked({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params})
+    assert (await editor.answer("first"))["capabilities"]["positionEncoding"] == "utf-8"
+    editor.notify("textDocument/didOpen", _OPEN)
+    assert (await editor.request("textDocument/hover", _PLACE))["contents"]["kind"] == "plaintext"
 
 
-@pytest.mark.parametrize("is_initialized", [True, False])
-async def test_exit_without_shutdown_is_an_error(server: Process, is_initialized: bool) -> None:
-    if is_initialized:
-        await server.initialize()
-    server.notify("exit")
-    assert await server.ended() == (1, "")
-
-
-async def test_shutdown_and_exit_answer_all_requests(server: Process) -> None:
-    await server.initialize()
-    here = _open(server)
-    numbers = [server.ask("textDocument/documentSymbol", here) for _ in range(20)]
-    last = server.ask("shutdown")
-    server.notify("exit")
-    assert await server.ended() == (0, "")
-    server.finish()
-    assert await server.answer(last) is None
-    codes = {server.answers(number)[0].get("error", {}).get("code") for number in numbers}
-    assert codes <= {_CANCELLED, None}
-
-
-_WRONG_PARAMS: list[tuple[str, Any]] = [
-    ("textDocument/hover", None),
-    ("textDocument/hover", {}),
-    ("textDocument/hover", []),
-    ("textDocument/hover", 7),
-    ("textDocument/hover", "x"),
-    ("textDocument/hover", {**_PLACE, "textDocument": _URI}),
-    ("textDocument/hover", {**_PLACE, "textDocument": {"uri": 5}}),
-    ("textDocument/hover", {**_PLACE, "textDocument": {"uri": None}}),
-    ("textDocument/hover", {**_PLACE, "position": None}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": -1, "character": 0}}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": 0, "character": 1 << 31}}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": 0.5, "character": 0}}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": "0", "character": 0}}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": True, "character": 0}}),
-    ("textDocument/hover", {**_PLACE, "position": {"line": 10**400, "character": 0}}),
-    ("textDocument/references", _PLACE),
-    ("textDocument/references", {**_PLACE, "context": {"includeDeclaration": 1}}),
-    ("textDocument/inlayHint", {"textDocument": {"uri": _URI}, "range": {"start": {"line": 0, "character": 0}}}),
-    ("textDocument/inlayHint", {"textDocument": {"uri": _URI}, "range": [0, 1]}),
-    ("textDocument/documentSymbol", {"textDocument": [_URI]}),
+_NO_PARAMS: list[Any] = ["none", None, {}, [], 7, "x"]
+_POSITIONS: list[Any] = [
+    None,
+    *({"line": line, "character": 0} for line in (-1, 0.5, "0", True, 10**400)),
+    {"line": 0, "character": 1 << 31},
+]
+_WRONG: list[tuple[str, Any, int]] = [
+    *(("textDocument/hover", params, _INVALID_PARAMS) for params in _NO_PARAMS),
+    *(
+        ("textDocument/hover", {**_PLACE, "textDocument": document}, _INVALID_PARAMS)
+        for document in (_URI, {"uri": 5}, {"uri": None})
+    ),
+    *(("textDocument/hover", {**_PLACE, "position": position}, _INVALID_PARAMS) for position in _POSITIONS),
+    ("textDocument/references", _PLACE, _INVALID_PARAMS),
+    ("textDocument/references", {**_PLACE, "context": {"includeDeclaration": 1}}, _INVALID_PARAMS),
+    ("textDocument/inlayHint", {**_HERE, "range": {"start": {"line": 0, "character": 0}}}, _INVALID_PARAMS),
+    ("textDocument/inlayHint", {**_HERE, "range": [0, 1]}, _INVALID_PARAMS),
+    ("textDocument/documentSymbol", {"textDocument": [_URI]}, _INVALID_PARAMS),
+    # Some of these are notifications: with an id they are unknown requests.
+    *(
+        (method, _HERE, _METHOD_NOT_FOUND)
+        for method in ("", "$/nothing", "textDocument/rename", "initialized", "textDocument/didOpen", "exit")
+    ),
 ]
 
 
-async def test_invalid_params_are_rejected(server: Process) -> None:
-    await server.initialize()
-    for number, (method, params) in enumerate(_WRONG_PARAMS):
-        message = {"id": f"a{number}", "method": method, "params": params}
-        assert await _code(server, message) == _INVALID_PARAMS, (method, params)
-    assert await _code(server, {"id": "none", "method": "textDocument/hover"}) == _INVALID_PARAMS
-    await _is_well(server)
+async def test_invalid_requests_are_rejected(editor: InProcess, caplog: pytest.LogCaptureFixture) -> None:
+    await editor.initialize()
+    for method, params, code in _WRONG:
+        assert await _code(editor, method, params) == code, (method, params)
+    assert not caplog.records
 
 
-async def test_unknown_methods_are_rejected(server: Process) -> None:
-    await server.initialize()
-    for number, method in enumerate(
-        # Some are notifications: with an id they are unknown requests.
-        ["", "$/nothing", "textDocument/rename", "notebookDocument/didOpen", "initialized", "textDocument/didOpen"]
-    ):
-        message = {"id": f"a{number}", "method": method, "params": {"textDocument": {"uri": _URI}}}
-        assert await _code(server, message) == _METHOD_NOT_FOUND, method
-    assert await _code(server, {"id": "exit", "method": "exit"}) == _METHOD_NOT_FOUND
-    await _is_well(server)
+_IGNORED: list[tuple[str, Any]] = [
+    ("$/nothing", {}),
+    ("nothing", None),
+    ("textDocument/hover", _PLACE),
+    ("shutdown", None),
+    ("initialize", _INITIALIZE),
+    ("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": [{"uri": "a:b", "name": "x"}]}}),
+    ("window/workDoneProgress/cancel", {"token": "nothing"}),
+    ("$/setTrace", {"value": "verbose"}),
+    ("$/cancelRequest", {"id": "nothing"}),
+    ("$/progress", {"token": 1, "value": 2}),
+    ("textDocument/didSave", _HERE),
+    ("textDocument/didClose", _HERE),
+    ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": []}),
+    ("workspace/didChangeConfiguration", {"settings": [1, {"xla-lens": 5}]}),
+    ("workspace/didChangeWatchedFiles", {"changes": [{"uri": "nothing", "type": 1}]}),
+]
+_LOGGED: list[tuple[str, Any]] = [
+    ("textDocument/didOpen", _HERE),
+    ("textDocument/didOpen", None),
+    ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": [5]}),
+    ("textDocument/didClose", []),
+    ("$/cancelRequest", {}),
+    ("$/cancelRequest", {"id": [1]}),
+]
 
 
-async def test_notifications_are_never_answered(server: Process) -> None:
-    await server.initialize(FULL)
-    for method, params in (
-        ("$/nothing", {}),
-        ("nothing", None),
-        ("textDocument/hover", _PLACE),
-        ("shutdown", None),
-        ("initialize", _INITIALIZE),
-        ("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": [{"uri": "a:b", "name": "x"}]}}),
-        ("window/workDoneProgress/cancel", {"token": "nothing"}),
-        ("$/setTrace", {"value": "verbose"}),
-        ("$/cancelRequest", {"id": 4711}),
-        ("$/cancelRequest", {"id": "nothing"}),
-        ("$/progress", {"token": 1, "value": 2}),
-        ("textDocument/didSave", {"textDocument": {"uri": _URI}}),
-        ("textDocument/didClose", {"textDocument": {"uri": _URI}}),
-        ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": []}),
-        ("workspace/didChangeConfiguration", {"settings": [1, {"xla-lens": 5}]}),
-        ("workspace/didChangeWatchedFiles", {"changes": [{"uri": "nothing", "type": 1}]}),
-    ):
-        server.send_unchecked({"jsonrpc": "2.0", "method": method, "params": params})
-    await _is_well(server)
-    assert not server.answers(None)
-
-
-async def test_invalid_notifications_are_logged(server: Process) -> None:
-    await server.initialize()
-    for method, params in (
-        ("textDocument/didOpen", {"textDocument": {"uri": _URI}}),
-        ("textDocument/didOpen", None),
-        ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": [5]}),
-        ("textDocument/didClose", []),
-        ("$/cancelRequest", {}),
-        ("$/cancelRequest", {"id": [1]}),
-    ):
-        server.send_unchecked({"jsonrpc": "2.0", "method": method, "params": params})
-    assert [line.split(":")[1].strip() for line in (await _log(server)).splitlines()] == ["ignored"] * 6
-
-
-# ---------------------------------------------------------------- messages that break the protocol
+async def test_invalid_notifications_are_logged(editor: InProcess, caplog: pytest.LogCaptureFixture) -> None:
+    """No notification is answered."""
+    await editor.initialize(FULL)
+    for method, params in (*_IGNORED, *_LOGGED):
+        editor.send_unchecked({"jsonrpc": "2.0", "method": method, "params": params})
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["ignored"] * len(_LOGGED)
+    assert not editor.answers(None)
 
 
 _NO_JSON = [
     b"{",
-    b"{'a': 1}",
     b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"',
     b"\xff\xfe\xfa",
     b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}',
@@ -219,17 +173,17 @@ _NO_JSON = [
 ]
 
 _NO_MESSAGES: list[Any] = [
-    [],
-    [{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}],
-    5,
-    None,
-    "shutdown",
-    {},
-    {"id": 1, "method": "shutdown"},
+    *(
+        [],
+        [{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}],
+        5,
+        None,
+        "shutdown",
+        {},
+        {"id": 1, "method": "shutdown"},
+    ),
     {"jsonrpc": "1.0", "method": "initialized", "params": {}},
-    {"jsonrpc": "2.0", "id": None, "method": "shutdown"},
-    {"jsonrpc": "2.0", "id": 1.5, "method": "shutdown"},
-    {"jsonrpc": "2.0", "id": [1], "method": "shutdown"},
+    *({"jsonrpc": "2.0", "id": number, "method": "shutdown"} for number in (None, 1.5, [1])),
     {"jsonrpc": "2.0", "method": 5},
     {"jsonrpc": "2.0", "method": []},
     {"jsonrpc": "2.0"},
@@ -244,53 +198,37 @@ _NO_MESSAGES: list[Any] = [
 async def test_messages_that_break_the_protocol_do_not_affect_later_requests(server: Process) -> None:
     """Not each of them gets a response."""
     await server.initialize()
-    here = _open(server)
-    number = server.ask("textDocument/documentSymbol", here)
-    bodies = [*_NO_JSON, *(json.dumps(message).encode() for message in _NO_MESSAGES)]
-    bodies += [
-        json.dumps({"jsonrpc": "2.0", "id": number, **answer}).encode() for answer in ({"result": [1]}, {"error": 5})
-    ]
-    for body in bodies:
+    server.notify("textDocument/didOpen", _OPEN)
+    number = server.ask("textDocument/documentSymbol", _HERE)
+    answers = ({"jsonrpc": "2.0", "id": number, **answer} for answer in ({"result": [1]}, {"error": 5}))
+    for body in (*_NO_JSON, *(json.dumps(message).encode() for message in (*_NO_MESSAGES, *answers))):
         server.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
     assert await server.answer(number)
     for _ in range(3):
-        server.send({"id": "same", "method": "textDocument/documentSymbol", "params": here})
+        server.send({"id": "same", "method": "textDocument/documentSymbol", "params": _HERE})
     await server.until(lambda: len(server.answers("same")) == 3)
-    await _log(server)
+    nested: Any = {}
+    for _ in range(900):
+        nested = {"xla-lens": nested}
+    server.notify("workspace/didChangeConfiguration", {"settings": nested})
+    assert await server.request("textDocument/hover", {**_PLACE, "x": nested})
+    await server.request("shutdown")
+    server.notify("exit")
+    status, errors = await server.ended()
+    assert (status, "Traceback" in errors) == (0, False)
 
 
-async def test_deeply_nested_json_is_accepted(server: Process) -> None:
+async def test_shutdown_and_exit_answer_all_requests(server: Process) -> None:
     await server.initialize()
-    _open(server)
-    for depth in (100, 900):
-        nested: Any = []
-        for _ in range(depth):
-            nested = [nested] if depth % 2 else {"xla-lens": nested}
-        server.notify("workspace/didChangeConfiguration", {"settings": nested})
-        server.send_unchecked(
-            {"jsonrpc": "2.0", "id": depth, "method": "textDocument/hover", "params": {**_PLACE, "x": nested}}
-        )
-        assert await server.answer(depth)
-    await _is_well(server)
-
-
-_HOVER = {"jsonrpc": "2.0", "id": "hover", "method": "textDocument/hover", "params": _PLACE}
-
-
-async def test_many_messages_may_arrive_at_once(server: Process) -> None:
-    await server.initialize()
-    _open(server)
-    data = b""
-    for number in range(500):
-        server.expect(number, "textDocument/hover")
-        data += framed({**_HOVER, "id": number})
-    server.write(data)
-    for number in range(500):
-        assert await server.answer(number)
-    await _is_well(server)
-
-
-# ---------------------------------------------------------------- cancelled requests
+    server.notify("textDocument/didOpen", _OPEN)
+    numbers = [server.ask("textDocument/documentSymbol", _HERE) for _ in range(20)]
+    last = server.ask("shutdown")
+    server.notify("exit")
+    assert await server.ended() == (0, "")
+    server.finish()
+    assert await server.answer(last) is None
+    codes = {server.answers(number)[0].get("error", {}).get("code") for number in numbers}
+    assert codes <= {_CANCELLED, None}
 
 
 async def test_cancelled_requests_get_one_response(reader: Reader, loads: Loads) -> None:
@@ -299,9 +237,8 @@ async def test_cancelled_requests_get_one_response(reader: Reader, loads: Loads)
     loads.hold()
     place = {"textDocument": {"uri": reader.open(SEED)}, "position": {"line": 1, "character": 3}}
     numbers = [editor.ask("textDocument/hover", place) for _ in range(5)]
-    for number in numbers[:4]:
+    for number in (*numbers[:4], numbers[0]):
         editor.cancel(number)
-    editor.cancel(numbers[0])
     for number in numbers[:4]:
         with pytest.raises(RequestFailed, match=str(_CANCELLED)):
             await editor.answer(number)

@@ -4,14 +4,13 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, unquote
 
 import pytest
 
-from lsp.reading import NO_PAGE, Reader, in_all_encodings, lines, read_page, show_page
+from lsp.reading import NO_PAGE, Reader, lines, read_page, show_page
 from lsp.wire import FULL, RequestFailed
 from protocol import check
-from samples import DUMPS, SEED
+from samples import DUMPS
 
 
 def _dump(path: str) -> Path:
@@ -26,43 +25,12 @@ PAIRS: Final = [
     (_dump("cpu-tf2.5.3/while/"), _dump("cpu-tf2.16.2/while/")),
     (_dump("cpu-jaxlib0.6.0/matmul/"), _dump("gpu-h100-jaxlib0.4.38/matmul/")),
 ]
-each_pair = pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda path: path.parent.parent.name)
 
 
 async def _compare(reader: Reader, old: Path, new: Path) -> tuple[str, str, str]:
     """Open two dumps and compare them. Return the URIs of both and of the page."""
     uris = reader.open(old), reader.open(new)
     return (*uris, await show_page(reader, "compare", old=uris[0], new=uris[1]))
-
-
-@each_pair
-@in_all_encodings
-async def test_each_row_leads_into_both_dumps(reader: Reader, old: Path, new: Path) -> None:
-    """A row of the values leads to the value on both sides if both have it; so does a row of a breakdown."""
-    await reader.start()
-    *_, page = await _compare(reader, old, new)
-    old_folder, new_folder = old.parent.as_uri(), new.parent.as_uri()
-    rows = lines(reader.text(page))
-    values = next(number for number, row in enumerate(rows) if row.startswith("Values: "))
-    links = await reader.ask("documentLink", page)
-    found: dict[int, set[str]] = {}
-    for link in links:
-        row = link["range"]["start"]["line"]
-        places = await reader.ask("definition", page, position=link["range"]["start"])
-        uris = {place["uri"] for place in places}
-        assert {uri.rpartition("/")[0] for uri in uris} <= {old_folder, new_folder}
-        assert link["target"].split("#")[0] == places[0]["uri"]
-        found.setdefault(row, set()).update(uri.rpartition("/")[0] for uri in uris)
-        for place in places:
-            assert reader.text_at(place["uri"], place["range"]).strip()
-        name = reader.text_at(page, link["range"])
-        if row > values and not re.fullmatch(r"[\d.,]+ \w+", name):
-            assert name in lines(reader.text(places[0]["uri"]))[places[0]["range"]["start"]["line"]]
-    for number, row in enumerate(rows[values:], values):
-        if re.search(r"  (changed|moved in time)  ", row):
-            assert found[number] == {old_folder, new_folder}, row
-        elif match := re.search(r"  (added|removed)  ", row):
-            assert found[number] == {new_folder if match[1] == "added" else old_folder}, row
 
 
 async def test_lens_and_hover_say_what_a_value_was(reader: Reader) -> None:
@@ -145,19 +113,6 @@ async def _actions(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
     return [action for action in found if "omp" in action[1]]
 
 
-async def test_closed_dumps_outside_the_workspace_can_be_compared(reader: Reader) -> None:
-    await reader.start()
-    page = await show_page(reader, "compare", old=OLD.as_uri(), new=NEW.as_uri())
-    assert len(await reader.ask("documentLink", page)) > 30
-
-
-async def test_editor_may_escape_the_page_differently(reader: Reader) -> None:
-    await reader.start()
-    *_, page = await _compare(reader, OLD, NEW)
-    before, query = page.split("?")
-    assert await read_page(reader, f"{before}?{quote(unquote(query), safe='')}") == reader.text(page)
-
-
 async def test_page_of_a_dump_that_no_command_named_is_refused(reader: Reader, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -182,18 +137,6 @@ async def test_edit_of_a_side_updates_page_and_lenses(reader: Reader) -> None:
     assert await read_page(reader, page) != reader.text(page)
     await reader.editor.until(lambda: len(reader.editor.received("workspace/codeLens/refresh")) >= 1)
     assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 4 steps less"]
-
-
-async def test_change_on_disk_updates_the_page_of_closed_dumps(reader: Reader, tmp_path: Path) -> None:
-    copy = Path(shutil.copy(OLD, tmp_path))
-    await reader.start()
-    page = await show_page(reader, "compare", old=copy.as_uri(), new=NEW.as_uri())
-    # Other sets do not push the compared ones out of memory.
-    for path in (SEED, PAIRS[1][0], PAIRS[1][1]):
-        await reader.run("showSummary", {"uri": path.as_uri()})
-    copy.write_bytes(NEW.read_bytes())
-    await _until_refreshed(reader, page)
-    assert "Nothing changed but names and addresses" in await read_page(reader, page)
 
 
 async def test_deleted_side_is_named(reader: Reader, tmp_path: Path) -> None:

@@ -48,10 +48,6 @@ async def test_source_is_found_in_the_workspace(reader: Reader, tmp_path: Path) 
     assert await _program(reader, tmp_path) == f"{(tmp_path / 'src/programs/programs.py').as_uri()}#L50"
 
 
-async def test_link_to_a_missing_source_has_no_target(reader: Reader, tmp_path: Path) -> None:
-    assert await _program(reader, tmp_path) == _PROGRAM
-
-
 @pytest.mark.parametrize("is_there", [True, False])
 async def test_path_mapping_finds_a_source(reader: Reader, tmp_path: Path, is_there: bool) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
@@ -63,14 +59,6 @@ async def test_path_mapping_finds_a_source(reader: Reader, tmp_path: Path, is_th
     mapping = {"/home/user/programs": str(outside)}
     found = await _program(reader, inside, sources={"pathMapping": mapping})
     assert found == f"{((outside if is_there else inside) / 'programs.py').as_uri()}#L50"
-
-
-async def test_invalid_path_mapping_is_reported(reader: Reader) -> None:
-    await reader.start()
-    await reader.set(sources={"pathMapping": {"/home": 1}})
-    await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
-    (message,) = reader.editor.received("window/showMessage")
-    assert message["params"]["message"].startswith("xla-lens.sources.pathMapping: expected an object")
 
 
 # ---------------------------------------------------------------- actions
@@ -107,28 +95,3 @@ async def test_actions_of_the_schedule_lead_to_sources(reader: Reader, tmp_path:
         f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:16",
         f"Go to Python source: run_progs.py:54 in child -> {(tmp_path / 'run_progs.py').as_uri()}:54:23",
     ]
-
-
-async def test_actions_of_a_module_lead_to_sources(reader: Reader, tmp_path: Path) -> None:
-    for name in ("programs.py", "run_progs.py"):
-        (tmp_path / name).write_text("")
-    await reader.start(FULL, tmp_path)
-    uri = reader.open(_module(SPLIT))
-    (line,) = (line for line in reader.text(uri).split("\n") if line.startswith("  %dot = "))
-    found = await _go_to_sources(reader, uri, f"{line}\n    ^")
-    assert (
-        found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> {(tmp_path / 'programs.py').as_uri()}:50:13"
-    )
-    assert len(found) == 4
-
-
-# ---------------------------------------------------------------- hints
-
-
-async def test_module_without_a_dump_has_links_but_no_hints(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = tmp_path / "module_0000.f.before_optimizations.txt"
-    path.write_text(_module(SPLIT).read_text())
-    uri = reader.open(path)
-    assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) == []
-    assert "stack_frame_id=6" in await _links(reader, uri)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, in_all_encodings, lines, read_page, sibling
+from lsp.reading import Reader, copied, lines, read_page, sibling
 from lsp.wire import FULL
 from samples import GLUED, PALLAS, SEED, SPLIT, TPU, WHILE
 
@@ -18,18 +18,6 @@ _GOING = ("definition", "declaration", "typeDefinition", "implementation")
 _ALL: Mapping[str, Any] = {"context": {"includeDeclaration": True}}
 _OTHERS: Mapping[str, Any] = {"context": {"includeDeclaration": False}}
 _TEXT, _READ, _WRITE = 1, 2, 3
-
-
-async def _places(reader: Reader, uri: str, marked: str) -> dict[str, list[str]]:
-    """Return the targets of all jumps from a marked place."""
-    found = {method: reader.shown(await reader.ask_at(method, uri, marked)) for method in _GOING}
-    return {**found, "references": reader.shown(await reader.ask_at("references", uri, marked, **_ALL))}
-
-
-async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, str, int]]:
-    """Return the highlights for a marked place: their lines and kinds."""
-    found = await reader.ask_at("documentHighlight", uri, marked)
-    return [(word["range"]["start"]["line"] + 1, reader.text_at(uri, word["range"]), word["kind"]) for word in found]
 
 
 # ---------------------------------------------------------------- one file, and three
@@ -111,14 +99,6 @@ async def test_editors_that_run_commands_get_links_in_hovers(reader: Reader) -> 
     assert "history-of-allocation-2" in str(await reader.run(name.removeprefix("xla-lens."), given))
 
 
-async def test_other_editors_get_the_same_text_without_links(reader: Reader) -> None:
-    await reader.start()
-    hover = await reader.ask_at("hover", reader.open(SEED), "    cublas-gemm.1{}:4-5\n       ^")
-    assert "command:" not in hover["contents"]["value"]
-    place = "- 4.0 KiB (4,096 B) at offset 0 of allocation 2, all of it (maybe-live-out, HBM)\n"
-    assert place in hover["contents"]["value"]
-
-
 async def test_editors_with_link_support_get_links(reader: Reader) -> None:
     """The origin is the whole name, the target the whole line."""
     await reader.start({**FULL, "textDocument": {"definition": {"linkSupport": True}}})
@@ -169,13 +149,6 @@ async def test_cursor_anywhere_in_a_name_means_the_name(
         assert reader.text_at(uri, hover["range"]) == word
         (link,) = await reader.ask("declaration", uri, position=position)
         assert reader.text_at(uri, link["originSelectionRange"]) == word
-        marks = await reader.ask("documentHighlight", uri, position=position)
-        assert hover["range"] in [mark["range"] for mark in marks]
-        (selection,) = await reader.ask("selectionRange", uri, positions=[position])
-        chain = [reader.text_at(uri, selection["range"])]
-        while selection := selection.get("parent"):
-            chain.append(reader.text_at(uri, selection["range"]))
-        assert word in chain
 
 
 # ---------------------------------------------------------------- positions without a mention
@@ -196,44 +169,6 @@ async def test_positions_without_a_mention_have_no_result(reader: Reader, method
 # ---------------------------------------------------------------- edits
 
 
-@in_all_encodings
-async def test_answers_follow_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    """During a load the last analysis answers, at the current positions."""
-    await reader.start()
-    assignment = copied(SPLIT, tmp_path)
-    live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
-    before = await _places(reader, live, "    dot{}:35-37\n     ^")
-    loads.hold()
-    reader.replace(live, "HloLiveRange (max 40):", "\n\nHloLiveRange (max 40):")
-    reader.replace(live, "    dot{}:35-37", " 🚀   dot{}:35-37")
-    reader.replace(values, "<244 dot @0>", "é🚀<244 dot @0>")
-    reader.replace(values, "Used values:", "🚀\r\nUsed values:")
-    for marked in (" 🚀   dot{}:35-37\n      ^", " 🚀   dot{}:35-37\n         ^"):
-        assert await _places(reader, live, marked) == {
-            "definition": ["buffer-assignment-values:281: <244 dot @0>"],
-            "declaration": before["declaration"],
-            "typeDefinition": before["typeDefinition"],
-            "implementation": ["module_0000.jit_train_step.cpu_after_optimizations:393: dot"],
-            "references": [
-                "buffer-assignment:84: <244 dot @0>",
-                "buffer-assignment-values:281: <244 dot @0>",
-                "buffer-assignment-values:283: dot",
-                "buffer-assignment-values:285: multiply_subtract_fusion.5, operand 1",
-                "live-range:69: dot{}",
-                "live-range:87: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
-                "live-range:40: dot",
-                "buffer-assignment-values:293: %dot",
-                "module_0000.jit_train_step.cpu_after_optimizations:393: dot",
-                "module_0000.jit_train_step.cpu_after_optimizations:395: %dot",
-            ],
-        }
-        assert await _highlights(reader, live, marked) == [
-            (69, "dot{}", _TEXT),
-            (87, "dot{}", _TEXT),
-            (40, "dot", _WRITE),
-        ]
-
-
 async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)
@@ -243,7 +178,8 @@ async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loa
     marked = "    c5\n    ^"
     hover = await reader.ask_at("hover", uri, marked)
     assert reader.text_at(uri, hover["range"]) == "c"
-    assert "001_491faa5ce21a17c6:71: c" in (await _places(reader, uri, marked))["references"]
+    found = await reader.ask_at("references", uri, marked, **_ALL)
+    assert "001_491faa5ce21a17c6:71: c" in reader.shown(found)
     reader.replace(uri, reader.text(uri), "")
     assert await reader.ask("hover", uri, position={"line": 0, "character": 0}) is None
     found = await reader.ask("references", uri, position={"line": 0, "character": 0}, **_ALL)
@@ -284,29 +220,3 @@ async def test_requests_wait_for_short_loads(reader: Reader) -> None:
     reader.replace(uri, text, "\n" + text.replace("cublas-gemm.1", "gemm"))
     found = await reader.ask_at("definition", uri, "    gemm{}:4-5\n      ^")
     assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 gemm @0>"]
-
-
-async def test_open_document_takes_precedence_over_its_file(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    assignment = copied(SPLIT, tmp_path)
-    live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
-    reader.replace(values, "<244 dot @0>", "\n\n<244 dot @0>")
-    marked = "    dot{}:35-37\n     ^"
-    found = await reader.ask_at("definition", live, marked)
-    assert reader.shown(found) == ["buffer-assignment-values:282: <244 dot @0>"]
-    reader.close(values)
-    found = await reader.ask_at("definition", live, marked)
-    assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
-
-
-# ---------------------------------------------------------------- limits
-
-
-async def test_truncated_references_are_reported(reader: Reader) -> None:
-    reader.editor.settings = {"references": {"limit": 3}}
-    await reader.start()
-    uri = reader.open(SEED)
-    marked = "    cublas-gemm.1{}:4-5\n       ^"
-    assert len(await reader.ask_at("references", uri, marked, **_ALL)) == 3
-    (message,) = reader.editor.received("window/showMessage")
-    assert message["params"]["message"] == "more than 3 references: the first 3 are shown"

@@ -71,15 +71,6 @@ async def test_settings_refresh_only_past_requests(reader: Reader) -> None:
     assert not reader.editor.received("workspace/codeLens/refresh")
 
 
-async def test_number_of_references_can_be_limited(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    assert await _references(reader, uri) == 8
-    await reader.set(references={"limit": 2})
-    assert await _references(reader, uri) == 2
-    assert _messages(reader) == ["more than 2 references: the first 2 are shown"]
-
-
 async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
     reader.editor.settings = {"diagnostics": {"ignore": ["peak-understated", "syntax"]}}
     await reader.start()
@@ -132,11 +123,6 @@ async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
         "It needs 580.0 KiB of 500 KiB of HBM (116.0 %) and does not fit the device: 80.0 KiB too much."
         in await read_page(reader, page)
     )
-    (first, *_) = await reader.ask("codeLens", uri)
-    lens = await reader.editor.request("codeLens/resolve", first)
-    assert lens["command"]["title"].startswith("HBM: needs 580.0 KiB of 500.0 KiB (does not fit), peak 580.0 KiB")
-    report = await reader.run("report", {"uri": uri, "format": "text"})
-    assert "500.0 KiB (the setting xla-lens.device.memory)" in report
     await reader.set(device={"memory": ""})
     await reader.editor.until(lambda: len(reader.editor.received("xla-lens/didLoad")) > loads + 1)
     assert (await reader.run("overview", {"uri": uri}))["spaces"][0]["capacity"] is None
@@ -158,11 +144,6 @@ async def test_settings_refresh_pulled_diagnostics(reader: Reader) -> None:
 # ---------------------------------------------------------------- how editors send settings
 
 
-async def test_initial_settings_are_used(reader: Reader) -> None:
-    await reader.start(_PUSHED, initializationOptions={"references": {"limit": 3}})
-    assert await _references(reader, reader.open(SEED)) == 3
-
-
 async def test_initial_settings_stay_if_the_editor_has_no_others(reader: Reader) -> None:
     await reader.start(initializationOptions={"references.limit": 3})
     uri = reader.open(SEED)
@@ -177,15 +158,6 @@ async def test_pushed_settings_are_used(reader: Reader, settings: Any) -> None:
     uri = reader.open(SEED)
     reader.editor.notify("workspace/didChangeConfiguration", {"settings": settings})
     assert await _references(reader, uri) == 3
-
-
-@pytest.mark.parametrize("sent", [None, [], 5, "x", {"xla-lens": 5}])
-async def test_settings_of_the_wrong_type_are_reported(reader: Reader, sent: Any) -> None:
-    await reader.start(_PUSHED)
-    uri = reader.open(SEED)
-    reader.editor.notify("workspace/didChangeConfiguration", {"settings": sent})
-    assert await _references(reader, uri) == 8
-    assert _messages(reader) == ([] if sent is None else ["xla-lens: expected an object with settings"])
 
 
 async def test_invalid_setting_is_reported_once(reader: Reader) -> None:
@@ -230,18 +202,6 @@ async def test_set_that_changes_on_disk_is_loaded_again(reader: Reader, tmp_path
     assert not _messages(reader)
 
 
-async def test_diagnostics_follow_files_on_disk(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = copied(SPLIT, tmp_path)
-    values, text = sibling(path, "buffer-assignment-values"), path.read_text()
-    reader.open(values)
-    await reader.editor.until(lambda: bool(reader.editor.diagnostics))
-    path.write_text(text.replace(" value: <246 constant.39 @0> (size=4,offset=0): f32[]\n", ""))
-    await reader.editor.until(lambda: _codes(reader, values.as_uri()) == ["unassigned-value"])
-    path.write_text(text)
-    await reader.editor.until(lambda: _codes(reader, values.as_uri()) == [])
-
-
 async def test_new_file_joins_its_set(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path)
     values = sibling(path, "buffer-assignment-values")
@@ -283,35 +243,3 @@ async def test_open_documents_outlive_their_folder(reader: Reader, tmp_path: Pat
     reader.replace(uri, "    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
     await reader.editor.until(lambda: "overlapping-slices" in _codes(reader, uri))
     assert not _messages(reader)
-
-
-async def test_file_that_is_being_written_is_not_loaded(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = copied(SPLIT, tmp_path)
-    values = sibling(path, "buffer-assignment-values")
-    uri = reader.open(path)
-    await reader.editor.until(lambda: uri in reader.editor.diagnostics)
-    text = values.read_bytes()
-    with values.open("wb") as file:
-        for start in range(0, len(text), len(text) // 30):
-            file.write(text[start : start + len(text) // 30])
-            file.flush()
-            await reader.ask("hover", uri, position={"line": 1, "character": 3})
-    await reader.ask("codeLens", uri)
-    published = reader.editor.received("textDocument/publishDiagnostics")
-    codes = {diagnostic["code"] for message in published for diagnostic in message["params"]["diagnostics"]}
-    assert codes <= {"peak-understated"}
-
-
-async def test_folder_in_the_place_of_a_file(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = copied(SPLIT, tmp_path)
-    live = reader.open(sibling(path, "live-range"))
-    marked = "    dot{}:35-37\n     ^"
-    assert await reader.ask_at("declaration", live, marked)
-    path.unlink()
-    path.mkdir()
-    await reader.editor.until(lambda: bool(_messages(reader)))
-    assert reader.shown(await reader.ask_at("declaration", live, marked)) == [
-        "buffer-assignment-values:280: <244 dot @0>"
-    ]

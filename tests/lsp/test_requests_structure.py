@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from lsp.conftest import Loads
 from lsp.reading import Reader, copied, rows
 from samples import SEED, WHILE
 from xla_lens.lsp.requests import structure
@@ -45,50 +44,6 @@ async def test_selection_ranges_of_deep_nesting_are_limited(reader: Reader, tmp_
     assert len(texts) == structure.NESTING_LIMIT
     assert texts[:3] == ["()", "(())", "((()))"]
     assert texts[-1] == reader.text(uri)
-
-
-# ---------------------------------------------------------------- semantic tokens
-
-
-async def _tokens(reader: Reader, uri: str, legend: Any, range_: Any = None) -> dict[int, list[str]]:
-    """Return the semantic tokens of each line, such as ``fusion:variable+liveAtPeak``."""
-    found = await reader.ask("semanticTokens/range", uri, range=range_ or reader.whole(uri))
-    tokens: dict[int, list[str]] = {}
-    row = column = 0
-    numbers = iter(found["data"])
-    for down, right, width, kind, modifiers in zip(*[numbers] * 5, strict=True):
-        row, column = row + down, right if down else column + right
-        ends = ({"line": row, "character": column}, {"line": row, "character": column + width})
-        word = reader.text_at(uri, dict(zip(("start", "end"), ends, strict=True)))
-        names = [name for bit, name in enumerate(legend["tokenModifiers"]) if modifiers >> bit & 1]
-        tokens.setdefault(row + 1, []).append(f"{word}:{'+'.join([legend['tokenTypes'][kind], *names])}")
-    return tokens
-
-
-async def _legend(reader: Reader) -> Any:
-    return (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
-
-
-async def test_tokens_of_a_range_are_those_of_its_lines(reader: Reader) -> None:
-    legend = await _legend(reader)
-    uri = reader.open(SEED)
-    whole = await _tokens(reader, uri, legend)
-    some = await _tokens(reader, uri, legend, rows(40, 48))
-    assert some == {row: words for row, words in whole.items() if 41 <= row <= 48}
-    assert await _tokens(reader, uri, legend, rows(14, 15)) == {}
-
-
-async def test_semantic_tokens_follow_edits(reader: Reader, loads: Loads) -> None:
-    legend = await _legend(reader)
-    uri = reader.open(SEED)
-    before = await _tokens(reader, uri, legend)
-    loads.hold()
-    reader.replace(uri, "    cublas-gemm.1{}:4-5", "🚀    cublas-gemm.1{}:4-5")
-    assert await _tokens(reader, uri, legend) == before
-    reader.replace(uri, "Used values:", "Used\n values:")
-    after = await _tokens(reader, uri, legend)
-    # A token split by an edit has no width until the next analysis.
-    assert not any(words[0].startswith("Used") for words in after.values())
 
 
 # ---------------------------------------------------------------- call hierarchy

@@ -1,6 +1,5 @@
 """The server over standard input and output, with the capabilities of three editors."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,14 +11,13 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from samples import DUMPS, SEED, SPLIT
+from samples import SEED
 
 _CLIENTS = [
     "visual_studio_code",
     pytest.param("neovim", marks=pytest.mark.slow),
     pytest.param("emacs", marks=pytest.mark.slow),
 ]
-_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
 
 
 @pytest_lsp.fixture(
@@ -73,18 +71,6 @@ def _places(answer: object) -> list[lsp.Location]:
     ]
 
 
-def _alarms(client: LanguageClient, uri: str) -> list[lsp.Diagnostic]:
-    """Return the errors and warnings of a document."""
-    severities = (lsp.DiagnosticSeverity.Error, lsp.DiagnosticSeverity.Warning)
-    return [diagnostic for diagnostic in client.diagnostics.get(uri, []) if diagnostic.severity in severities]
-
-
-async def _until(client: LanguageClient, uri: str, codes: list[str]) -> None:
-    """Wait for certain errors and warnings of a document."""
-    while [str(diagnostic.code) for diagnostic in _alarms(client, uri)] != codes:
-        await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
-
-
 def _position_params(uri: str, position: lsp.Position) -> tuple[lsp.TextDocumentIdentifier, lsp.Position]:
     return lsp.TextDocumentIdentifier(uri), position
 
@@ -133,134 +119,3 @@ async def test_dump_in_one_file_has_all_features(client: LanguageClient) -> None
     assert diagnostic.code_description
     page = Path(url2pathname(urlsplit(diagnostic.code_description.href).path))
     assert page.read_text().startswith("# peak-understated\n")
-
-
-async def test_edits_are_followed(client: LanguageClient) -> None:
-    text = SEED.read_text()
-    uri = _open(client, SEED)
-    document = lsp.VersionedTextDocumentIdentifier(2, uri)
-    row = text.split("\n").index("Total bytes used: 593928 (580.0KiB)")
-    last_digit = lsp.Range(lsp.Position(row, 23), lsp.Position(row, 24))
-    await _until(client, uri, [])
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(document, [lsp.TextDocumentContentChangePartial(last_digit, "0")])
-    )
-    await _until(client, uri, ["total-mismatch"])
-    (diagnostic,) = _alarms(client, uri)
-    assert (diagnostic.range.start, diagnostic.severity) == (lsp.Position(row, 0), lsp.DiagnosticSeverity.Error)
-    changes = [
-        lsp.TextDocumentContentChangePartial(last_digit, "8"),
-        lsp.TextDocumentContentChangePartial(lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)), "\n\n"),
-    ]
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(3, uri), changes)
-    )
-    # A request right after an edit is answered from the new text.
-    place = _position_params(uri, _at(client, "\n\n" + text, "    cublas-gemm.1{}:4-5", "gemm"))
-    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    assert [_shown(client, location, "\n\n" + text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
-    await _until(client, uri, [])
-    whole = lsp.TextDocumentContentChangeWholeDocument("nothing of a dump")
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(4, uri), [whole])
-    )
-    await _until(client, uri, ["syntax"])
-
-
-async def test_positions_behind_wide_characters(client: LanguageClient) -> None:
-    text = _NAMES.read_text()
-    uri = _open(client, _NAMES)
-    row = next(row for row, line in enumerate(text.split("\n")) if "🚀" in line)
-    line = text.split("\n")[row]
-    await _until(client, uri, [])
-    end = _units(client, line)
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(
-            lsp.VersionedTextDocumentIdentifier(2, uri),
-            [lsp.TextDocumentContentChangePartial(lsp.Range(lsp.Position(row, end - 1), lsp.Position(row, end)), "?")],
-        )
-    )
-    await _until(client, uri, ["syntax"])
-    found = _alarms(client, uri)[0].range
-    assert found.start == lsp.Position(row, _units(client, "      ├── "))
-    assert found.end == lsp.Position(row, end)
-
-
-async def test_untitled_and_deleted_documents_have_hovers(client: LanguageClient, tmp_path: Path) -> None:
-    for uri in ((tmp_path / "gone-buffer-assignment.txt").as_uri(), "untitled:Untitled-1"):
-        client.text_document_did_open(
-            lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "xla-dump", 1, SEED.read_text()))
-        )
-        place = _position_params(uri, _at(client, SEED.read_text(), "    cublas-gemm.1{}:4-5", "gemm"))
-        assert await client.text_document_hover_async(lsp.HoverParams(*place))
-
-
-async def test_unsaved_changes_take_precedence_over_the_file(client: LanguageClient, tmp_path: Path) -> None:
-    for path in SPLIT.parent.glob("module_0000*"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    assignment = tmp_path / SPLIT.name
-    values = Path(str(assignment).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
-    row = " value: <246 constant.39 @0> (size=4,offset=0): f32[]\n"
-    text = assignment.read_text()
-    assert row in text
-    uri = _open(client, assignment, text.replace(row, ""))
-    await _until(client, uri, [])
-    # Another file still contains the value.
-    await _until(client, values.as_uri(), ["unassigned-value"])
-    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
-    await _until(client, values.as_uri(), [])
-
-
-async def test_documents_that_are_not_dumps_have_no_results(client: LanguageClient, tmp_path: Path) -> None:
-    for number, text in enumerate(("", "\0", "\n", "x" * 100_000, "\ufffd", "HloModule jit_f\n", "a\r\nb\rc")):
-        uri = _open(client, tmp_path / f"{number}-buffer-assignment.txt", text)
-        await _until(client, uri, ["syntax"])
-        place = _position_params(uri, lsp.Position(0, 0))
-        assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
-        assert await client.text_document_definition_async(lsp.DefinitionParams(*place)) is None
-        assert not await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0]))
-        client.text_document_did_close(lsp.DidCloseTextDocumentParams(place[0]))
-        await _until(client, uri, [])
-
-
-async def test_document_that_is_not_open_has_no_results(client: LanguageClient) -> None:
-    place = _position_params(SEED.as_uri(), lsp.Position(1, 1))
-    assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
-    assert await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0])) is None
-    client.text_document_did_close(lsp.DidCloseTextDocumentParams(place[0]))
-    change = lsp.TextDocumentContentChangeWholeDocument("x")
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(1, place[0].uri), [change])
-    )
-    assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
-
-
-async def test_documents_can_be_closed_and_changed_during_loads(client: LanguageClient, tmp_path: Path) -> None:
-    text = SEED.read_text()
-    for number in range(30):
-        path = tmp_path / f"{number % 3}-buffer-assignment.txt"
-        uri = _open(client, path, text, version=1)
-        change = lsp.TextDocumentContentChangePartial(
-            lsp.Range(lsp.Position(number, 0), lsp.Position(number, 1)), "é\n"
-        )
-        client.text_document_did_change(
-            lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(2, uri), [change])
-        )
-        if number % 2:
-            client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
-    last = _open(client, tmp_path / "last-buffer-assignment.txt", text)
-    place = _position_params(last, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
-    assert await client.text_document_hover_async(lsp.HoverParams(*place))
-
-
-async def test_two_spellings_of_a_uri_name_one_document(client: LanguageClient) -> None:
-    text = SEED.read_text()
-    uri = _open(client, SEED)
-    other = uri.replace("_", "%5F")
-    assert other != uri
-    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(other, "xla-dump", 1, text)))
-    position = _at(client, text, "    cublas-gemm.1{}:4-5", "gemm")
-    for spelling in (uri, other):
-        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(spelling, position)))
-    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(other)))
-    assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position)))

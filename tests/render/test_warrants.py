@@ -72,23 +72,12 @@ def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) ->
     assert one.warrants.of(Quantity.LIVE).bound is Bound.AT_LEAST
     first = one.memory.spaces[0]
     peak = f"≥ {human(first.peak_live_bytes)}"
-    text, markdown = shown(path), shown(path, "--output-format", "markdown")
-    for words in (text, markdown):
-        assert f" is {peak}: the live ranges are cut off." in words or f" is {peak}: the buffer assignment" in words
-        assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", words)
-        titles = [line for line in words.splitlines() if re.search(r"peak by|Live at", line)]
-        assert titles
-        assert all("≥ " in line and "cut off" in line for line in titles)
-        assert "peak if one buffer were gone" not in words
     data = json.loads(shown(path, "--output-format", "json"))[0]
     assert data["complete"] is False
     assert ("live_bytes", "at_least", "cut_off") in {
         (gap["quantity"], gap["bound"], gap["cause"]) for gap in data["incomplete"]
     }
     assert "truncated-dump" in {finding["code"] for finding in data["findings"]}
-    for space in data["memory_spaces"]:
-        assert space["bounds"]["peak_live_bytes"] == "at_least"
-        assert space["alive_at_peak"] == []
     page = shown(path, "--output-format", "html")
     assert peak in page
     packed = re.search(r'id="memory-map" type="[^"]*">([^<]*)<', page)
@@ -168,24 +157,6 @@ def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
 def _report(files: SetFiles, texts: Mapping[FileKind, bytes]) -> Report:
     one = analyse(dump_file(document_of_file(text).data, kind) for kind, text in texts.items())
     return report(one, {kind: str(files.paths[kind]) for kind in texts}, ReportOptions(top=3))
-
-
-def test_contradictory_numbers_are_left_out(tmp_path: Path) -> None:
-    files = find_sets(DUMPS / "tpu-v5e2x2-libtpu0.0.51/mlp_train")[0]
-    for path in files.paths.values():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    path = tmp_path / files.paths[FileKind.LIVE_RANGE].name
-    path.write_bytes(path.read_bytes().replace(b"copy-start{0}:1-63", b"copy-start{0}:1-3"))
-    text = shown(path)
-    assert "The peak of HBM is unknown: the dump contradicts itself (peak-list-mismatch)." in text
-    assert "Live at the HBM peak" not in text
-    assert "2.44 MiB" not in text.split("Memory space")[0]
-    data = json.loads(shown(path, "--output-format", "json"))[0]
-    assert {space["peak_live_bytes"] for space in data["memory_spaces"]} == {None}
-    assert data["reserved_bytes"] == 6107168
-    one = analysis_of(path)
-    assert one.dump.live
-    assert not [hint for hint in hints(one, one.dump.live, 0, 1 << 30, 1000) if "live" in hint.label]
 
 
 def test_sizes_that_look_the_same_show_their_difference() -> None:

@@ -6,7 +6,7 @@ import { NONE, nextChange } from "./model";
 import type { Picked } from "./picked";
 import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
-import { INITIAL, type State } from "./state";
+import { INITIAL, type PaneName, type State } from "./state";
 
 export interface Actions {
   change(change: Partial<State>): void;
@@ -36,8 +36,13 @@ export interface Actions {
   openSource(source: string): void;
   /** Marks an allocation. */
   mark(allocation: number): void;
-  /** Clears the selection, or else the picked group. */
+  /** Clears the selection, or else the picked group, or else the range. */
   clear(): void;
+  /** Asks what happens between two steps. */
+  compareSteps(from: number, to: number): void;
+  /** Folds a pane or unfolds it; by default the other way than it is. */
+  fold(pane: PaneName, isFolded?: boolean): void;
+  resize(pane: PaneName, share: number): void;
   showSteps(steps: Range): void;
   showBytes(bytes: Range): void;
   zoomSteps(factor: number, at?: number): void;
@@ -127,9 +132,21 @@ export function actionsOn(
     },
     mark: (allocation) => change({ marked: allocation, selected: NONE }),
     clear() {
-      const { selected, marked } = scene().state;
-      change(selected === NONE && marked === NONE ? { picked: null } : { selected: NONE, marked: NONE });
+      const { selected, marked, picked } = scene().state;
+      if (selected !== NONE || marked !== NONE) change({ selected: NONE, marked: NONE });
+      else change(picked ? { picked: null } : { range: null });
     },
+    compareSteps(from, to) {
+      const inside = (step: number) => Math.max(0, Math.min(scene().model.stepCount - 1, Math.round(step)));
+      const [first, last] = [from, to].map(inside).sort((a, b) => a - b) as [number, number];
+      change({ range: first < last ? [first, last] : null });
+    },
+    fold(pane, isFolded) {
+      const { folded } = scene().state;
+      if (folded.includes(pane) === isFolded) return;
+      change({ folded: folded.includes(pane) ? folded.filter((name) => name !== pane) : [...folded, pane] });
+    },
+    resize: (pane, share) => change({ panes: { ...scene().state.panes, [pane]: share } }),
     goToInstruction: (value) => post({ type: "goToInstruction", value }),
     openSource(source) {
       if (source) post({ type: "openSource", source });

@@ -4,6 +4,7 @@
  */
 
 import type { MapSpace } from "../shared/protocol";
+import { sourceLine } from "../shared/sources";
 import { liveAt } from "./live";
 import { type Model, NONE, stringAt } from "./model";
 
@@ -59,6 +60,17 @@ const CHANGES: [name: string, color: Color][] = [
   ["changed otherwise", { palette: 6 }],
   ["unchanged", "other"],
 ];
+
+/** What colors are by unless the reader chose it. */
+export function defaultColorBy({ map }: Model): ColorBy {
+  if (map.comparison) return "change";
+  const isLine = new Map<number, boolean>();
+  const hasLine = map.values.source.some((source) => {
+    if (!isLine.has(source)) isLine.set(source, sourceLine(map.strings[source] ?? "") !== undefined);
+    return isLine.get(source)!;
+  });
+  return hasLine ? "source" : "kind";
+}
 
 export function coloringBy(model: Model, space: MapSpace, by: ColorBy): Coloring {
   if (by === "change") return byChange(model);

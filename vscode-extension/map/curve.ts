@@ -3,17 +3,27 @@
 import { grouped, human } from "../shared/numbers";
 import { isOver, peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
-import { type Label, placeLabels } from "./labels";
+import { type Label, type Placed, placeLabels } from "./labels";
 import { liveBytesAt, ownStep } from "./model";
-import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
+import {
+  byteScale,
+  drawAxes,
+  drawGutter,
+  drawRange,
+  type GutterLabel,
+  MARGIN,
+  type Plot,
+  type Scale,
+  stepScale,
+} from "./plot";
 import type { Scene } from "./scene";
 import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
 /** The reserved bytes are included by default if they are at most this multiple of the peak. */
 const MAX_RESERVED = 2;
-/** Room for labels above the highest point. */
-const HEADROOM = 1.12;
+
+type PeakLabel = Label & { name: "peak" | "printed"; bytes: number };
 
 /** Whether the y axis includes the device's capacity: unless it is far above the peak. */
 function includesLimit({ state, space }: Scene): boolean {
@@ -36,16 +46,19 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const included = includesReserved(scene) ? reserved : mostInView;
   const most = includesLimit(scene) ? Math.max(space.capacity!.sizeBytes, included) : included;
   const x = stepScale(plot, steps);
-  const y = byteScale(plot, [0, Math.max(1, most) * HEADROOM]);
+  const labels = peakLabels(plot, scene, theme, x);
+  const placed = placeLabels(labels, -MARGIN.left, plot.width + MARGIN.right - 4);
+  const rows = placed.reduce((most, { row }) => Math.max(most, row + 1), 0);
+  const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
   drawAxes(plot, x, y);
   drawArea(plot, columns, scene, theme, y);
   if (others) drawLine(plot, others, theme.foreground, y, [5, 4]);
-  drawMarks(plot, scene, theme, x, y);
+  drawMarks(plot, scene, x, y, labels, placed);
 }
 
-/** Share of background in the area under the curve, and in that of colors that are not picked. */
 /** The width of the stripes above the device's capacity, in CSS pixels. */
 const STRIPE = 2;
+/** Share of background in the area under the curve, and in that of colors that are not picked. */
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
 
 function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: Scale): void {
@@ -116,86 +129,51 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
   context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
 }
 
-function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): void {
-  const { space, model, step } = scene;
+/** The texts of both peaks, if they are in view. */
+function peakLabels({ context }: Plot, { model, space, steps }: Scene, theme: Theme, x: Scale): PeakLabel[] {
+  const printed = model.map.printedPeak;
+  const isBoth = printed?.step === space.peakStep && printed.bytes === null;
+  const labels: PeakLabel[] = [];
+  // The widest font that a label has.
+  context.font = `600 11px ${theme.font}`;
+  const add = (name: PeakLabel["name"], text: string, step: number, bytes: number) => {
+    if (step < 0 || step < steps[0] || step > steps[1]) return;
+    const whole = `${text}, step ${grouped(ownStep(model, step))}`;
+    labels.push({ name, bytes, text: whole, width: context.measureText(whole).width, x: x(step) });
+  };
+  const name = isBoth ? "real and printed peak" : "real peak";
+  add("peak", `${name} ${peakText(space)}`, space.peakStep, space.peakLiveBytes);
+  if (printed && !isBoth) {
+    const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
+    add("printed", `printed peak${size}`, printed.step, liveBytesAt(space, printed.step));
+  }
+  return labels;
+}
+
+function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLabel[], placed: Placed[]): void {
+  const { space, step, steps } = scene;
   const { width, height, marks } = plot;
+  const top = y.range()[1]!;
   marks.selectAll("*").remove();
   const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
     marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
-  const isIn = (step: number) => step >= scene.steps[0] && step <= scene.steps[1];
-  const labels: (Label & { name: string })[] = [];
-  // The widest font that a label has.
-  plot.context.font = `600 11px ${theme.font}`;
-  const label = (name: string, text: string, at: number, bytes: number) => {
-    const length = plot.context.measureText(text).width;
-    const [px, py] = [x(at), y(bytes)];
-    const above = Math.max(LINE_HEIGHT / 2 + 1, py - 9);
-    labels.push({
-      name,
-      text,
-      width: length,
-      places: [
-        [px + 6, above],
-        [px - 6 - length, above],
-      ],
-    });
+  drawRange(plot, scene.state.range, x, top);
+  const gutter: GutterLabel[] = [];
+  const level = (name: string, text: string, size: string, sizeBytes: number) => {
+    const at = y(sizeBytes);
+    if (at >= top) line(name, 0, at, width, at);
+    gutter.push({ lines: [at >= top ? text : `↑ ${text}`, size], at: Math.max(top, at), within: [top - 6, height] });
   };
-  const reserve = y(space.reservedBytes);
-  const reserved = `reserved ${reservedText(space)}`;
-  if (reserve >= 0) {
-    line("reserve", 0, reserve, width, reserve);
-    gutter(plot, Math.max(6, reserve), reserved);
-  } else gutter(plot, 6, `↑ ${reserved}`);
-  const limit = space.capacity ? y(space.capacity.sizeBytes) : -1;
-  if (space.capacity && limit >= 0) {
-    line(isOver(space) ? "limit over" : "limit", 0, limit, width, limit);
-    const isNear = Math.abs(limit - Math.max(6, reserve)) < 2 * LINE_HEIGHT;
-    gutter(plot, isNear ? Math.max(6, reserve) + 2 * LINE_HEIGHT : limit, `limit ${human(space.capacity.sizeBytes)}`);
-  } else if (space.capacity) gutter(plot, 6 + 2 * LINE_HEIGHT, `↑ limit ${human(space.capacity.sizeBytes)}`);
-  const printed = model.map.printedPeak;
-  const isBoth = printed?.step === space.peakStep && printed.bytes === null;
-  if (space.peakStep >= 0 && isIn(space.peakStep)) {
-    line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
-    const name = isBoth ? "real and printed peak" : "real peak";
-    const text = `${name} ${peakText(space)}, step ${grouped(ownStep(model, space.peakStep))}`;
-    label("peak", text, space.peakStep, space.peakLiveBytes);
+  level("reserve", "reserved", reservedText(space), space.reservedBytes);
+  const { capacity } = space;
+  if (capacity) level(isOver(space) ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
+  drawGutter(plot, gutter);
+  for (const [index, { name, text, bytes, x: at }] of labels.entries()) {
+    line(name, at, top, at, height);
+    marks.append("circle").attr("class", name).attr("cx", at).attr("cy", y(bytes)).attr("r", 3.5);
+    const { x: left, row } = placed[index]!;
+    const label = marks.append("text").attr("class", `mark-label ${name}`).attr("x", left);
+    label.attr("y", row * LINE_HEIGHT + 10).text(text);
   }
-  if (printed && !isBoth && isIn(printed.step)) {
-    const bytes = liveBytesAt(space, printed.step);
-    line("printed", x(printed.step), y(bytes), x(printed.step), height);
-    const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
-    label("printed", `printed peak${size}, step ${grouped(ownStep(model, printed.step))}`, printed.step, bytes);
-    marks.append("circle").attr("class", "printed").attr("cx", x(printed.step)).attr("cy", y(bytes)).attr("r", 3.5);
-  }
-  if (space.peakStep >= 0 && isIn(space.peakStep)) {
-    const circle = marks.append("circle").attr("class", "peak").attr("r", 3.5);
-    circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
-  }
-  if (isIn(step)) line("cursor", x(step), 0, x(step), height);
-  for (const placed of placeLabels(labels, width, height, LINE_HEIGHT, [reserve, limit])) {
-    const name = labels.find(({ text }) => text === placed.text)!.name;
-    marks
-      .append("text")
-      .attr("class", `mark-label ${name}`)
-      .attr("x", placed.x)
-      .attr("y", placed.y)
-      .attr("dy", "0.35em")
-      .text(placed.text);
-  }
-}
-
-function gutter(plot: Plot, y: number, text: string): void {
-  const label = plot.marks
-    .append("text")
-    .attr("class", "gutter")
-    .attr("x", plot.width + 6);
-  const [first, ...rest] = text.split(/ (?=[\d])/);
-  label.attr("y", y).attr("dy", "0.35em").text(first!);
-  if (rest.length) {
-    label
-      .append("tspan")
-      .attr("x", plot.width + 6)
-      .attr("dy", "1.15em")
-      .text(rest.join(" "));
-  }
+  if (step >= steps[0] && step <= steps[1]) line("cursor", x(step), top, x(step), height);
 }

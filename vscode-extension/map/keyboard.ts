@@ -18,16 +18,23 @@ export const KEYS: [keys: string, what: string][] = [
   ["S, H", "show only the picked color, or all again; hide it"],
   ["+ −", "zoom the steps; with Alt, the bytes"],
   ["0", "show everything"],
+  ["D", "show or hide the details and the live values"],
   ["/", "search; Enter and Shift+Enter select the next and the previous match"],
-  ["Esc", "clear the selection, then the picked color"],
+  ["Esc", "clear the selection, then the picked color, then the range"],
   ["?", "show this list"],
 ];
 
 export const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
-  ["Drag", "pan; with Shift, zoom to the frame"],
-  ["Click", "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color"],
-  ["Double click", "go to the value, the allocation or the step in the editor; in the legend, to the source line"],
+  ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan; with Shift, zoom to the frame"],
+  [
+    "Click",
+    "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color; in the flame graph, zoom",
+  ],
+  [
+    "Double click",
+    "go to the value, the allocation or the step in the editor; in the legend and the flame graph, to the source line",
+  ],
 ];
 
 interface OtherActions {
@@ -116,6 +123,9 @@ function actionOf(
       return () => zoom(1 / ZOOM);
     case "0":
       return () => actions.reset();
+    case "d":
+    case "D":
+      return () => actions.fold("side");
     case "/":
       return () => others.search();
     case "?":
@@ -129,8 +139,12 @@ function actionOf(
 }
 
 /** An action on the color that has the focus in the legend, or else on the picked one. */
-function onCategory({ state }: Scene, target: HTMLElement, act: (category: string) => void): (() => void) | undefined {
-  const picked = state.picked?.by === state.colorBy ? state.picked.name : undefined;
+function onCategory(
+  { state, coloring }: Scene,
+  target: HTMLElement,
+  act: (category: string) => void,
+): (() => void) | undefined {
+  const picked = state.picked?.by === coloring.by ? state.picked.name : undefined;
   const category = target.dataset.category ?? picked;
   return category === undefined ? undefined : () => act(category);
 }

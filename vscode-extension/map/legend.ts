@@ -1,12 +1,12 @@
 /**
- * The legend: the colors in the plot, with their live bytes. A click picks the values of a color, and a double click on a
+ * The legend: the colors in the plots, with their bytes at the step as bars. A click picks the values of a color, and a double click on a
  * source opens its line. Hidden colors come back with a click.
  */
 
 import { human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
-import { type Coloring, UNKNOWN } from "./coloring";
+import { type ColorBy, type Coloring, UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import type { Layout } from "./layout";
 import { derivedPart, derivedSums, type LiveSet, sums } from "./live";
@@ -15,6 +15,14 @@ import type { Model } from "./model";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
 
+const TITLES: Readonly<Record<ColorBy, string>> = {
+  kind: "By kind",
+  opName: "By op_name",
+  source: "By source",
+  padding: "By padding",
+  change: "By change",
+};
+
 export interface Legend {
   element: HTMLElement;
   draw(scene: Scene, theme: Theme): void;
@@ -22,7 +30,9 @@ export interface Legend {
 
 export function createLegend(actions: Actions, scene: () => Scene): Legend {
   const label = "Colors; press one to pick its values";
-  const element = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
+  const list = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
+  const title = make("summary", {});
+  const element = make("details", { open: true }, title, list);
   let drawn: { coloring: unknown; layout: unknown; theme: unknown } | undefined;
   const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
@@ -32,17 +42,17 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   });
   const categoryAt = (event: Event) =>
     (event.target as HTMLElement).closest<HTMLElement>("[data-category]")?.dataset.category;
-  element.addEventListener("click", (event) => {
+  list.addEventListener("click", (event) => {
     const name = categoryAt(event);
     // The second click of a double click changes nothing.
     if (name === undefined || event.detail > 1) return;
-    const { hidden, colorBy } = scene().state;
-    if (hidden.includes(name)) actions.toggle(name);
-    else actions.pick({ by: colorBy, name });
+    const { state, coloring } = scene();
+    if (state.hidden.includes(name)) actions.toggle(name);
+    else actions.pick({ by: coloring.by, name });
   });
-  element.addEventListener("dblclick", (event) => {
+  list.addEventListener("dblclick", (event) => {
     const name = categoryAt(event);
-    if (name !== undefined && name !== UNKNOWN.source && scene().state.colorBy === "source") actions.openSource(name);
+    if (name !== undefined && name !== UNKNOWN.source && scene().coloring.by === "source") actions.openSource(name);
   });
   return {
     element,
@@ -53,31 +63,41 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
         const used = usedIn(layout, coloring);
         // The colors of what happened to values are the same in both dumps of a comparison.
         if (other && coloring.by === "change") for (const one of usedIn(other.layout, other.coloring)) used.add(one);
-        element.replaceChildren(
+        write(title, TITLES[coloring.by]);
+        list.replaceChildren(
           ...coloring.categories.flatMap(({ name, color }, category) => {
             if (!used.has(category)) return [];
             const swatch = make("span", { class: "swatch" });
             swatch.style.backgroundColor = cssColor(theme, color);
-            const label = make("span", { class: "label" }, ending(name));
-            const entry = make("button", { type: "button", "data-category": name });
-            entry.dataset.number = String(category);
-            entry.append(swatch, label, make("span", { class: "size" }));
+            const bar = make("span", { class: "bar" });
+            bar.style.backgroundColor = cssColor(theme, color);
+            const entry = make(
+              "button",
+              { type: "button", "data-category": name, "data-number": category },
+              swatch,
+              make("span", { class: "label" }, ending(name)),
+              make("span", { class: "track" }, bar),
+              make("span", { class: "size" }),
+              make("span", { class: "share" }),
+            );
             return make("li", {}, entry);
           }),
         );
       }
       const owned = ownedBy(live, coloring);
       const derived = derivedBy(model, live, coloring);
-      for (const entry of element.querySelectorAll("button")) {
+      for (const entry of list.querySelectorAll("button")) {
         const name = entry.dataset.category!;
-        const bytes = owned.get(Number(entry.dataset.number));
+        const bytes = owned.get(Number(entry.dataset.number)) ?? 0;
         const isPicked = state.picked?.by === coloring.by && state.picked.name === name;
         entry.setAttribute("aria-pressed", String(isPicked));
-        entry.classList.toggle("hidden", state.hidden.includes(name));
-        const size = bytes === undefined ? "" : `${human(bytes)} · ${percent(bytes, liveBytes)}`;
+        const isHidden = state.hidden.includes(name);
+        entry.classList.toggle("hidden", isHidden);
+        entry.querySelector<HTMLElement>(".bar")!.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
         const isSource = coloring.by === "source" && name !== UNKNOWN.source;
-        entry.title = name + (isSource ? derivedPart(derived.get(Number(entry.dataset.number)), bytes ?? 0) : "");
-        write(entry.querySelector(".size")!, state.hidden.includes(name) ? "hidden" : size);
+        entry.title = name + (isSource ? derivedPart(derived.get(Number(entry.dataset.number)), bytes) : "");
+        write(entry.querySelector(".size")!, isHidden ? "hidden" : human(bytes));
+        write(entry.querySelector(".share")!, isHidden ? "" : percent(bytes, liveBytes));
       }
     },
   };

@@ -1,14 +1,14 @@
-/** The side panel: the live values at the step of the cursor, largest first, and their sums by source. */
+/** The side panel: the details, the legend, and the live values at the step of the cursor, largest first. */
 
 import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
-import { UNKNOWN } from "./coloring";
+import { rangeElements } from "./between";
 import { make, write } from "./dom";
-import { derivedPart, derivedSums, sums } from "./live";
-import { instructionAt, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
+import { instructionAt, ownStep, sourceText, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
+import { createSplitter } from "./splitter";
 import { cssColor, type Theme } from "./theme";
 
 export interface Panel {
@@ -19,27 +19,27 @@ export interface Panel {
 }
 
 const ROWS_AT_ONCE = 50;
-const MAX_SOURCES = 10;
 
-export function createPanel(actions: Actions, details: HTMLElement): Panel {
+export function createPanel(actions: Actions, details: HTMLElement, legend: HTMLElement): Panel {
   const title = make("h2", {});
   const total = make("p", { class: "total", "data-live-bytes": "" });
   const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
   const more = make("button", { type: "button", class: "more", "data-action": "more" });
-  const sources = make("ol", { class: "sources", "aria-label": "Live bytes by source", "data-list": "sources" });
   const empty = make("p", { class: "empty" });
-  const lists = make(
+  const atStep = make(
     "div",
-    { class: "lists", role: "region", "aria-label": "Live at the step", tabindex: 0 },
-    title,
-    total,
-    make("details", { open: true }, make("summary", {}, "By source"), sources),
+    {},
+    ...[title, total, legend],
     make("details", { open: true, class: "values" }, make("summary", {}, "By value"), empty, list, more),
   );
-  const element = make("aside", { "aria-label": "Details and live values" }, details, lists);
+  const inRange = make("div", {});
+  const lists = make("div", { class: "lists", role: "region", tabindex: 0 }, atStep, inRange);
+  const splitter = createSplitter("details", "before", "Resize the details", actions);
+  const element = make("aside", { "aria-label": "Details and live values" }, details, splitter.element, lists);
   let isRevealing = false;
   let limit = ROWS_AT_ONCE;
   let drawn: { live: unknown; emphasis: unknown; limit: number; coloring: unknown; theme: unknown } | undefined;
+  let drawnRange: unknown[] = [];
   let redraw: () => void = () => undefined;
   more.addEventListener("click", () => {
     limit += ROWS_AT_ONCE;
@@ -53,17 +53,6 @@ export function createPanel(actions: Actions, details: HTMLElement): Panel {
     const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
     if (row) actions.goToValue(Number(row.dataset.value));
   });
-  const sourceAt = (event: Event) =>
-    (event.target as HTMLElement).closest<HTMLElement>("[data-source]")?.dataset.source;
-  sources.addEventListener("click", (event) => {
-    const name = sourceAt(event);
-    if (name !== undefined && event.detail <= 1) actions.pick({ by: "source", name });
-  });
-  sources.addEventListener("dblclick", (event) => {
-    const name = sourceAt(event);
-    if (name !== undefined && name !== UNKNOWN.source) actions.openSource(name);
-  });
-
   return {
     element,
     draw(scene, theme) {
@@ -89,18 +78,22 @@ export function createPanel(actions: Actions, details: HTMLElement): Panel {
         title.title = instruction;
         write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
         total.dataset.liveBytes = String(scene.liveBytes);
-        drawSources(sources, scene, theme);
         list.replaceChildren(...shown.slice(0, limit).map((value) => rowOf(scene, theme, value)));
         more.hidden = shown.length <= limit;
         write(more, `${grouped(shown.length - limit)} more`);
         write(empty, emptyText(scene, shown.length));
         empty.hidden = empty.textContent === "";
       }
-      for (const row of sources.querySelectorAll("button")) {
-        const { picked } = scene.state;
-        const isPicked = picked?.by === "source" && picked.name === row.dataset.source;
-        row.setAttribute("aria-pressed", String(isPicked));
+      splitter.draw(scene);
+      const { range } = scene.state;
+      lists.setAttribute("aria-label", range ? "Changes in the range" : "Live at the step");
+      atStep.hidden = range !== null;
+      inRange.hidden = range === null;
+      const shownRange = [range?.join(), coloring, scene.space];
+      if (range && shownRange.some((part, place) => part !== drawnRange[place])) {
+        inRange.replaceChildren(...rangeElements(scene, actions));
       }
+      drawnRange = shownRange;
       mark(list, scene.state.selected, isRevealing);
       isRevealing = false;
     },
@@ -139,45 +132,6 @@ function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: numbe
   return make("li", {}, row);
 }
 
-function drawSources(list: HTMLElement, { model, live, liveBytes, coloring }: Scene, theme: Theme): void {
-  const bySource = sums(live, (value) => model.map.values.source[value] ?? NONE);
-  const colorOf = (name: string) => {
-    if (coloring.by !== "source") return "";
-    const { categories } = coloring;
-    const category = categories.find((one) => one.name === name) ?? categories.find(({ color }) => color === "other");
-    return category ? cssColor(theme, category.color) : "";
-  };
-  const cells = (text: string, name: string, bytes: number) => {
-    const bar = make("span", { class: "bar" });
-    bar.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
-    bar.style.backgroundColor = colorOf(name);
-    return [
-      make("span", { class: "label" }, withoutFolders(text)),
-      make("span", { class: "track" }, bar),
-      make("span", { class: "size" }, human(bytes)),
-      make("span", { class: "share" }, percent(bytes, liveBytes)),
-    ];
-  };
-  const derived = derivedSums(model, live, (value) => model.map.values.source[value] ?? NONE);
-  const rows = bySource.slice(0, MAX_SOURCES).map(({ key, ownedBytes }) => {
-    const source = stringAt(model, key) || UNKNOWN.source;
-    const text = source + (key === NONE ? "" : derivedPart(derived.get(key), ownedBytes));
-    const press = { type: "button", "data-source": source, title: text };
-    return make("li", { "data-bytes": ownedBytes }, make("button", press, ...cells(text, source, ownedBytes)));
-  });
-  const rest = bySource.slice(MAX_SOURCES);
-  const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
-  const text = counted(rest.length, "other source");
-  const others = make("div", { class: "row" }, ...cells(text, "", restBytes));
-  if (rest.length) rows.push(make("li", { "data-bytes": restBytes, title: text }, others));
-  list.replaceChildren(...rows);
-}
-
-/** Whether an element scrolls by itself, and not with the plots as in narrow windows. */
-function isScroller(element: Element): boolean {
-  return getComputedStyle(element).overflowY === "auto";
-}
-
 /** Marks the row of the selected value, and scrolls to it if that is asked for. */
 function mark(list: HTMLElement, value: number, isRevealing: boolean): void {
   const before = list.querySelector("[aria-current]");
@@ -186,5 +140,5 @@ function mark(list: HTMLElement, value: number, isRevealing: boolean): void {
     before?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");
   }
-  if (isRevealing && isScroller(list.closest(".lists")!)) now?.scrollIntoView({ block: "nearest" });
+  if (isRevealing) now?.scrollIntoView({ block: "nearest" });
 }

@@ -23,7 +23,7 @@ export interface Plot {
   ratio: number;
 }
 
-export const MARGIN = { left: 78, right: 108, top: 4, bottom: 20 };
+export const MARGIN = { left: 78, right: 108, top: 8, bottom: 20 };
 
 export type Scale = ScaleLinear<number, number>;
 
@@ -78,8 +78,9 @@ export function stepScale(plot: Plot, steps: Range): Scale {
   return scaleLinear(steps, [0, plot.width]);
 }
 
-export function byteScale(plot: Plot, bytes: Range): Scale {
-  return scaleLinear(bytes, [plot.height, 0]);
+/** The scale of bytes. `top` is the room above the plot for labels. */
+export function byteScale(plot: Plot, bytes: Range, top = 0): Scale {
+  return scaleLinear(bytes, [plot.height, top]);
 }
 
 export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
@@ -109,6 +110,53 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
     .tickSize(4)
     .offset(0);
   inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
+}
+
+/** Shade the range of steps that the reader asks about. */
+export function drawRange({ marks, height }: Plot, range: Range | null, x: Scale, top = 0): void {
+  if (!range) return;
+  const [left, right] = [x(range[0] - 0.5), x(range[1] + 0.5)];
+  const shade = marks
+    .append("rect")
+    .attr("class", "frame")
+    .attr("x", left)
+    .attr("width", right - left);
+  shade.attr("y", top).attr("height", Math.max(0, height - top));
+}
+
+/** A text right of a plot: at a height, but within a range. */
+export interface GutterLabel {
+  lines: [string, string];
+  at: number;
+  within: Range;
+}
+
+const GUTTER_LINE = 13;
+
+/** Write labels right of a plot: where there is no room for both lines, only the first one, or none. */
+export function drawGutter({ marks, width }: Plot, labels: GutterLabel[]): void {
+  const taken: Range[] = [];
+  for (const { lines, at, within } of labels) {
+    for (const shown of [lines, lines.slice(0, 1)]) {
+      const length = shown.length * GUTTER_LINE;
+      const clamped = (top: number) => Math.max(within[0], Math.min(top, within[1] - length));
+      const isFree = (top: number) => taken.every(([low, high]) => top >= high || top + length <= low);
+      const edges = taken
+        .flatMap(([low, high]) => [high, low - length])
+        .sort((a, b) => Math.abs(a - at) - Math.abs(b - at));
+      const top = within[1] - within[0] < length ? undefined : [at - length / 2, ...edges].map(clamped).find(isFree);
+      if (top === undefined) continue;
+      taken.push([top, top + length]);
+      for (const [row, text] of shown.entries()) {
+        const label = marks
+          .append("text")
+          .attr("class", "gutter")
+          .attr("x", width + 6);
+        label.attr("y", top + row * GUTTER_LINE + 10).text(text);
+      }
+      break;
+    }
+  }
 }
 
 /** The position of a pointer event in a plot. */

@@ -7,7 +7,7 @@ import { allocationText } from "./facts";
 import type { Layout } from "./layout";
 import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
-import { byteScale, drawAxes, MARGIN, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, drawGutter, drawRange, type GutterLabel, type Plot, type Scale, stepScale } from "./plot";
 import { FAINT, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
@@ -52,9 +52,9 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
 /** How values of one category are distinguished: by shade, not at all, or matches of the search by their edge. */
 type Shading = "shades" | "plain" | "matches";
 
-function shadingOf({ search, state }: Scene, theme: Theme): Shading {
+function shadingOf({ search, coloring }: Scene, theme: Theme): Shading {
   if (search.isOn) return "matches";
-  return theme.isHighContrast || state.colorBy === "padding" ? "plain" : "shades";
+  return theme.isHighContrast || coloring.by === "padding" ? "plain" : "shades";
 }
 
 /** The value at a point of the plot, NONE if there is none. */
@@ -164,45 +164,24 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     const box = marks.append("rect").attr("class", name).attr("x", x0).attr("y", y0);
     box.attr("width", Math.max(3, x1 - x0)).attr("height", Math.max(3, y1 - y0));
   };
-  let free = height + LINE_HEIGHT;
+  const { capacity } = scene.space;
+  const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
+  const hasLimit = limit >= 0 && limit <= height;
+  if (hasLimit) {
+    line(isOver(scene.space) ? "limit over" : "limit", 0, limit, width, limit);
+  }
+  drawRange(plot, scene.state.range, x);
+  const labels: GutterLabel[] = [];
+  if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
   for (const { allocation, low, high } of scene.layout.bands) {
     // The bands above are even smaller.
     if (y(low) - y(high) < MIN_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
     if (bottom - top < MIN_BAND) continue;
     if (y(high) > 0) line("band", 0, y(high), width, y(high));
-    const middle = (bottom + top) / 2;
-    if (bottom - top >= LINE_HEIGHT && free - middle >= LINE_HEIGHT * 0.9) {
-      const [name, about] = allocationText(scene.model, allocation);
-      const label = marks
-        .append("text")
-        .attr("class", "gutter")
-        .attr("x", width + 6)
-        .attr("y", middle);
-      const isTall = bottom - top >= 2.4 * LINE_HEIGHT;
-      label.attr("dy", isTall ? "-0.25em" : "0.35em").text(isTall ? name : `${name} ${about}`);
-      if (!isTall && label.node()!.getComputedTextLength() > MARGIN.right - 8) label.text(name);
-      if (isTall)
-        label
-          .append("tspan")
-          .attr("x", width + 6)
-          .attr("dy", "1.15em")
-          .text(about);
-      free = isTall ? middle - LINE_HEIGHT / 2 : middle;
-    }
+    labels.push({ lines: allocationText(scene.model, allocation), at: (bottom + top) / 2, within: [top, bottom] });
   }
-  const { capacity } = scene.space;
-  const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
-  if (limit >= 0 && limit <= height) {
-    line(isOver(scene.space) ? "limit over" : "limit", 0, limit, width, limit);
-    marks
-      .append("text")
-      .attr("class", "mark-label")
-      .attr("x", width - 4)
-      .attr("y", Math.max(LINE_HEIGHT, limit - 5))
-      .attr("text-anchor", "end")
-      .text(`limit ${human(capacity!.sizeBytes)}`);
-  }
+  drawGutter(plot, labels);
   const marked = scene.layout.bands.find(({ allocation }) => allocation === scene.state.marked);
   if (marked) outline("marked", 0, y(marked.high), width, y(marked.low));
   const selected = boundsOf(scene, drawn, scene.state.selected);

@@ -2,7 +2,7 @@
 
 import { parseSize } from "../shared/numbers";
 import type { MapSpace, MemoryMap } from "../shared/protocol";
-import { type Coloring, coloringBy } from "./coloring";
+import { type Coloring, coloringBy, defaultColorBy } from "./coloring";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { memoizeLast } from "./memoize";
@@ -70,10 +70,11 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   ];
   const [liveOnce, peakOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(liveAt), memoizeLast(emphasize)];
   const stackOnce = memoizeLast(stackOf);
+  const colorBy = defaultColorBy(model);
   return (state) => {
     const space = spaceOf(map, state.color) ?? NO_SPACE;
     const layout = layOutOnce(model, space.color, state.allocation, state.isFolded);
-    const coloring = coloringOnce(model, space, state.colorBy);
+    const coloring = coloringOnce(model, space, state.colorBy ?? colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);
     const found = matchesOnce(model, searchOnce(model, state.search), space.color, members);
     const peak = peakOnce(model, space.color, space.peakStep);

@@ -19,7 +19,8 @@ export interface State {
   selected: number;
   /** The row of the highlighted allocation, or NONE. */
   marked: number;
-  colorBy: ColorBy;
+  /** null: by source line if the map has any, see `coloring.ts`; for two dumps, by change. */
+  colorBy: ColorBy | null;
   /** The names of hidden categories. */
   hidden: string[];
   /** The group of values that stands out; null: none. */
@@ -32,8 +33,15 @@ export interface State {
   /** What the y axis of the upper plot includes; null: the reserved bytes unless they are far above the peak. */
   curveTop: "live" | "reserved" | null;
   curveAs: "picture" | "table";
-  valuesAs: "picture" | "table";
+  valuesAs: "picture" | "flame" | "table";
+  /** The first and the last step of the range that the reader asks about; null: none. */
+  range: [number, number] | null;
+  /** The shares of the panes that the reader resized, and the names of those that are folded. */
+  panes: Partial<Record<PaneName, number>>;
+  folded: PaneName[];
 }
+
+export type PaneName = "curve" | "values" | "side" | "details";
 
 export const INITIAL: Readonly<State> = {
   color: NONE,
@@ -43,7 +51,7 @@ export const INITIAL: Readonly<State> = {
   step: NONE,
   selected: NONE,
   marked: NONE,
-  colorBy: "kind",
+  colorBy: null,
   hidden: [],
   picked: null,
   isFolded: true,
@@ -52,6 +60,9 @@ export const INITIAL: Readonly<State> = {
   curveTop: null,
   curveAs: "picture",
   valuesAs: "picture",
+  range: null,
+  panes: {},
+  folded: [],
 };
 
 /** The saved form of a state. Identifies values by label and allocations by index, since rows change with each new dump. */
@@ -60,10 +71,10 @@ export type SavedState = Omit<State, "selected"> & { selected: string };
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
 const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
 const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
-  colorBy: ["kind", "opName", "source", "padding", "change"],
+  colorBy: [null, "kind", "opName", "source", "padding", "change"],
   curveTop: [null, "live", "reserved"],
   curveAs: ["picture", "table"],
-  valuesAs: ["picture", "table"],
+  valuesAs: ["picture", "flame", "table"],
 };
 
 export function toSaved(state: State, { strings, values, allocations }: MemoryMap): SavedState {
@@ -80,7 +91,7 @@ export function toSaved(state: State, { strings, values, allocations }: MemoryMa
 
 /** Restore a state. Parts that are missing, invalid or not in the map get their initial values. */
 export function fromSaved(given: unknown, { strings, values, allocations, comparison }: MemoryMap): State {
-  const saved: SavedState = { ...NOTHING_SAVED, colorBy: comparison ? "change" : INITIAL.colorBy };
+  const saved: SavedState = { ...NOTHING_SAVED };
   for (const key of KEYS) {
     const value = (given as Partial<Record<string, unknown>> | null | undefined)?.[key];
     if (value !== undefined && fits(key, value)) Object.assign(saved, { [key]: value });
@@ -97,17 +108,22 @@ export function fromSaved(given: unknown, { strings, values, allocations, compar
 function fits(key: keyof SavedState, value: unknown): boolean {
   const choices = CHOICES[key];
   if (choices) return choices.includes(value);
-  if (key === "steps" || key === "bytes") {
+  if (key === "steps" || key === "bytes" || key === "range") {
     return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
   }
   if (key === "picked") return value === null || isPicked(value);
-  if (key === "hidden") return Array.isArray(value) && value.every((name) => typeof name === "string");
+  if (key === "hidden" || key === "folded") {
+    return Array.isArray(value) && value.every((name) => typeof name === "string");
+  }
+  if (key === "panes") {
+    return typeof value === "object" && value !== null && Object.values(value).every(Number.isFinite);
+  }
   return typeof value === typeof NOTHING_SAVED[key] && (typeof value !== "number" || Number.isInteger(value));
 }
 
 function isPicked(value: unknown): value is Picked {
   const { by, name } = value as Partial<Record<keyof Picked, unknown>>;
-  return CHOICES.colorBy!.includes(by) && typeof name === "string";
+  return typeof by === "string" && CHOICES.colorBy!.includes(by) && typeof name === "string";
 }
 
 /** Write a saved state as the fragment of a URL, without values that are initial. */

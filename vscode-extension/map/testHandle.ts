@@ -33,7 +33,7 @@ export function exposeTestHandle({ scene, state, view, frameMilliseconds }: Page
       return frameMilliseconds.length > 0;
     },
     get state() {
-      return { ...state() };
+      return { ...state(), colorBy: scene()?.coloring.by };
     },
     get step() {
       return scene()?.step ?? -1;

@@ -1,7 +1,7 @@
 /** The toolbar above the plots. */
 
-import { grouped } from "../shared/numbers";
-import { spaceText } from "../shared/spaces";
+import { counted, grouped } from "../shared/numbers";
+import { neededText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
@@ -38,12 +38,13 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const colorBy = choice("Color by", "color-by", (chosen) =>
     actions.change({ colorBy: chosen as ColorBy, hidden: [], picked: null }),
   );
-  const search = field("Search", "search", "name, op_name, source or /regex/", (search) => actions.change({ search }));
-  const minSize = field("Minimum size", "min-size", "1 MiB", (minSize) => actions.change({ minSize }));
+  const search = field("Search", "search", "Search names, op_names, sources, or /regex/", (search) =>
+    actions.change({ search }),
+  );
+  const minSize = field("Minimum size", "min-size", "Min. size", (minSize) => actions.change({ minSize }));
   const count = make("output", { class: "count", "data-matches": "" });
   const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const searching = make("div", { class: "searching" }, search.element, count);
   search.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -58,13 +59,16 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
   ];
   matchButtons.append(previous, next);
+  const searching = make("div", { class: "searching" }, search.element, matchButtons);
   const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
     button("Reset", "Reset: show everything (0)", "reset", () => actions.reset()),
+    button("Peak", "Go to the real peak (P)", "peak", () => actions.moveToPeak()),
+    button("◨", "Show or hide the details and the live values (D)", "fold-side", () => actions.fold("side")),
+    button("?", "Keys and gestures (?)", "help", help),
   );
-  const peak = button("Peak", "Go to the real peak (P)", "peak", () => actions.moveToPeak());
   const element = make(
     "header",
     { class: "toolbar" },
@@ -73,11 +77,9 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     allocation.element,
     colorBy.element,
     searching,
-    matchButtons,
+    count,
     minSize.element,
     zoom,
-    peak,
-    button("?", "Keys and gestures (?)", "help", help),
     problem,
     incomplete,
   );
@@ -91,9 +93,10 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     draw(scene) {
       const { state, model, search: found } = scene;
       write(name, model.map.module || "Memory map");
+      name.title = name.textContent;
       space.fill(offeredSpaces(model), String(scene.space.color));
       allocation.fill(offeredAllocations(model, scene.space.color, state.allocation), String(state.allocation));
-      colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, state.colorBy);
+      colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, scene.coloring.by);
       if (search.input.value !== state.search) search.input.value = state.search;
       if (minSize.input.value !== state.minSize) minSize.input.value = state.minSize;
       write(
@@ -110,14 +113,13 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       const index = found.matches.indexOf(state.selected);
       const at = index < 0 ? "" : `${grouped(index + 1)} of `;
       write(count, found.isOn ? at + matchedText(scene) : "");
-      count.title = count.textContent;
       count.dataset.matches = String(found.matches.length);
     },
   };
 }
 
 function spacesOf(model: Model): [string, string][] {
-  return model.map.spaces.map((space) => [String(space.color), spaceText(space)]);
+  return model.map.spaces.map((space) => [String(space.color), `${space.name} ${neededText(space)}`]);
 }
 
 /** The largest allocations of a space, and the one that is shown. */
@@ -125,7 +127,7 @@ function allocationsOf(model: Model, spaceColor: number, shown: number): [string
   const { color, sizeBytes } = model.map.allocations;
   const rows = sizeBytes.map((_, row) => row).filter((row) => color[row] === spaceColor);
   rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
-  const whole: [string, string] = [String(NONE), `all (${grouped(rows.length)})`];
+  const whole: [string, string] = [String(NONE), `all ${counted(rows.length, "allocation")}`];
   const offered = rows.filter((row, index) => index < MAX_ALLOCATIONS || row === shown);
   return [whole, ...offered.map((row): [string, string] => [String(row), allocationText(model, row).join(": ")])];
 }

@@ -5,7 +5,8 @@ import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { drawCurve, includesReserved } from "./curve";
 import { createDetails } from "./details";
-import { button, make, write } from "./dom";
+import { make, write } from "./dom";
+import { createFlame } from "./flame";
 import { listen } from "./gestures";
 import { createHelp } from "./help";
 import type { Host } from "./host";
@@ -17,7 +18,8 @@ import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
-import { createCurveTable, createValueTable, type SceneTable } from "./tables";
+import { createSplitter } from "./splitter";
+import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
 
@@ -49,30 +51,37 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const details = createDetails(host, actions, scene);
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
-  const panel = createPanel(actions, details.element);
+  const panel = createPanel(actions, details.element, legend.element);
   const overview = createOverview(actions.showSteps);
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
-  const curveSection = section("Live bytes", "curve", curve, createCurveTable(actions, scene), () =>
-    actions.change({ curveAs: scene().state.curveAs === "table" ? "picture" : "table" }),
-  );
-  const valueSection = section("Values", "values", values, createValueTable(actions), () =>
-    actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
-  );
+  const curveSection = section("curve", actions, (curveAs) => actions.change({ curveAs }), {
+    picture: ["Curve", curve],
+    table: ["Table", createCurveTable(actions, scene)],
+  });
+  const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
+    picture: ["Map", values],
+    flame: ["Flame graph", createFlame(actions, details)],
+    table: ["Table", createValueTable(actions)],
+  });
+  const splitters = [
+    createSplitter("curve", "before", "Resize the live bytes", actions),
+    createSplitter("side", "after", "Resize the details and the live values", actions),
+  ] as const;
   const otherValues = createPlot("other-values", "Values of the other dump", "img");
   const otherTitle = make("h2", {});
   const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
   otherSection.append(otherValues.element);
   const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
   reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
-  curveSection.title.after(make("label", {}, reserve, "Include reserved bytes"));
+  curveSection.heading.after(make("label", {}, reserve, "Include reserved bytes"));
   const unfold = make("input", { type: "checkbox", "data-control": "unfold" });
   unfold.addEventListener("change", () => actions.change({ isFolded: !unfold.checked, bytes: null }));
   const unfoldText = make("span", {});
   const title = "Constants and thread-local allocations";
   const unfolding = make("label", { title }, unfold, unfoldText);
-  valueSection.title.after(unfolding);
+  valueSection.heading.after(unfolding);
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -81,7 +90,14 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     scene,
     actions,
     {
-      click: ([x]) => actions.setStep(stepScale(curve, scene().steps).invert(x)),
+      click([x]) {
+        actions.change({ range: null });
+        actions.setStep(stepScale(curve, scene().steps).invert(x));
+      },
+      drag([from], [to]) {
+        const x = stepScale(curve, scene().steps);
+        actions.compareSteps(x.invert(from), x.invert(to));
+      },
       doubleClick: ([x]) => actions.goToStep(stepScale(curve, scene().steps).invert(x)),
       hover(point) {
         if (!point) return details.point(null);
@@ -150,15 +166,13 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const pictures = make(
     "div",
     { class: "pictures" },
-    ...[curveSection.element, valueSection.element],
-    otherSection,
-    overview.element,
+    ...[curveSection.element, splitters[0].element, valueSection.element, otherSection, overview.element],
   );
   const element = make(
     "div",
     { class: "page" },
     toolbar.element,
-    make("main", {}, make("div", { class: "left" }, note, pictures, legend.element), panel.element),
+    make("main", {}, make("div", { class: "left" }, note, pictures), splitters[1].element, panel.element),
     status,
     help,
   );
@@ -178,24 +192,26 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       reserve.checked = includesReserved(scene);
       write(note, noteText(scene));
       note.hidden = note.textContent === "";
+      for (const splitter of splitters) splitter.draw(scene);
       legend.draw(scene, theme);
       panel.draw(scene, theme);
       details.draw(scene);
       announce(scene, curve.canvas, status);
       unfold.checked = !scene.state.isFolded;
-      unfolding.hidden = scene.layout.foldable.size === 0;
+      unfolding.hidden = scene.layout.foldable.size === 0 || scene.state.valuesAs !== "picture";
       write(unfoldText, foldedText(scene));
-      const isCurve = curveSection.show(scene.state.curveAs, scene);
-      const isValues = valueSection.show(scene.state.valuesAs, scene);
+      const isOld = scene.model.map.comparison?.side === "old";
+      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
+      const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
+      const { valuesAs } = scene.state;
+      const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
-      const { other } = scene;
+      const other = valuesAs === "flame" ? undefined : scene.other;
       otherSection.hidden = !other;
       otherDrawn = other ? drawRectangles(otherValues, other, theme) : null;
       if (!other) return;
-      const isOld = scene.model.map.comparison?.side === "old";
-      write(valueSection.title, `Values of the ${isOld ? "old" : "new"} dump`);
       write(otherTitle, `Values of the ${isOld ? "new" : "old"} dump`);
       // Each dump keeps its place when the other one comes to the front.
       valueSection.element.style.order = isOld ? "1" : "0";
@@ -207,22 +223,47 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   };
 }
 
-/** A section with a title, a plot, and a table with the same content. */
-function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
-  const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
+/** A part of the page that draws itself; a plot is drawn by others. */
+interface Shown {
+  element: HTMLElement;
+  draw?: (scene: Scene, theme: Theme) => void;
+}
+
+/** A section that shows the same in several ways. A press on its title folds it. */
+function section<As extends string>(
+  name: "curve" | "values",
+  actions: Actions,
+  choose: (as: As) => void,
+  ways: Record<As, [label: string, shown: Shown]>,
+) {
+  const title = make("button", { type: "button", class: "fold", "data-action": `fold-${name}` });
+  title.addEventListener("click", () => actions.fold(name));
   const heading = make("h2", {}, title);
-  const head = make("div", { class: "head" }, heading, toggled);
-  const element = make("section", { class: hook, "aria-label": title }, head, plot.element, table.element);
+  const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
+  const tabs = entries.map(([as, [label]]) => {
+    const tab = make("button", { type: "button", "data-action": `${name}-${as}` }, label);
+    tab.addEventListener("click", () => choose(as));
+    return tab;
+  });
+  const group = make("span", { class: "buttons", role: "group", "aria-label": "Show as" }, ...tabs);
+  const head = make("div", { class: "head" }, heading, group);
+  const element = make("section", { class: name }, head, ...entries.map(([, [, { element }]]) => element));
   return {
     element,
-    title: heading,
-    /** Show the plot or the table, and return whether the plot is to be drawn. */
-    show(as: "picture" | "table", scene: Scene): boolean {
-      toggled.setAttribute("aria-pressed", String(as === "table"));
-      plot.element.hidden = as === "table";
-      table.element.hidden = as === "picture";
-      if (as === "table") table.draw(scene);
-      return as === "picture";
+    heading,
+    /** Show what is chosen unless the section is folded, and return whether a plot is to be drawn. */
+    show(text: string, chosen: As, scene: Scene, theme: Theme): boolean {
+      const isFolded = scene.state.folded.includes(name);
+      write(title, text);
+      title.setAttribute("aria-expanded", String(!isFolded));
+      element.setAttribute("aria-label", text);
+      element.classList.toggle("folded", isFolded);
+      for (const [index, [as, [, shown]]] of entries.entries()) {
+        tabs[index]!.setAttribute("aria-pressed", String(as === chosen));
+        shown.element.hidden = isFolded || as !== chosen;
+        if (!shown.element.hidden) shown.draw?.(scene, theme);
+      }
+      return !isFolded && chosen === "picture";
     },
   };
 }
@@ -242,7 +283,7 @@ function foldedText({ model, layout }: Scene): string {
 function noteText({ model, layout, space, other }: Scene): string {
   if (other) {
     const [front, back] = model.map.comparison?.side === "old" ? ["old", "new"] : ["new", "old"];
-    return `Two dumps on one axis of steps, on which the same instructions are at the same place. Live bytes: ${front} dump as area, ${back} dump as dashed line. Click a rectangle of the ${back} dump to see its details.`;
+    return `Area: ${front} dump. Dashed line: ${back} dump. The same instructions are at the same steps.`;
   }
   if (!model.map.spaces.length) return "The dump has no allocations.";
   if (!layout.bands.length) return "All allocations of this memory space are empty.";

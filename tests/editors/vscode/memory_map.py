@@ -50,7 +50,7 @@ class Map:
             yield cls(page)
         finally:
             context.close()
-        assert not problems
+        assert problems == []
 
     def wait_for(self, expression: str, expected: Any) -> None:
         """Wait until an expression has a value."""
@@ -91,19 +91,6 @@ class Map:
         """Double-click the rectangle of a value."""
         self._plot("values").dblclick(position=self._in_plot("values", *self.point(label)))
 
-    def hover_value(self, label: str) -> str:
-        """Return the editor's hover of the rectangle of a value, in the pane of details."""
-        return self._hover("values", *self.point(label))
-
-    def hover_step(self, step: int) -> str:
-        """Return the editor's hover of a step in the upper plot."""
-        point = self.eval(f"map.pointOfStep({step})")
-        return self._hover("curve", point["x"], point["y"])
-
-    def hover_allocation(self, label: str, step: int) -> str:
-        """Return the editor's hover of the bytes of a value at a step at which nothing is live on them."""
-        return self._hover("values", self.eval(f"map.pointOfStep({step})")["x"], self.point(label)[1])
-
     def point(self, label: str) -> tuple[Any, Any]:
         """Return the center of the rectangle of a value, in window coordinates."""
         box = self.box(label)
@@ -128,12 +115,71 @@ class Map:
         """Return the buttons of the pane of details."""
         return self.find(".details .actions button:visible").all_inner_texts()
 
+    def drag_steps(self, first: int, last: int) -> None:
+        """Drag over steps of the upper plot."""
+        start, end = (self.eval(f"map.pointOfStep({step})") for step in (first, last))
+        self.page.mouse.move(start["x"], start["y"])
+        self.page.mouse.down()
+        self.page.mouse.move(end["x"], end["y"], steps=4)
+        self.page.mouse.up()
+
+    def misplaced(self) -> list[str]:
+        """Return the parts that overlap, are cut off, or are too small to use."""
+        self._wait_for_frame()
+        found: list[str] = self._frame.evaluate(_MISPLACED)
+        return found
+
     def _plot(self, name: str) -> Locator:
         return self.find(f'canvas[data-picture="{name}"]')
 
     def _in_plot(self, name: str, x: float, y: float) -> "Position":
         corner = self._plot(name).evaluate("canvas => canvas.getBoundingClientRect()")
         return {"x": x - corner["x"], "y": y - corner["y"]}
+
+
+_MISPLACED = """() => {
+    const parts = [...document.querySelectorAll(
+        "header > :not(label, .searching, .buttons), header select, header input, header button, .head > *, .plot, " +
+        ".plot text, .overview, .note, .flame, .splitter, aside :is(h2, dt, dd, p, summary, button)")];
+    const box = part => {
+        let { left, top, right, bottom } = part.getBoundingClientRect();
+        for (let outer = part.parentElement; outer; outer = outer.parentElement) {
+            if (getComputedStyle(outer).overflowY === "visible") continue;
+            const around = outer.getBoundingClientRect();
+            [left, top] = [Math.max(left, around.left), Math.max(top, around.top)];
+            [right, bottom] = [Math.min(right, around.right), Math.min(bottom, around.bottom)];
+        }
+        return { left, top, right, bottom };
+    };
+    const name = part => `${part.tagName} ${part.className.baseVal ?? part.className} ${part.textContent.slice(0, 30)}`;
+    const isShown = ({ left, right, top, bottom }) => right - left > 1 && bottom - top > 1;
+    const shown = parts.map(part => ({ part, ...box(part) })).filter(isShown);
+    const problems = [];
+    for (const [index, one] of shown.entries()) {
+        for (const other of shown.slice(index + 1)) {
+            const isInside = one.part.contains(other.part) || other.part.contains(one.part);
+            // The bounds of a text are those of its line, whose room above and below letters stays empty.
+            const slack = one.part.tagName === "text" && other.part.tagName === "text" ? 4 : 1;
+            const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+            const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+            if (isInside || width <= 1 || height <= slack) continue;
+            problems.push(`${name(one.part)} overlaps ${name(other.part)}`);
+        }
+        if (one.left < -1 || one.right > innerWidth + 1) problems.push(`${name(one.part)} is cut off`);
+    }
+    for (const text of document.querySelectorAll(".plot text")) {
+        const [{ left, right }, plot] = [text.getBoundingClientRect(), text.closest(".plot").getBoundingClientRect()];
+        if (left < plot.left - 1 || right > plot.right + 1) problems.push(`${name(text)} is cut off`);
+    }
+    for (const line of document.querySelectorAll("header output, .head label, .head button")) {
+        if (line.scrollWidth > line.clientWidth + 1 && line.clientWidth) problems.push(`${name(line)} is cut off`);
+    }
+    for (const plot of document.querySelectorAll(".plot:not([hidden])")) {
+        const { width, height } = plot.getBoundingClientRect();
+        if (height && (height < 200 || width < 200)) problems.push(`${name(plot)} has ${width} x ${height} pixels`);
+    }
+    return [...new Set(problems)];
+}"""
 
 
 def _has_map(frame: "Frame") -> bool:

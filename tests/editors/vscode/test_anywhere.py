@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -13,9 +12,8 @@ import pytest
 
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map
-from editors.vscode.server import SECONDS, VSIX, VSCode, file_of, some_dumps
+from editors.vscode.server import SECONDS, VSIX, VSCode, file_of
 from editors.vscode.window import Browser, OpenWindow, Window
-from samples import DUMPS
 
 _OVER_50_MIB = 51 << 20
 
@@ -83,42 +81,6 @@ def test_extension_works_without_network_and_packages(
         link.unlink()
 
 
-@pytest.mark.parametrize(
-    ("python", "reason"),
-    [
-        (None, "found none on the PATH"),
-        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n1\\n'\n", "found only CPython 3.9"),
-    ],
-    ids=["none", "too old"],
-)
-def test_missing_python_is_reported_once(
-    browser: Browser, workspace: Path, tmp_path: Path, python: str | None, reason: str
-) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    if python:
-        (programs / "python3").write_text(python)
-        (programs / "python3").chmod(0o755)
-    server = VSCode(tmp_path / "vscode", {"PATH": str(programs)})
-    server.install(VSIX)
-    with (
-        server.running("--disable-workspace-trust"),
-        Window.opened(
-            browser, server, workspace, file_of(workspace, "split", "-live-range"), traces=tmp_path
-        ) as window,
-    ):
-        expected = (
-            f"XLA Lens needs CPython 3.11 to 3.14 on this machine, but {reason}. "
-            "Install one, or set xla-lens.server.python to its path."
-        )
-        wait_for(window.notices, lambda notices: notices == [expected], SECONDS)
-        # Further needs of the server do not repeat the message.
-        window.open(file_of(workspace, "single", "-buffer-assignment"))
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.page.wait_for_timeout(2000)
-        assert window.notices() == [expected]
-
-
 def test_python_of_an_untrusted_workspace_does_not_run(
     browser: Browser, path: str, workspace: Path, tmp_path: Path
 ) -> None:
@@ -164,22 +126,3 @@ def test_set_of_a_file_over_50_mib_is_available(open_window: OpenWindow, workspa
         )
         window.command("XLA Lens: Show Memory Map")
         assert Map(window.page).eval("map.liveBytes") == 4419632
-
-
-def test_tree_lists_300_sets_greatest_peak_first(open_window: OpenWindow, tmp_path: Path) -> None:
-    folder = some_dumps(tmp_path / "workspace")
-    dumps = sorted(DUMPS.glob("cpu-jaxlib0.4.20/donation/*-buffer-assignment.txt"))
-    for number in range(297):
-        target = (
-            folder
-            / f"run_{number // 10}"
-            / f"module_{number:04}.jit_f{number}.cpu_after_optimizations-buffer-assignment.txt"
-        )
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy(dumps[number % len(dumps)], target)
-    with open_window(folder) as window:
-        window.command("XLA Lens: Focus on XLA Memory View")
-        rows = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row'
-        count = f"document.querySelector('{rows}')?.ariaSetSize"
-        wait_for(lambda: window.page.evaluate(count), lambda found: found == "300", 2 * SECONDS)
-        assert [row[:17] for row in window.rows("XLA Memory")[:2]] == ["5.00 MiB jit_matm", "4.21 MiB jit_trai"]

@@ -12,9 +12,14 @@ from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
 from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.render.numbers import human, percent
+from xla_lens.render.numbers import human
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
+
+_COMPARED = [
+    next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
+    for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
+]
 
 _PEAK, _LAST = 36, 40
 """Steps of the training step."""
@@ -32,70 +37,20 @@ def file_of_several_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written_page(TPU, tmp_path_factory.mktemp("spaces"))
 
 
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of two dumps that are compared."""
+    file = tmp_path_factory.mktemp("compared") / "comparison.html"
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", *_COMPARED, "--output-format", "html"]
+    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    return file
+
+
 @pytest.fixture
 def map(browser: Browser, file: Path) -> Iterator[Map]:
     """Open the page of a training step."""
     with Map.of_file(browser, file) as map:
         yield map
-
-
-def test_keys_move_through_steps(map: Map) -> None:
-    map.wait_for("map.step", _PEAK)
-    for key, step in (
-        ("Home", 0),
-        ("ArrowRight", 1),
-        ("Shift+ArrowRight", 11),
-        ("ArrowLeft", 10),
-        ("End", _LAST),
-        ("ArrowRight", _LAST),
-        ("p", _PEAK),
-        # To the next and the previous change of live bytes.
-        ("Control+ArrowRight", 37),
-        ("Control+ArrowLeft", _PEAK),
-        ("PageUp", 0),
-        ("PageDown", _LAST),
-    ):
-        map.press(key)
-        map.wait_for("map.step", step)
-    dump = analysis_of(SPLIT).dump
-    assert map.eval("map.liveBytes") == owned_bytes(dump, _LAST, 0)[1].sum()
-
-
-def test_keys_zoom(map: Map) -> None:
-    map.press("+")
-    first, last = map.eval("map.state.steps")
-    # The cursor keeps its position on the screen.
-    assert last - first == pytest.approx((_LAST + 1) / 1.5)
-    assert (_PEAK - first) / (last - first) == pytest.approx((_PEAK + 0.5) / (_LAST + 1))
-    assert map.eval("map.state.bytes") is None
-    map.press("Alt++")
-    assert map.eval("map.state.bytes") is not None
-    map.press("0")
-    assert map.eval("[map.state.steps, map.state.bytes]") == [None, None]
-
-
-def test_keys_move_through_live_values_and_matches(map: Map) -> None:
-    map.press("ArrowDown", "ArrowDown")
-    assert map.eval("map.label(map.selected)") == "dot"
-    map.press("ArrowUp")
-    assert map.eval("map.label(map.selected)") == "params_0__0_.1"
-    assert map.find('[data-list="live"] [aria-current]').count() == 1
-    map.press("Escape")
-    assert map.eval("map.selected") == -1
-    map.press("/")
-    map.page.keyboard.type("/^ynn_fusion\\.[12]$/")
-    map.wait_for("map.matchCount", 2)
-    map.press("Enter")
-    assert map.eval("map.label(map.selected)") == "ynn_fusion.2"
-    map.press("Enter", "Shift+Enter", "Shift+Enter")
-    assert map.eval("map.label(map.selected)") == "ynn_fusion.1"
-    # A field takes letters until it loses the focus.
-    map.press("p")
-    assert map.eval("map.state.search").endswith("$/p")
-    map.press("Escape", "?")
-    assert map.find("dialog").is_visible()
-    map.press("Escape")
-    assert map.find("dialog").is_hidden()
 
 
 def test_pointer_zooms_pans_frames_and_selects(map: Map) -> None:
@@ -136,67 +91,19 @@ def test_pointer_zooms_pans_frames_and_selects(map: Map) -> None:
     map.wait_for("map.label(map.selected)", "ynn_fusion.6")
 
 
-def test_filters_hide_values(map: Map) -> None:
-    whole = map.eval("map.drawnCount")
-    map.find('[data-control="min-size"]').fill("1 MiB")
-    map.wait_for("map.drawnCount", 3)
-    assert map.find("[role=alert]").is_hidden()
-    map.find('[data-control="min-size"]').fill("much")
-    map.find("[role=alert]").wait_for()
-    map.find('[data-control="min-size"]').fill("")
-    map.wait_for("map.drawnCount", whole)
-    # Colors are picked with a click, and hidden or shown alone with the buttons of the details or with keys.
-    map.find('[data-category="temp"]').click()
-    assert map.actions() == ["Solo", "Hide", "Largest", "Clear"]
-    map.find('[data-action="hide"]').click()
-    map.wait_for("map.state.hidden", ["temp"])
-    without = map.eval("map.drawnCount")
-    assert 0 < without < whole
-    map.find('[data-action="solo"]').click()
-    assert map.eval("map.drawnCount") == whole - without
-    map.press("s")
-    assert map.eval("map.drawnCount") == whole
-    map.press("h")
-    map.wait_for("map.state.hidden", ["temp"])
-    # A hidden color comes back with a click.
-    map.find('[data-category="temp"]').click()
-    assert map.eval("map.state.hidden") == []
-    map.press("Escape")
-    assert map.eval("map.state.picked") is None
-
-
-def test_search_selects_the_largest_and_says_how_much_matches(map: Map) -> None:
-    dump = analysis_of(SPLIT).dump
-    names = [dump.value_label(value) for value in range(len(dump.values))]
-    rows = [row for row, name in enumerate(names) if "copy" in name]
-    live, owned = owned_bytes(dump, _PEAK, 0)
-    peak = sum(size for row, size in zip(live.tolist(), owned.tolist(), strict=True) if row in rows)
-    map.press("/")
-    map.page.keyboard.type("copy")
-    map.wait_for("map.matchCount", len(rows))
-    share = percent(peak, int(owned.sum()))
-    assert map.find("output").inner_text() == f"{len(rows)} buffers, {human(peak)} of the peak ({share})"
-    map.press("Enter")
-    largest = max(rows, key=lambda row: dump.values.size_bytes[row])
-    assert map.eval("map.label(map.selected)") == names[largest]
-
-
 def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
-    map.choose("color-by", "source")
-    dump, row = analysis_of(SPLIT).dump, map.find('[data-list="sources"] li:has([data-source*="/"])').first
-    button = row.locator("button")
-    source = button.get_attribute("data-source")
-    assert source
-    bytes_at_peak = int(row.get_attribute("data-bytes") or 0)
+    """Colors are by source line, because this dump has some."""
+    button = map.find('.legend [data-category*="/"]').first
+    source = button.get_attribute("data-category")
     whole = map.eval("map.drawnCount")
     button.focus()
     map.press("Space")
     map.wait_for("map.state.picked", {"by": "source", "name": source})
     assert button.get_attribute("aria-pressed") == "true"
-    # The legend has the same color, and the pane says how much of the peak it is.
-    assert map.find(f'.legend [data-category="{source}"]').get_attribute("aria-pressed") == "true"
-    total = int(owned_bytes(dump, _PEAK, 0)[1].sum())
-    assert f"{human(bytes_at_peak)}, {percent(bytes_at_peak, total)} of the peak" in map.details()
+    # The legend and the pane say how much of the peak it is.
+    size, share = (button.locator(name).inner_text() for name in (".size", ".share"))
+    assert f"{size}, {share} of the peak" in map.details()
+    assert source
     assert source in map.details()
     assert map.actions() == ["Copy path", "Solo", "Hide", "Largest", "Clear"]
     map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
@@ -237,31 +144,6 @@ def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
     assert map.eval("map.state.picked.by") == "source"
 
 
-def test_derived_sources_say_so(map: Map) -> None:
-    """A copy of a parameter has the source of the parameter; `dot` has its own."""
-    map.click("copy.2")
-    map.page.mouse.move(2, 2)
-    details = map.details()
-    assert "parameters params[1] (derived)" in details
-    assert "params_1__0_.1" in details.partition("derived from")[2]
-    map.click("dot")
-    map.page.mouse.move(2, 2)
-    assert "derived" not in map.details()
-
-
-def test_thread_local_and_constant_allocations_are_folded(browser: Browser, tmp_path: Path) -> None:
-    seed = next((DUMPS / "seeds").glob("004_*"))
-    local = seed.read_text().count(", thread-local:")
-    count = int((analysis_of(seed).dump.allocations.size_bytes > 0).sum())
-    assert (local, count) == (12, 19)
-    with Map.of_file(browser, written_page(seed, tmp_path)) as map:
-        shown = map.eval("map.bands")
-        assert len(shown) == count - local
-        assert map.find("[data-control=unfold]").locator("xpath=..").inner_text() == "Show 12 folded (48.0 KiB)"
-        map.find("[data-control=unfold]").check()
-        assert len(map.eval("map.bands")) == count
-
-
 def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "dump"
     shutil.copytree(TPU.parent, folder)
@@ -280,32 +162,6 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
         assert map.find("line.limit").count() == 0
         # Above the line, stripes of another color.
         assert len(striped) == len(map.eval("map.colorsAtPeak")) + 1
-
-
-def test_curve_is_stacked_by_color(map: Map) -> None:
-    by_kind = map.eval("map.colorsAtPeak")
-    kinds = map.find('[data-list="legend"] .size').all_inner_texts()
-    assert len(kinds) > 1
-    # One color for each kind that is large enough for a pixel, and that of the background.
-    assert 3 <= len(by_kind) <= len(kinds) + 1
-    map.find('[data-category="temp"]').click()
-    map.press("s")
-    assert len(map.eval("map.colorsAtPeak")) == 2
-
-
-def test_links_switch_between_the_maps_of_a_page(browser: Browser, tmp_path: Path) -> None:
-    page = written_page(SPLIT, tmp_path, TPU, next((DUMPS / "seeds").glob("001_*")))
-    with Map.of_file(browser, page) as map:
-        names = map.page.locator("a[href^='?']").all_inner_texts()
-        assert sorted(names) == ["001_491faa5ce21a17c6", "jit_roundtrip", "jit_train_step"]
-        seen = set()
-        for name in names:
-            map.page.locator("a[href^='?']", has_text=name).click()
-            shown = Map(map.page)
-            assert shown.find("header h1").inner_text() == name
-            assert shown.eval("map.drawnCount") > 0
-            seen.add(shown.eval("map.liveBytes"))
-        assert len(seen) == len(names)
 
 
 def test_tables_show_the_content_of_the_plots(map: Map) -> None:
@@ -344,7 +200,7 @@ def test_state_survives_in_the_url(map: Map) -> None:
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
     ids=["light", "dark", "forced colors"],
 )
-@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow"])
+@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow", "flame", "range"])
 def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, looks: dict[str, str], view: str) -> None:
     """axe finds no problem in names, contrast, roles and keyboard operation."""
     widths = {"picked": 800, "narrow": 320}
@@ -357,9 +213,13 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
             map.press("?")
         elif view == "picked":
             map.choose("color-by", "source")
-            map.find('[data-list="sources"] button').first.click()
+            map.find('[data-list="legend"] button').first.click()
         elif view == "narrow":
             map.press("ArrowDown")
+        elif view == "flame":
+            map.find('[data-action="values-flame"]').click()
+        elif view == "range":
+            map.drag_steps(0, 20)
         map.page.add_script_tag(path=_AXE)
         found = map.page.evaluate("axe.run()")
         assert found["passes"]
@@ -367,29 +227,126 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
         assert problems == []
 
 
-@pytest.mark.parametrize("width", [320, 600, 800, 2560])
-def test_page_fits_any_width(browser: Browser, file: Path, width: int) -> None:
-    with Map.of_file(browser, file, viewport={"width": width, "height": 700}) as map:
-        assert map.eval("document.documentElement.scrollWidth") <= width
-        assert map.eval("map.drawnCount") > 20
-        # The details are in view from the start.
-        pane = map.find(".details").bounding_box()
-        assert pane
-        assert pane["y"] + pane["height"] <= 701
-        assert pane["height"] > 150
-        map.click("dot")
-        assert map.details().splitlines()[0] == "dot"
+_FRAMES = "[...document.querySelectorAll('[data-frame]')].map(e => e.title)"
 
 
-def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, tmp_path: Path) -> None:
-    old, new = (
-        next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
-        for target in ("tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1", "tpu-v5e2x2-libtpu0.0.51")
-    )
-    file = tmp_path / "comparison.html"
-    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "diff", old, new, "--output-format", "html"]
-    file.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
-    with Map.of_file(browser, file) as map:
+def test_flame_graph_zooms_opens_lines_and_describes(map: Map) -> None:
+    map.find('[data-action="values-flame"]').click()
+    frames = map.eval(_FRAMES)
+    assert frames[0] == "host memory peak, step 36 · 4.21 MiB"
+    called = next(title for title in frames if title.startswith("programs.py:50 in "))
+    bar = map.find(f'[title="{called}"]').first
+    bar.hover()
+    name, size = called.split(" · ")
+    assert map.details().splitlines()[0] == name
+    assert size in map.details()
+    whole = map.find('[data-frame="0"]').bounding_box()
+    map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    bar.dblclick()
+    # The bar fills the graph, below those that call it.
+    zoomed = map.find(f'[title="{called}"]').bounding_box()
+    assert zoomed
+    assert whole
+    assert zoomed["width"] == pytest.approx(whole["width"], abs=1)
+    assert map.eval("window.copied").endswith(f"/{name}")
+    map.find('[data-frame="0"]').click()
+    assert map.eval(_FRAMES) == frames
+    # With keys alone: to the callee, zoom there, and back.
+    map.find('[data-frame="0"]').focus()
+    map.press("ArrowDown", "Enter")
+    assert map.eval("document.activeElement.title") == frames[1]
+    map.press("Escape")
+    assert map.eval(_FRAMES) == frames
+    # A search makes bars stand out, and a value is selected with a click.
+    map.find('[data-control="search"]').fill("/^dot$/")
+    map.find(".bars .faint").first.wait_for()
+    map.find('.bars [title^="dot "]').click()
+    assert map.eval("map.label(map.selected)") == "dot"
+
+
+def test_dragging_over_steps_shows_what_changes_between_them(map: Map) -> None:
+    first, last = 8, 30
+    before, after = (int(owned_bytes(analysis_of(SPLIT).dump, step, 0)[1].sum()) for step in (first, last))
+    map.drag_steps(first, last)
+    assert map.eval("map.state.range") == [first, last]
+    change = f"+{human(after - before)}"
+    assert map.find(".lists h2:visible").inner_text().startswith(f"{change} from step {first} (")
+    sizes = map.find('[data-list="changes"] .size').all_inner_texts()
+    assert len(sizes) > 5
+    assert sizes[0].startswith("+")
+    # The flame graph shows the same difference.
+    map.find('[data-action="values-flame"]').click()
+    assert map.eval(_FRAMES)[0] == f"Steps {first} to {last} · {change}"
+    map.press("Escape")
+    assert map.eval("map.state.range") is None
+    assert map.find('[data-list="changes"]').is_hidden()
+
+
+def test_flame_graph_of_two_dumps_shows_the_difference(browser: Browser, compared: Path) -> None:
+    with Map.of_file(browser, compared, fragment="valuesAs=%22flame%22") as map:
+        assert map.eval(_FRAMES)[0] == "HBM peaks, old to new dump · +4.00 MiB"
+        color = map.eval("document.querySelector('[data-frame]').style.backgroundColor")
+        # What grew is red.
+        red, _, blue = map.eval(f"{color.replace('rgb(', '[').replace(')', ']')}")
+        assert red > blue
+        assert map.find(".other").is_hidden()
+
+
+@pytest.mark.parametrize(
+    "looks", [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}], ids=str
+)
+@pytest.mark.parametrize("is_compared", [False, True], ids=["one dump", "two dumps"])
+def test_nothing_overlaps_at_any_width(
+    browser: Browser, file_of_several_spaces: Path, compared: Path, looks: dict[str, str], is_compared: bool
+) -> None:
+    with Map.of_file(browser, compared if is_compared else file_of_several_spaces, **looks) as map:
+        for width in (420, 522, 640, 720, 900, 1120, 1440, 2560):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            map.press("p")
+            map.find(".plot").first.wait_for()
+            assert (width, map.misplaced()) == (width, [])
+            # The details are in view from the start.
+            pane = map.find(".details").bounding_box()
+            assert pane
+            assert pane["height"] > 150
+        map.find('[data-control="search"]').fill("a")
+        map.find("output:has-text('of the peak')").wait_for()
+        for width in (420, 522, 1440):
+            map.page.set_viewport_size({"width": width, "height": 790})
+            assert (width, map.misplaced()) == (width, [])
+
+
+def test_panes_are_resized_and_folded(map: Map) -> None:
+    height = map.eval("document.querySelector('.plot-curve').clientHeight")
+    bar = map.find('[data-splitter="curve"]')
+    box = bar.bounding_box()
+    assert box
+    mouse = map.page.mouse
+    mouse.move(box["x"] + 50, box["y"] + 3)
+    mouse.down()
+    mouse.move(box["x"] + 50, box["y"] + 63)
+    mouse.up()
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") == pytest.approx(height + 60, abs=5)
+    bar.focus()
+    map.press("ArrowUp")
+    assert map.eval("document.querySelector('.plot-curve').clientHeight") < height + 50
+    map.find('[data-action="fold-curve"]').click()
+    assert map.find(".plot-curve").is_hidden()
+    width = map.eval("document.querySelector('.plot-values').clientWidth")
+    map.press("d")
+    assert map.find("aside").is_hidden()
+    assert map.eval("document.querySelector('.plot-values').clientWidth") > width + 200
+    map.page.wait_for_url("**#*folded*side*")
+    map.page.reload()
+    again = Map(map.page)
+    assert again.eval("map.state.folded") == ["curve", "side"]
+    again.find('[data-splitter="side"]').dblclick()
+    assert again.find("aside").is_visible()
+    assert again.misplaced() == []
+
+
+def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Browser, compared: Path) -> None:
+    with Map.of_file(browser, compared) as map:
         map.wait_for("map.isReady", True)
         assert map.page.locator("h1").first.inner_text().startswith("jit_roundtrip: HBM peak 8.00 MiB → 12.00 MiB")
         map.page.locator("#app").scroll_into_view_if_needed()
@@ -412,4 +369,4 @@ def test_two_maps_of_a_comparison_share_steps_and_swap_with_a_click(browser: Bro
         # Each dump keeps its place: the new one stays above.
         assert place["y"] > other["y"]
         map.press("p")
-        assert map.eval("map.liveBytes") == analysis_of(old).memory.spaces[0].peak_live_bytes
+        assert map.eval("map.liveBytes") == analysis_of(_COMPARED[0]).memory.spaces[0].peak_live_bytes

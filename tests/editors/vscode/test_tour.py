@@ -1,6 +1,5 @@
 """A tour from the walkthrough to a shared map."""
 
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +7,6 @@ from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import Browser, OpenWindow
-from samples import SPLIT, TPU
 
 _REAL_PEAK_BYTES = 4419632
 
@@ -99,36 +97,3 @@ def test_map_is_saved_as_html_and_another_file_opened(
         wait_for(lambda: window.texts(labels), lambda found: found[::2] == kinds, SECONDS)
         window.take("-values.txt")
         wait_for(window.active_tab, lambda name: name.endswith("-values.txt"), SECONDS)
-
-
-def test_several_memory_spaces_and_a_dump_without_schedule(open_window: OpenWindow, tmp_path: Path) -> None:
-    """In a high-contrast theme."""
-    folder = tmp_path / "spaces"
-    shutil.copytree(TPU.parent, folder / "tpu")
-    (folder / "bare").mkdir()
-    shutil.copy(SPLIT, folder / "bare")
-    with open_window(folder, color_scheme="dark", forced_colors="active") as window:
-        window.command("XLA Lens: Focus on XLA Memory View")
-        modules = window.has_rows("XLA Memory", "12.05 MiB jit_roundtrip", "≥ 4.21 MiB jit_train_step")
-        assert modules == ["12.05 MiB jit_roundtripHBM", "≥ 4.21 MiB jit_train_stepincomplete · host memory"]
-        # A sign beside the words: the theme's color of warnings.
-        assert window.row("XLA Memory", "jit_train_step").locator(".codicon-warning").count() == 1
-        assert window.row("XLA Memory", "jit_roundtrip").locator(".codicon-warning").count() == 0
-        window.expand("XLA Memory", "jit_train_step")
-        window.has_rows("XLA Memory", "≥ 4.21 MiB host memory", "Allocations30", "Files1")
-        window.row("XLA Memory", "jit_train_step").click()
-        window.expand("XLA Memory", "jit_roundtrip")
-        spaces = [
-            "12.05 MiB HBMpeak 12.00 MiB at step 8",
-            "4.00 MiB VMEMpeak 4.00 MiB at step 1",
-            "8 B SMEMpeak 8 B at step 3",
-        ]
-        spaces += ["4.00 MiB host memorypeak 4.00 MiB at step 3"]
-        window.has_rows("XLA Memory", *spaces, "Allocations6", "Files5")
-        window.row("XLA Memory", "jit_roundtrip").hover()
-        window.page.locator('.monaco-list-row .action-label[aria-label^="Show Memory Map"]').first.click()
-        map = Map(window.page)
-        assert map.eval("document.documentElement.dataset.contrast") == "more"
-        assert (_space(map), map.eval("map.drawnCount")) == ("HBM: needs 12.05 MiB, peak 12.00 MiB", 7)
-        map.choose("space", "VMEM: needs 4.00 MiB, peak 4.00 MiB")
-        wait_for(lambda: map.eval("[map.color, map.liveBytes]"), lambda text: text == [1, 4 << 20], SECONDS)

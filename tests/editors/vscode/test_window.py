@@ -29,19 +29,6 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "ynn_fusion.1" in text, text
 
 
-def test_problem_leads_to_the_real_peak(open_window: OpenWindow, workspace: Path) -> None:
-    file = file_of(workspace, "split", "-live-range")
-    with open_window(workspace, file) as window:
-        window.wait_for_text("MiB live")
-        window.command("Problems: Focus on Problems View")
-        (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
-        assert name.startswith(file.name)
-        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of host memory are live")
-        assert related.endswith("Real peak")
-        window.row("Problems", "Real peak").click()
-        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
-
-
 def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, workspace: Path) -> None:
     cut = workspace / "cut" / "module_0007.jit_train_step.cpu_after_optimizations-buffer-assignment.txt"
     cut.parent.mkdir()
@@ -90,69 +77,7 @@ def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, wo
         assert any("not in this workspace" in text for text in notices), notices
 
 
-def test_tree_with_the_keyboard_alone_in_a_narrow_high_contrast_window(
-    open_window: OpenWindow, workspace: Path
-) -> None:
-    looks = {"viewport": {"width": 800, "height": 600}, "color_scheme": "dark", "forced_colors": "active"}
-    with open_window(workspace, file_of(workspace, "split", "-live-range"), **looks) as window:
-        window.wait_for_text("MiB live")
-        place = window.cursor()
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
-        # The view has no rows to focus while it is read.
-        window.command("XLA Lens: Focus on XLA Memory View")
-        press = window.page.keyboard.press
-
-        def focused() -> str:
-            return "".join(window.texts('.monaco-list[aria-label="XLA Memory"] .monaco-list-row.focused')[:1])
-
-        def move(key: str, label: str) -> None:
-            press(key)
-            wait_for(focused, lambda text: label in " ".join(text.split()), SECONDS)
-
-        def first() -> str:
-            press("Home")
-            return focused()
-
-        # The first key may only give the view the focus.
-        wait_for(first, lambda text: "jit_matmul_bias_relu" in text, SECONDS)
-        move("ArrowDown", "4.21 MiB jit_train_step")
-        press("ArrowRight")
-        window.has_rows("XLA Memory", "4.21 MiB host memory")
-        move("ArrowDown", "host memory")
-        # Enter expands a memory space; it leads nowhere.
-        press("Enter")
-        window.has_rows("XLA Memory", "By source line")
-        assert window.cursor() == place
-        move("ArrowDown", "By source line")
-        move("ArrowDown", "1.53 MiB params[0]")
-        move("ArrowDown", "programs.py:50")
-        press("ArrowRight")
-        window.has_rows("XLA Memory", "1.53 MiB dot")
-        move("ArrowDown", "1.53 MiB dot")
-        press("Shift+F10")
-        actions = wait_for(lambda: window.texts(".context-view .action-label"), seconds=SECONDS)
-        assert [text for text in actions if text] == ["Open", "Go to Python Source", "Show in Memory Map", "Copy Name"]
-        press("Escape")
-        press("Enter")
-        window.wait_for_line("<244 dot @0>")
-
-
 _SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
-
-
-def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
-        window.page.locator(".editor-group-container.active .view-lines").click()
-        window.go_to(67, 7)
-        wait_for(lambda: window.texts(_SELECTED), lambda rows: any("dot" in row for row in rows), SECONDS)
-        # The tree has no row for `copy.2`, and does not show its allocation instead.
-        window.go_to(51, 7)
-        window.page.wait_for_timeout(1000)
-        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
 
 
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
@@ -164,6 +89,11 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         # The map selects the value under the cursor, at the step of its live range nearest to the peak.
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
+        # The keys of the map work at once.
+        map.wait_for("document.hasFocus()", True)
+        map.press("ArrowRight")
+        map.wait_for("map.step", 34)
+        map.press("ArrowLeft")
         # A click selects only, so that a maximized editor stays one. A double click goes from the map to the text.
         before = window.texts(".active-line-number")
         map.click("dot")
@@ -181,20 +111,18 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         wait_for(lambda: map.eval("map.step"), lambda step: step == 17, SECONDS)
 
 
-def test_details_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        window.go_to(51, 7)
-        of_value = window.hover()
-        window.go_to(20, 6)
-        of_step = window.hover()
+def test_map_says_that_its_files_were_deleted(open_window: OpenWindow, workspace: Path) -> None:
+    file = file_of(workspace, "seed", "")
+    with open_window(workspace, file) as window:
         window.command("XLA Lens: Show Memory Map")
         map = Map(window.page)
-        assert map.hover_value("copy.2").split() == of_value.split()
-        assert map.hover_step(17).split() == of_step.split()
-        text = map.hover_allocation("dot", 0)
-        assert "42.3 % of the host memory peak" in text
-        assert text.endswith("Nothing is live here.")
+        assert map.find(".message").is_hidden()
+        text = file.read_bytes()
+        file.unlink()
+        map.find(f".message:has-text('{file.name} was deleted')").wait_for()
+        assert map.eval("map.drawnCount") > 0
+        file.write_bytes(text)
+        map.find(".message").wait_for(state="hidden")
 
 
 def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, workspace: Path) -> None:
@@ -220,9 +148,9 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         window.command("View: Toggle Maximize Editor Group")
         wait_for(text.is_visible, seconds=SECONDS)
         # The source line of another machine: its file can be located.
-        source = map.find('[data-list="sources"] [data-source*="/"]').first
+        source = map.find('[data-list="legend"] [data-category*="/"]').first
         source.click()
-        name = (source.get_attribute("data-source") or "").rpartition("/")[2].partition(":")[0]
+        name = (source.get_attribute("data-category") or "").rpartition("/")[2].partition(":")[0]
         map.find('[data-action="source"]').click()
         wait_for(window.notices, lambda found: any(f"{name} is not in this workspace" in one for one in found), SECONDS)
         # The instruction of a value, and a link of its hover. Neither replaces the map.
@@ -232,29 +160,6 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         map.find(".details a[data-href*=showAllocationHistory]").first.click()
         wait_for(window.active_tab, lambda tab: tab.startswith("history-of-allocation"), SECONDS)
         assert map.eval("map.label(map.selected)") == "ynn_fusion.6"
-
-
-def test_map_follows_the_cursor_in_a_page(open_window: OpenWindow, workspace: Path) -> None:
-    """The keys of dumps work in pages too."""
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        window.go_to(20, 9)
-        window.page.keyboard.press("Alt+l")
-        wait_for(window.active_tab, lambda name: name == "live-set-at-17.txt", SECONDS)
-        wait_for(lambda: any("copy.2 " in line for line in window.lines()), seconds=SECONDS)
-        row = next(number for number, line in enumerate(window.lines(), 1) if "copy.2 " in line)
-        column = window.lines()[row - 1].index("copy.2") + 1
-        window.go_to(row, column)
-        window.page.keyboard.press("Alt+m")
-        map = Map(window.page)
-        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
-        wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
-        titles = window.page.locator(".editor-group-container .editor-actions .action-label")
-        wait_for(
-            lambda: titles.evaluate_all("all => all.map(e => e.ariaLabel)"),
-            lambda found: any(name.startswith("Show Memory Map") for name in found),
-            SECONDS,
-        )
 
 
 def test_dump_with_an_unknown_name_is_recognized_by_content(open_window: OpenWindow, workspace: Path) -> None:

@@ -22,6 +22,12 @@ const MAP = mapOf(
   10,
 );
 
+test("colors are by source line where one is known, else by kind", () => {
+  const by = (map: MemoryMap) => createScenes(map)(INITIAL).coloring.by;
+  assert.equal(by(MAP), "source");
+  assert.equal(by(mapOf([{ offset: 0, size: 8, start: 5, end: 6, source: "parameters state[0]" }], [12], 10)), "kind");
+});
+
 test("a search finds names, op_names and sources, the largest first", () => {
   const found = (query: string) => within(modelOf(MAP), search(modelOf(MAP), query), 0, null).matches;
   assert.deepEqual(found("layer_"), [0, 1]);
@@ -198,7 +204,7 @@ test("filters hide small values and hidden colors", () => {
   assert.notEqual(scene().minSizeProblem, "");
   actions.change({ minSize: "", search: "dot.1" });
   assert.deepEqual([...scene().emphasis], [2, 1, 1]);
-  actions.change({ search: "", hidden: ["temp"] });
+  actions.change({ search: "", colorBy: "kind", hidden: ["temp"] });
   assert.deepEqual([...scene().emphasis], [0, 0, 0]);
 });
 
