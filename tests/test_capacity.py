@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, facts
+from samples import DUMPS, SPLIT, TPU, analysis_of, facts
 from xla_lens.files import find_sets, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import (
@@ -18,7 +18,6 @@ from xla_lens.model.capacity import (
     given_capacity,
     over_bytes,
 )
-from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.warrants import Bound
 from xla_lens.render.capacity import source_text
 from xla_lens.render.memory_map.data import space_data
@@ -142,15 +141,6 @@ def test_cut_dump_proves_an_excess_but_no_fit(tmp_path: Path) -> None:
     assert hbm.reserved_bound is Bound.AT_LEAST
     assert over_bytes(hbm, 1 << 40) is None
     assert over_bytes(hbm, 1 << 10) == hbm.reserved_bytes - (1 << 10)
-
-
-@pytest.mark.parametrize("path", [TPU, SPLIT, SEED])
-def test_parts_add_up_to_the_reserved_bytes(path: Path) -> None:
-    analysis = analysis_of(path)
-    for space in analysis.memory.spaces:
-        parts = reserved_parts(analysis.dump, space.color)
-        assert sum(size_bytes for _, size_bytes in parts) == space.reserved_bytes
-        assert all(size_bytes > 0 for _, size_bytes in parts)
 
 
 def _report(*arguments: object) -> str:

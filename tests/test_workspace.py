@@ -153,31 +153,6 @@ def test_unreadable_files_are_skipped(tmp_path: Path, monkeypatch: pytest.Monkey
     assert _names(tmp_path, walk_sets([tmp_path, tmp_path / "nowhere", SEED], never)) == [f"b/{SEED.name}"]
 
 
-def test_files_deleted_during_a_walk_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = _copied(tmp_path, SEED, TPU)
-    real = files.is_output
-
-    def is_output(found: SetFiles) -> bool:
-        (folder / SEED.name).unlink(missing_ok=True)
-        return real(found)
-
-    monkeypatch.setattr(files, "is_output", is_output)
-    assert [found.stem.name for found in walk_sets([tmp_path], never)] == [
-        TPU.name.removesuffix("-buffer-assignment.txt")
-    ]
-
-
-def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
-    asked = iter([False] * 5 + [True] * 5)
-    found = walk_sets([DUMPS], lambda: next(asked))
-    with pytest.raises(Cancelled):
-        list(found)
-    for number in range(3):
-        (tmp_path / str(number)).mkdir()
-    with pytest.raises(Cancelled):
-        list(walk_sets([tmp_path], lambda: True))
-
-
 # ------------------------------------------------------------ the index
 
 

@@ -1,7 +1,6 @@
 """The command line, as people and programs run it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -113,19 +112,6 @@ def test_errors_are_one_line_with_the_file_and_the_problem(
     assert len(err.splitlines()) == 1
     assert err.startswith("xla-lens: ")
     assert reason in err
-
-
-@pytest.mark.parametrize("command", ["report", "check"])
-@pytest.mark.parametrize("suffix", ["-buffer-assignment.txt", "-live-range.txt", "-memory-usage-report.txt"])
-def test_the_name_of_a_dump_without_a_regular_file_is_an_error(tmp_path: Path, command: str, suffix: str) -> None:
-    path = tmp_path / f"x{suffix}"
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
-    path.symlink_to(tmp_path / "nothing")
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
-    path.unlink()
-    os.mkfifo(path)
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
-    assert run(command, tmp_path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
 
 
 def test_check_reads_files_with_the_longest_possible_names(tmp_path: Path) -> None:

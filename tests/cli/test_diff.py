@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed, run
 from samples import DUMPS, ROOT, SPLIT, TPU, facts
-from xla_lens.render.numbers import human
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
 
@@ -28,15 +27,6 @@ def _data(*arguments: object) -> list[dict[str, Any]]:
 
 def _fact(path: Path) -> dict[str, Any]:
     return next(fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
-
-
-def test_text_marks_derived_lines() -> None:
-    text = printed("diff", OLD, NEW)
-    assert "programs.py:277, 0 B → 4.0 KiB derived\n" in text
-    assert "f32[32,32], copy, /home/user/programs/programs.py:277, derived\n" in text
-    assert text.count("Derived: the line is that of the instruction") == 1
-    markdown = printed("diff", OLD, NEW, "--output-format", "markdown")
-    assert "0 B → 4.0 KiB derived" in markdown
 
 
 def test_peak_without_live_ranges_is_unknown() -> None:
@@ -93,22 +83,6 @@ def test_parts_and_top_limit_json() -> None:
 # ---------------------------------------------------------------- folders
 
 
-def test_modules_of_folders_are_paired_by_name() -> None:
-    data = _data(OLD.parent, NEW.parent)
-    assert [(one["old"]["module"], one["new"]["module"]) for one in data] == [
-        (name, name) for name in ("jit_f", "jit_mismatch", "jit_swap", "jit_same")
-    ]
-    text = printed("diff", OLD.parent, NEW.parent)
-    assert text.startswith("4 modules in both: the memory of 2 grew, 2 stayed the same\n")
-    swap, f = (re.search(rf"^ +(.*?)  module_\d+\.{name}\.", text, re.MULTILINE) for name in ("jit_swap", "jit_f"))
-    assert swap
-    assert f
-    assert re.split(r"\s{2,}", swap[1].rstrip()) == ["1.6 KiB → 1.6 KiB", "+48 B (+3.0 %)", "1.2 KiB"]
-    assert re.split(r"\s{2,}", f[1]) == ["25.2 KiB", "24.9 KiB → 25.1 KiB", "+200 B (+0.8 %)"]
-    assert swap.start() < f.start()
-    assert "\njit_f: host memory peak 24.9 KiB → 25.1 KiB, +200 B (+0.8 %)" in text
-
-
 def test_modules_of_one_folder_only_are_listed(tmp_path: Path) -> None:
     shutil.copytree(OLD.parent, tmp_path / "old")
     for file in (tmp_path / "old").glob("*jit_swap*"):
@@ -146,27 +120,6 @@ def test_single_modules_of_two_folders_are_paired_whatever_their_names() -> None
 
 
 # ---------------------------------------------------------------- several runs
-
-
-def test_several_runs_have_one_table_per_module() -> None:
-    other = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/module_0000.jit_f.*-buffer-assignment.txt"))
-    paths = (OLD, NEW, other)
-    (data,) = _data(*paths)
-    needed = [run["needed_bytes"] for run in data["runs"]]
-    assert [run["path"] for run in data["runs"]] == [path.as_posix() for path in paths]
-    assert [run["peak_live_bytes"] for run in data["runs"]] == [
-        _fact(path)["memory_spaces"][0]["peak_live_bytes"] for path in paths
-    ]
-    text = printed("diff", *paths)
-    growth = f"+{human(needed[2] - needed[0])} (+{100 * (needed[2] - needed[0]) / needed[0]:.1f} %)"
-    title = f"jit_f: needs 25.2 KiB → {human(needed[2])}, {growth}  ▁▁█"
-    assert text.startswith(f"1 module in 3 runs\n\n{title}\n")
-    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()[4:]]
-    assert [row[0] for row in rows] == [human(size) for size in needed]
-    assert rows[0][1:3] == ["24.9 KiB", OLD.as_posix()]
-    # The second run needs as much as the first.
-    assert rows[2][1] == growth
-    assert "<h1>1 module in 3 runs</h1>" in printed("diff", *paths, "--output-format", "html")
 
 
 def test_several_runs_name_modules_that_are_not_in_all() -> None:

@@ -24,7 +24,6 @@ from cli.test_schema import validator
 from commands import run
 from samples import SEED, SPLIT, TPU_LOG
 from xla_lens.files import find_sets, walk_sets
-from xla_lens.reading import open_file, read_file
 
 _MEMORY = 1 << 30
 """Bytes of address space that a test may take."""
@@ -290,25 +289,6 @@ def test_a_named_pipe_is_read_where_the_user_names_it() -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
     assert b"log        /dev/fd/" in done.stdout
     assert done.stdout.splitlines()[2:] == run("oom", TPU_LOG)[1].encode().splitlines()[2:]
-
-
-def test_the_reader_refuses_other_files(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    for path, reason in (
-        (tmp_path / "fifo", "not a regular file"),
-        (Path("/dev/zero"), "not a regular file"),
-        (tmp_path, "Is a directory"),
-        (Path("a\0b"), "not a path"),
-        (Path("\ud800"), "not a path"),
-        (tmp_path / ("a" * 10_000), "File name too long"),
-    ):
-        with pytest.raises(OSError, match=reason):
-            open_file(path)
-    small = tmp_path / "small"
-    small.write_bytes(b"12345")
-    assert read_file(small, 5) == b"12345"
-    with pytest.raises(OSError, match="larger than 4 B"):
-        read_file(small, 4)
 
 
 # ---------------------------------------------------------------- folders

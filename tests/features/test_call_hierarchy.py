@@ -43,7 +43,6 @@ from xla_lens.model.places.mentions import Mention, Role, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
 
 LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
 
@@ -183,21 +182,6 @@ tuple.24{} (16 B · allocation 6, preallocated-temp · live 3–4)
   from x.1 (8.0 KiB · allocation 0, parameter, output, maybe-live-out · live 0–4): tuple.24 {1}
   to while.2 (3 values · 8.0 KiB · live 16–18): while.2, operand 0 {}"""
     )
-
-
-def test_item_has_the_place_and_kind_of_its_value() -> None:
-    analysis = analysis_of(SPLIT)
-    (item,) = prepare(analysis.dump, Mention(Value(0), Role.SLICE, 0, 0))
-    assert _place_text(item.selection) == item.label
-    assert item.place.file.kind is FileKind.VALUES
-    block = _place_text(item.place).split("\n")
-    assert block[0].startswith(f"<{analysis.dump.values.id[0]} {item.label}")
-    assert block[1] == " positions:"
-    assert block[-1].startswith(" from instruction: ")
-    (x,) = prepare(
-        analysis.dump, Mention(Value(analysis.dump.value_at(analysis.dump.name_number(b"x.1"), NONE)), Role.SLICE, 0, 0)
-    )
-    assert x.detail == "392.0 KiB · allocation 2, parameter · live 0–40"
 
 
 @pytest.mark.parametrize("name", ["n", "negate.0", "n" * 1000])

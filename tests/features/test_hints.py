@@ -48,16 +48,6 @@ def test_hints_of_wide_rows_follow_the_name() -> None:
     )
 
 
-def test_shares_and_changes_need_exact_peaks() -> None:
-    """The bytes that a cut dump lacks may be live at any step."""
-    text = SEED.read_text()
-    cut = analysis_of_text(text[: text.index("    negate.0{}:5-7")])
-    (file,) = cut.dump.files
-    labels = [hint.label for hint in hints(cut, file, 0, len(file.document.data), 100)]
-    assert len(labels) > 10
-    assert not any("%" in label or "→" in label for label in labels), labels
-
-
 def test_limit_truncates_hints() -> None:
     analysis = analysis_of(SEED)
     file = analysis.dump.files[0]

@@ -14,7 +14,7 @@ import pytest
 
 from fuzzing.positions import tokens_in
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, lines, short_name, show_page, sibling
+from lsp.reading import Reader, check_golden, copied, lines, short_name, show_page, sibling
 from lsp.test_outputs import Log
 from samples import DUMPS, PEAK_NAMES, SEED, SPLIT, TPU, WHILE
 
@@ -197,8 +197,8 @@ async def _opened(reader: Reader, folder: Path, name: str, line_end: str = "\n")
 @pytest.mark.parametrize("name", _DOCUMENTS)
 async def test_answers_are_those_of_the_golden(reader: Reader, tmp_path: Path, name: str, line_end: str) -> None:
     uri, legend = await _opened(reader, tmp_path, name, line_end)
-    golden = (_FOLDER / f"{name}.txt").read_text()
-    assert await _Text(reader, uri, has_numbers=True).filled(golden, legend) == golden
+    golden = _FOLDER / f"{name}.txt"
+    check_golden(golden, await _Text(reader, uri, has_numbers=True).filled(golden.read_text(), legend))
 
 
 @pytest.mark.parametrize("reader", ["utf-8", "utf-16"], indirect=True)

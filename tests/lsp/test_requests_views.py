@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, path_of, read_page, show_page, sibling
+from lsp.reading import Reader, check_golden, copied, path_of, read_page, show_page, sibling
 from lsp.wire import FULL, RequestFailed, eventually
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
@@ -106,8 +106,7 @@ async def test_views_are_those_of_the_golden(reader: Reader, tmp_path: Path, pat
             assert answer["markdown"] == hover["contents"]["value"]
             assert (await reader.run("whatIsAt", place))[next(iter(arguments))] == 3
     text = json.dumps(found, indent=1, ensure_ascii=False).replace(tmp_path.as_uri(), "file://")
-    golden = Path(__file__).parent / "views" / f"{path.parent.name}.json"
-    assert text == golden.read_text()
+    check_golden(Path(__file__).parent / "views" / f"{path.parent.name}.json", text)
 
 
 async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:

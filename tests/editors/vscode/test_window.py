@@ -80,20 +80,6 @@ def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, wo
 _SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
 
 
-def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
-        window.page.locator(".editor-group-container.active .view-lines").click()
-        window.go_to(67, 7)
-        wait_for(lambda: window.texts(_SELECTED), lambda rows: any("dot" in row for row in rows), SECONDS)
-        # The tree has no row for `copy.2`, and does not show its allocation instead.
-        window.go_to(51, 7)
-        window.page.wait_for_timeout(1000)
-        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
-
-
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")

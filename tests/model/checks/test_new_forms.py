@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from goldens import files_of
+from goldens import files_of, findings_text
 from samples import DUMPS, analysis_of, dump_file
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code, Severity
@@ -68,6 +68,18 @@ def test_address_into_another_buffer_has_no_allocation(is_used: bool) -> None:
             (Severity.HINT, Problem.VIEW)
         ]
         assert analysis.warrants.is_complete
+
+
+def test_view_is_named_where_it_stands() -> None:
+    texts = _texts()
+    row = _slices(texts, 1)[0]
+    header = f"{_value(row)}\n"
+    texts[_ASSIGNMENT] = texts[_ASSIGNMENT].replace(row, "")
+    texts[_VALUES] = texts[_VALUES].replace(header, header.replace("@1>", "@9>"))
+    name = header.split()[1]
+    text = findings_text(_analysis(texts))
+    assert text.startswith(f"hint[unassigned-value] `{name}` has no allocation.")
+    assert header.replace("@1>", "@9>") in f"{text}\n"
 
 
 @pytest.mark.parametrize("is_listed", [True, False])

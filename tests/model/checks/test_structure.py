@@ -91,17 +91,6 @@ def test_reports_missing_header(line: str, expected: str) -> None:
     assert expected in messages[0]
 
 
-def test_missing_allocation_is_one_finding() -> None:
-    files = files_of(SPLIT)
-    lines = files[FileKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
-    lines.remove(next(line for line in lines if line.startswith(b"allocation 1:")))
-    kinds = [kind for kind in files if kind is not FileKind.BUFFER_ASSIGNMENT]
-    broken = analyse([dump_file(b"\n".join(lines)), *(files[kind] for kind in kinds)])
-    assert _messages(broken) == [
-        "syntax: Allocation 1 is missing before this one. XLA numbers allocations without gaps."
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -132,14 +121,6 @@ def test_damaged_attribute_is_a_warning() -> None:
     ]
     assert "warning[syntax]" in findings_text(analysis)
     assert analysis.warrants.of(Quantity.LIVE).bound is Bound.UNKNOWN
-
-
-def test_cut_explains_why_two_lists_differ() -> None:
-    files = files_of(SPLIT)
-    halves = {kind: dump_file(file.document.data[: len(file.document.data) // 2], kind) for kind, file in files.items()}
-    cut = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES)
-    found = analyse(halves[kind] if kind in cut else file for kind, file in files.items()).findings
-    assert {finding.code for finding in found} == {Code.TRUNCATED_DUMP}
 
 
 def test_sums_over_64_bits_are_refused() -> None:
