@@ -2,8 +2,6 @@
 
 Prints the tables of docs/performance.md. Most times are ratios to the bare tree-sitter parse of the same files in the
 same run, which makes them comparable between machines. Nothing here fails because it is slow.
-
-With XLA_LENS_BIG=1, files grow to 1 GB, which takes 10 minutes more.
 """
 
 import asyncio
@@ -23,18 +21,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tree_sitter import Parser
 
 from bare_client import Client
-from big_inputs import dense, repeated
+from big_inputs import dense
 from command_times import command_times
 from request_times import request_times
-from samples import DUMPS, SHARED_DUMPS, big_dumps, dump_file, never
+from samples import DUMPS, SHARED_DUMPS, big_dumps, never
 from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.model.analysis import analyse
-from xla_lens.model.attribution.bytes_by_line import bytes_by_line
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.memory.over_time import measure
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.joining import join
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.file_names import FileKind
@@ -42,11 +38,6 @@ from xla_lens.syntax.tree import HLO, XLA_DUMP
 from xla_lens.text.document import Document
 
 _STARTS = 3
-_IS_BIG = bool(os.environ.get("XLA_LENS_BIG"))
-_MEGABYTES = 324
-"""The size of the file for `xla-lens report`; a third of it without XLA_LENS_BIG."""
-_GROWTH = (0.1, 1, 10, 100, 300, 1000)
-"""Sizes of files in MB. Those above 100 need XLA_LENS_BIG."""
 _SETS = 1_000
 _DENSE_VALUES = 900_000
 _IDLE_SECONDS = 10
@@ -65,12 +56,10 @@ def main() -> None:
         dumps = big_dumps(Path(folder))
         rows = list(asyncio.run(_server(dumps)))
         rows += asyncio.run(_rows(_dense()))
-        rows += command_times(dumps, _MEGABYTES if _IS_BIG else _MEGABYTES // 3)
-        rows += _growth()
+        rows += command_times(dumps)
         rows += asyncio.run(_rows(_workspace()))
         rows += _checks(dumps)
         rows += _module(dumps)
-        rows += _attribution(dumps)
         request_rows = asyncio.run(request_times(dumps))
     print("\n| measurement | result | target |\n|---|--:|--:|")
     for row in rows:
@@ -256,7 +245,7 @@ def _wait(pings: list[float]) -> float:
 
 
 def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """The checks and the memory map of the biggest set, and the overlaps of one arena, over the bare parse."""
+    """The checks and the memory map of the biggest set over the bare parse."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     files = [file.dump_file for file in load_files(find_set(assignment), {}, {}, never).values()]
     bare = sum(_timed(partial(Parser(XLA_DUMP).parse, file.document.data)) for file in files)
@@ -267,12 +256,6 @@ def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
     analysis, module = analyse(files), load_module(find_set(assignment), {}, None, never)
     drawn = _timed(lambda: json.dumps(memory_map_data(analysis, module.module if module else None)))
     yield "memory map of the 70B set as JSON / its bare parse", f"{drawn / bare:.2f}", ""
-    text = _arena(40_000).encode()
-    bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))
-    arena = join([dump_file(text)])
-    arena.prepare()
-    sweep = min(_timed(lambda: measure(arena, lambda _: False)) for _ in range(3))
-    yield "overlaps of 40,000 values in one arena / its bare parse", f"{sweep / bare:.2f}", "1"
 
 
 def _module(dumps: Path) -> Iterator[tuple[str, str, str]]:
@@ -283,58 +266,6 @@ def _module(dumps: Path) -> Iterator[tuple[str, str, str]]:
     bare = min(_timed(lambda: Parser(HLO).parse(text)) for _ in range(3))
     seconds = min(_timed(lambda: load_module(files, {}, None, never)) for _ in range(3))
     yield "HLO module of the 70B set / its bare parse", f"{seconds / bare:.2f}", "2.5"
-
-
-def _attribution(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """How much of the peak of a Llama training step belongs to no source line and to no argument."""
-    pattern = "*/*llama*/*jit_train_step*-buffer-assignment.txt"
-    shares = []
-    for path in sorted({*dumps.glob(pattern), *SHARED_DUMPS.glob(pattern)}):
-        files = find_set(path)
-        analysis = analyse(file.dump_file for file in load_files(files, {}, {}, never).values())
-        loaded, space = load_module(files, {}, None, never), analysis.memory.space(DEFAULT_COLOR)
-        assert loaded
-        assert space
-        assert space.peak_step is not None
-        lines = bytes_by_line(analysis.dump, loaded.module, space.peak_step, space.color).lines
-        shares.append(sum(line.size_bytes for line in lines if not line.is_known) / space.peak_live_bytes)
-    title = f"bytes at the HBM peak without a source line or argument, the most of {len(shares)} Llama training steps"
-    yield title, f"{max(shares):.1%}", "5%"
-
-
-def _arena(count: int) -> str:
-    """A dump with `count` values in one arena, of which 1,000 are live at each step."""
-    places = [(number % 1000 * 256, number // 1000 * 1000 + number % 1000) for number in range(count)]
-    slices = "".join(
-        f" value: <{n} v.{n} @0> (size=256,offset={offset}): f32[64]{{0}}\n" for n, (offset, _) in enumerate(places)
-    )
-    used = "".join(f"<{n} v.{n} @0>\n positions:\n  v.{n}\n uses:\n" for n in range(count))
-    steps = "".join(f"    {n}:v.{n}\n" for n in range(count))
-    ranges = "".join(f"    v.{n}{{}}:{start}-{min(start + 1000, count)}\n" for n, (_, start) in enumerate(places))
-    return (
-        f"BufferAssignment:\nallocation 0: size 256000, preallocated-temp:\n{slices}\n"
-        f"Total bytes used: 256000 (250.0KiB)\n\nUsed values:\n{used}\n\nHloLiveRange (max {count}):\n"
-        f"  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
-    )
-
-
-def _growth() -> Iterator[tuple[str, str, str]]:
-    """The cost per byte of loading files of growing size, relative to the smallest: one dump, repeated."""
-    text = next(SHARED_DUMPS.glob("cpu-jaxlib0.8.3/scan_rnn/module_0001*-buffer-assignment.txt")).read_text()
-    first = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "repeated-buffer-assignment.txt"
-        for megabytes in (size for size in _GROWTH if size <= 100 or _IS_BIG):
-            path.write_text(repeated(text, max(1, round(megabytes * 1e6 / len(text)))))
-            size = path.stat().st_size
-            seconds = min(_timed(partial(_load, path)) for _ in range(5 if size < 2e6 else 1))
-            first = first or seconds / size
-            title = f"cost per byte of a file of {size / 1e6:.1f} MB / that of the smallest"
-            yield title, f"{seconds / size / first:.2f}", "1" if megabytes > 1 else ""
-
-
-def _load(path: Path) -> None:
-    analyse(file.dump_file for file in load_files(find_set(path), {}, {}, never).values())
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -8,17 +8,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from tree_sitter import Parser
 
 from big_inputs import bare_seconds, ladder
 from samples import ROOT
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tree import XLA_DUMP
 
 _RUNS = 5
 _XLA_LENS = (sys.executable, "-m", "xla_lens")
@@ -76,14 +72,11 @@ def _least(commands: dict[str, tuple[Any, ...]], runs: int = _RUNS) -> dict[str,
     }
 
 
-def command_times(dumps: Path, big_megabytes: int) -> Iterator[Row]:
-    """The rows of the table about commands. The file of the last ones has `big_megabytes`."""
+def command_times(dumps: Path) -> Iterator[Row]:
+    """The rows of the table about commands."""
     yield from _small_commands()
     yield from _xprof()
-    yield from _llama_8b(dumps)
-    with tempfile.TemporaryDirectory() as name:
-        yield from _check(dumps)
-        yield from _report(dumps, Path(name), big_megabytes)
+    yield from _big_file(dumps)
 
 
 def _small_commands() -> Iterator[Row]:
@@ -124,17 +117,7 @@ def _xprof() -> Iterator[Row]:
     yield f"the same in CPU seconds ({sizes})", f"{ours.cpu_seconds / xprof.cpu_seconds:.2f}", ""
 
 
-def _llama_8b(dumps: Path) -> Iterator[Row]:
-    path = next(dumps.glob("tpu-big-v5p*/llama3_8b*/*-buffer-assignment.txt"))
-    texts = [one.read_bytes() for kind, one in find_set(path).paths.items() if kind is not FileKind.HLO]
-    bare = sum(bare_seconds(text) for text in texts)
-    nodes = sum(Parser(XLA_DUMP).parse(text).root_node.descendant_count for text in texts)
-    used = _least({"report": (*_XLA_LENS, "report", path, *_TWO_PARTS)}, 3)["report"]
-    title = f"`report --part totals,peak` on the Llama-3-8B set ({nodes / 1e6:.1f} million nodes)"
-    yield f"{title}, CPU seconds / bare parse", f"{used.cpu_seconds / bare:.2f}", "0.9"
-
-
-def _check(dumps: Path) -> Iterator[Row]:
+def _big_file(dumps: Path) -> Iterator[Row]:
     path = ladder(dumps)
     data = path.read_bytes()
     module = find_set(path).paths[FileKind.HLO].stat().st_size
@@ -143,6 +126,7 @@ def _check(dumps: Path) -> Iterator[Row]:
         commands: dict[str, tuple[Any, ...]] = {
             "alone": (*_XLA_LENS, "check", alone),
             "beside its module": (*_XLA_LENS, "check", path),
+            "report": (*_XLA_LENS, "report", alone),
         }
         bare, used = bare_seconds(data), _least(commands, 3)
     title = f"`check` on one file of {len(data) / 1e6:.0f} MB"
@@ -153,18 +137,6 @@ def _check(dumps: Path) -> Iterator[Row]:
     yield f"{title}, whole command / bare parse of the file", f"{both.seconds / bare:.2f}", ""
     size = len(data) + module
     yield f"{title}, maximum resident memory / size of both", f"{both.memory_bytes / size:.1f}", ""
-
-
-def _report(dumps: Path, folder: Path, megabytes: int) -> Iterator[Row]:
-    from big_inputs import repeated
-
-    text = ladder(dumps).read_text()
-    bare = bare_seconds(text.encode()) / len(text)
-    path = folder / "repeated-buffer-assignment.txt"
-    path.write_text(repeated(text, max(1, round(megabytes * 1e6 / len(text)))))
-    size = path.stat().st_size
-    report = partial(usage, *_XLA_LENS, "report", path)
-    used = min((report() for _ in range(1)), key=lambda one: one.seconds)
-    title = f"`report`, all parts, on one file of {size / 1e6:.0f} MB"
-    yield f"{title} / bare parse", f"{used.seconds / (bare * size):.2f}", "1.0"
-    yield f"{title}, maximum resident memory / size", f"{used.memory_bytes / size:.1f}", ""
+    title = f"`report`, all parts, on one file of {len(data) / 1e6:.0f} MB"
+    yield f"{title} / bare parse", f"{used['report'].seconds / bare:.2f}", "1.0"
+    yield f"{title}, maximum resident memory / size", f"{used['report'].memory_bytes / len(data):.1f}", ""

@@ -1,21 +1,17 @@
-"""Count which edits of dumps the checks report: `python tests/mutate.py [--seeds N] [--edit NAME] [PATH...]`."""
+"""Edit dumps, and compare what the checks report with what they should."""
 
-import argparse
 import random
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 
 from mutations import EDITS, Mutation
 from mutations.edits import ANY
 from mutations.lines import HLO
-from samples import DUMPS, dump_file, module_of_text
+from samples import dump_file, module_of_text
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
@@ -26,16 +22,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)
-OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
-"""How the checks reported an edit:
-
-- `found`: the expected code, at the expected line
-- `related`: the expected code, at another line that may just as well be the wrong one, with the expected line as a
-  related location
-- `elsewhere`: the expected code, at another line
-- `missed`: no expected code
-- `failed`: the analysis raised an exception
-"""
 
 
 @dataclass(frozen=True)
@@ -156,6 +142,14 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
 
 
 def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
+    """How the checks reported an edit.
+
+    - `found`: the expected code, at the expected line
+    - `related`: the expected code, at another line that may just as well be the wrong one, with the expected line as a
+      related location
+    - `elsewhere`: the expected code, at another line
+    - `missed`: no expected code
+    """
     right = [finding for finding in findings if not mutation.codes or finding.code in mutation.codes]
     if not right:
         return "missed"
@@ -188,69 +182,3 @@ def _details(dump: Dump, mutation: Mutation, findings: Iterable[Finding], failur
 
 def _line(lines: list[bytes], row: int) -> str:
     return lines[row].decode(errors="replace") if row < len(lines) else "(end of the file)"
-
-
-@cache
-def _edits(name: str | None) -> tuple[str, ...]:
-    return tuple(edit for edit in EDITS if name is None or name == edit or (name not in EDITS and name in edit))
-
-
-def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Result]:
-    """Run all edits of one dump set."""
-    try:
-        dump = load(paths)
-    except Exception:
-        name = str(next(iter(paths.values())))
-        return [Result("(none)", name, 0, "failed", 0, 0, (), traceback.format_exc())]
-    results = (run(dump, name, seed) for name in _edits(edit) for seed in range(seeds))
-    return [result for result in results if result]
-
-
-def table(results: Iterable[Result], edits: Iterable[str]) -> str:
-    """A table of the outcomes of each kind of edit."""
-    counts: dict[str, Counter[str]] = {edit: Counter() for edit in edits}
-    for result in results:
-        counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
-        counts[result.edit]["unrelated"] += bool(result.unrelated)
-        counts[result.edit]["many"] += result.has_many_findings
-        counts[result.edit]["pairs"] += len(result.codes) > 1
-    columns = ("tried", *OUTCOMES, "unrelated", "many", "pairs")
-    total = sum(counts.values(), Counter())
-    lines = [f"{'edit':30}" + "".join(f"{column:>10}" for column in columns)]
-    for edit, count in [*counts.items(), ("all", total)]:
-        lines.append(f"{edit:30}" + "".join(f"{count[column] or '.':>10}" for column in columns))
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Run the edits and print the outcomes. Returns 1 if an edit was not found or raised a false alarm."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, default=[DUMPS], metavar="PATH")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--edit", help="run only the edit of this name, or all with names that contain it")
-    parser.add_argument(
-        "--modules", action="store_true", help="check dumps against their HLO modules, where they are there"
-    )
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N failures of each edit")
-    options = parser.parse_args()
-    work = partial(run_all, seeds=options.seeds, edit=options.edit)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        results = [
-            result
-            for found in pool.map(work, dump_sets(options.paths, has_modules=options.modules))
-            for result in found
-        ]
-    shown: Counter[str] = Counter()
-    for result in results:
-        shown[result.edit] += not result.is_good
-        if not result.is_good and shown[result.edit] <= options.show:
-            counts = f"{result.unrelated} unrelated, {result.places} places, {' + '.join(result.codes)}"
-            print(f"{result.edit} {result.outcome}, {counts}, seed {result.seed}: {result.dump}")
-            print(result.details, end="\n\n")
-    print(table(results, _edits(options.edit)))
-    return 0 if all(result.is_good for result in results) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

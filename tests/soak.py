@@ -1,33 +1,21 @@
-"""A long session of an editor: `python tests/soak.py [--rounds N] [--dumps FOLDER]`.
+"""A long session of an editor, which opens, edits and closes dumps, and makes requests about them."""
 
-Opens, edits and closes dumps, makes requests about them, and prints the memory of the server.
-"""
-
-import argparse
 import asyncio
 import random
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from lsprotocol import types as lsp
 
 from fuzzing.params import Maker
 from fuzzing.positions import Text
-from lsp.wire import FULL, Editor, Process, RequestFailed
-from samples import DUMPS
+from lsp.wire import Editor, Process, RequestFailed
 from xla_lens.files import find_sets
 from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.syntax.file_names import FileKind
 
 _OPEN = 3
 """Number of sets that are open at the same time."""
-
-_EVERY = 50
 
 
 def dump_sets(folder: Path, longest: int) -> list[Mapping[str, Path]]:
@@ -97,29 +85,3 @@ async def soak(server: Process, sets: Sequence[Mapping[str, Path]], rounds: int,
             await asyncio.sleep(0.2)
             sizes.append(server.resident_bytes())
     return sizes
-
-
-async def _run(options: argparse.Namespace) -> None:
-    sets, started = dump_sets(options.dumps, options.longest), time.monotonic()
-    server = await Process.start()
-    folders: Any = [{"uri": options.dumps.absolute().as_uri(), "name": "dumps"}]
-    await server.initialize(FULL, workspaceFolders=folders)
-    sizes = await soak(server, sets, options.rounds, _EVERY)
-    print(f"{options.rounds:,} rounds with {len(sets)} sets in {time.monotonic() - started:,.0f} s; resident MB:")
-    print(*(f"{size / 1e6:.0f}" for size in sizes))
-    print(f"at most {server.resident_bytes('VmHWM') / 1e6:.0f}")
-    await server.stop()
-    server.finish()
-
-
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=1000)
-    parser.add_argument("--dumps", type=Path, default=DUMPS)
-    parser.add_argument("--longest", type=int, default=10**7, help="size limit for dump sets, in bytes")
-    asyncio.run(_run(parser.parse_args()))
-
-
-if __name__ == "__main__":
-    main()

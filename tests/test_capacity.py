@@ -1,7 +1,6 @@
 """The capacity of the device: where it comes from, and whether a program fits."""
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from samples import DUMPS, SEED, SHARED_DUMPS, SPLIT, TPU, analysis_of, facts, needs_shared_dumps
+from samples import DUMPS, SPLIT, TPU, analysis_of, facts
 from xla_lens.files import find_sets, load_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import (
@@ -19,18 +18,12 @@ from xla_lens.model.capacity import (
     given_capacity,
     over_bytes,
 )
-from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.warrants import Bound
 from xla_lens.render.capacity import source_text
 from xla_lens.render.memory_map.data import space_data
-from xla_lens.syntax.file_names import FileKind
 
 GPU = DUMPS / "gpu-h100-jaxlib0.4.38" / "matmul"
-HBM_LINE = (
-    "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
-    "temporaries (44.36G) exceeds available HBM ({}). HLO module: {}.\n"
-)
-"""The message beside the collection's program that does not fit (libtpu 0.0.51)."""
+
 
 CONFIG = """gpu_device_info {
   threads_per_block_limit: 1024
@@ -40,7 +33,13 @@ CONFIG = """gpu_device_info {
 }
 platform_name: "CUDA"
 """
-"""A part of the description of a P100 in the tests of XLA."""
+
+
+HBM_LINE = (
+    "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
+    "temporaries (44.36G) exceeds available HBM ({}). HLO module: {}.\n"
+)
+"""The message beside the collection's program that does not fit (libtpu 0.0.51)."""
 
 
 @pytest.fixture
@@ -142,33 +141,6 @@ def test_cut_dump_proves_an_excess_but_no_fit(tmp_path: Path) -> None:
     assert hbm.reserved_bound is Bound.AT_LEAST
     assert over_bytes(hbm, 1 << 40) is None
     assert over_bytes(hbm, 1 << 10) == hbm.reserved_bytes - (1 << 10)
-
-
-@pytest.mark.parametrize("path", [TPU, SPLIT, SEED])
-def test_parts_add_up_to_the_reserved_bytes(path: Path) -> None:
-    analysis = analysis_of(path)
-    for space in analysis.memory.spaces:
-        parts = reserved_parts(analysis.dump, space.color)
-        assert sum(size_bytes for _, size_bytes in parts) == space.reserved_bytes
-        assert all(size_bytes > 0 for _, size_bytes in parts)
-
-
-@needs_shared_dumps
-def test_program_of_the_collection_does_not_fit() -> None:
-    (files,) = find_sets(next(SHARED_DUMPS.glob("tpu-v5e-oom-*/*")))
-    analysis = load_set(files, {}, {})[1]
-    assert analysis.capacity
-    assert analysis.capacity.size_bytes == 63 << 28
-    data = space_data(analysis.memory.spaces[0], analysis.capacity)
-    text = files.paths[FileKind.BUFFER_ASSIGNMENT].read_text()
-    headers = re.findall(r"^allocation \d+: .*?size (\d+)(.*)$", text, re.MULTILINE)
-    thread_local = sum(int(size) for size, rest in headers if "thread-local" in rest and "color" not in rest)
-    assert thread_local
-    assert data["capacity"] == {
-        "sizeBytes": 63 << 28,
-        "source": "the out-of-memory message in error_llama3_8b_scan_L32_0.txt",
-        "overBytes": 47633524736 - thread_local - (63 << 28),
-    }
 
 
 def _report(*arguments: object) -> str:

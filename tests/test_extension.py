@@ -16,7 +16,6 @@ from samples import DUMPS, ROOT
 from xla_lens.lsp.handlers import TOKENS, Command
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 from xla_lens.model.tables.dump_files import kind_of_content
-from xla_lens.render.contract import COMMANDS
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
 
 EXTENSION = ROOT / "vscode-extension"
@@ -132,15 +131,3 @@ def test_the_generated_protocol_is_current() -> None:
     command = [sys.executable, str(EXTENSION / "generate_protocol.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_the_protocol_has_commands_of_the_server() -> None:
-    assert set(COMMANDS) <= set(Command)
-
-
-def test_the_launch_configuration_of_the_snippet_is_the_documented_one() -> None:
-    (snippet,) = json.loads((EXTENSION / "languages" / "launch.code-snippets").read_text()).values()
-    body = "\n".join(snippet["body"]).replace("\\$", "$").replace("${1:Python: XLA dumps}", "Python: XLA dumps")
-    text = (ROOT / "docs" / "run.md").read_text()
-    (documented,) = re.findall(r"```json\n(.+?)```", text, re.DOTALL)
-    assert json.loads(body) == json.loads(documented)

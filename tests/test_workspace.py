@@ -5,13 +5,12 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, WHILE, facts, never
+from samples import DUMPS, SEED, SPLIT, TPU, WHILE, never
 from xla_lens import files, workspace
 from xla_lens.files import SetFiles, find_sets, walk_sets
 from xla_lens.model.checks.findings import Finding
@@ -104,20 +103,6 @@ def test_compressed_sets_are_indexed_like_others(tmp_path: Path) -> None:
     )
 
 
-def test_workspace_contains_the_sets_of_its_folders() -> None:
-    found = list(walk_sets([DUMPS], never))
-    assert sorted(found, key=lambda files: files.stem) == sorted(find_sets(DUMPS), key=lambda files: files.stem)
-    assert {DUMPS / fact["file"] for fact in facts(DUMPS)} <= {path for files in found for path in files.paths.values()}
-    assert list(walk_sets([DUMPS], never)) == found
-
-
-def test_folders_that_overlap_give_each_set_once(tmp_path: Path) -> None:
-    _copied(tmp_path / "b" / "c", SEED)
-    (tmp_path / "same").symlink_to(tmp_path)
-    folders = [tmp_path / "b", tmp_path, tmp_path / "same", tmp_path / "b" / "c", tmp_path / "b"]
-    assert _names(tmp_path, walk_sets(folders, never)) == [f"b/c/{SEED.name}"]
-
-
 def test_hidden_folders_and_packages_are_skipped(tmp_path: Path) -> None:
     for name in (".git", ".cache", "node_modules", "node_modules/a", "b/.venv/lib", "b/c", "a.b"):
         _copied(tmp_path / name, SEED)
@@ -153,16 +138,6 @@ def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: 
     assert len(list(walk_sets([inside, outside], never))) == 5
 
 
-def test_links_within_a_folder_are_followed_to_files_only(tmp_path: Path) -> None:
-    _copied(tmp_path / ".annex", SEED)
-    (tmp_path / "dumps").mkdir()
-    (tmp_path / "dumps" / "dump.txt").symlink_to(f"../.annex/{SEED.name}")
-    (tmp_path / "dumps" / "loop").symlink_to("..")
-    (tmp_path / "dumps" / "self.txt").symlink_to("self.txt")
-    (tmp_path / "latest").symlink_to("dumps")
-    assert _names(tmp_path, walk_sets([tmp_path], never)) == ["dumps/dump.txt"]
-
-
 def test_unreadable_files_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _copied(tmp_path / "a", SEED)
     _copied(tmp_path / "b", SEED)
@@ -178,66 +153,7 @@ def test_unreadable_files_are_skipped(tmp_path: Path, monkeypatch: pytest.Monkey
     assert _names(tmp_path, walk_sets([tmp_path, tmp_path / "nowhere", SEED], never)) == [f"b/{SEED.name}"]
 
 
-def test_files_deleted_during_a_walk_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = _copied(tmp_path, SEED, TPU)
-    real = files.is_output
-
-    def is_output(found: SetFiles) -> bool:
-        (folder / SEED.name).unlink(missing_ok=True)
-        return real(found)
-
-    monkeypatch.setattr(files, "is_output", is_output)
-    assert [found.stem.name for found in walk_sets([tmp_path], never)] == [
-        TPU.name.removesuffix("-buffer-assignment.txt")
-    ]
-
-
-def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
-    asked = iter([False] * 5 + [True] * 5)
-    found = walk_sets([DUMPS], lambda: next(asked))
-    with pytest.raises(Cancelled):
-        list(found)
-    for number in range(3):
-        (tmp_path / str(number)).mkdir()
-    with pytest.raises(Cancelled):
-        list(walk_sets([tmp_path], lambda: True))
-
-
 # ------------------------------------------------------------ the index
-
-
-def test_sets_are_indexed_from_the_smallest_to_the_biggest() -> None:
-    reported: list[Progress] = []
-    found = list(_index(DUMPS, report_progress=reported.append))
-    sizes = [sum(path.stat().st_size for path in indexed.stamps) for indexed in found]
-    assert sizes == sorted(sizes)
-    reserved = {
-        path: sum(space.reserved_bytes for space in indexed.summary.spaces)
-        for indexed in found
-        for path in indexed.stamps
-    }
-    expected = {DUMPS / fact["file"]: fact["reserved_bytes"] for fact in facts(DUMPS)}
-    assert {path: reserved[path] for path in expected} == expected
-    assert reported[0] == Progress(0, len(sizes), 0, sum(sizes), is_truncated=False)
-    assert reported[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_truncated=False)
-    assert [progress.set_count for progress in reported] == list(range(len(sizes) + 1))
-
-
-def test_a_workspace_without_sets_has_an_empty_index(tmp_path: Path) -> None:
-    reported: list[Progress] = []
-    assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=reported.append)) == []
-    assert list(_index()) == []
-    assert reported == [Progress(0, 0, 0, 0, is_truncated=False)]
-
-
-def test_excluded_sets_are_not_read(tmp_path: Path) -> None:
-    folder = _copied(tmp_path, SPLIT, SEED)
-    all_sets = list(_index(folder))
-    (seed, split) = sorted(all_sets, key=lambda indexed: indexed.files.stem)
-    reported: list[Progress] = []
-    found = list(_index(folder, left_out=[split.files.stem], report_progress=reported.append))
-    assert [indexed.files for indexed in found] == [seed.files]
-    assert reported[-1].all_sets == 1
 
 
 def test_at_most_one_set_is_in_memory(tmp_path: Path) -> None:
@@ -378,28 +294,3 @@ def test_a_set_that_fails_does_not_stop_the_others(
     (indexed,) = _index(tmp_path)
     assert len(indexed.files.paths) > 1
     assert str(tmp_path / SEED.name) in caplog.text
-
-
-# ---------------------------------------------------------------- loading one set
-
-
-def test_loading_reports_ascending_fractions() -> None:
-    found = find_sets(SPLIT)[0]
-    fractions: list[float] = []
-    loaded, analysis = files.load_set(found, {}, {}, never, fractions.append)
-    assert fractions == sorted(fractions)
-    assert fractions[-1] == 1.0
-    assert {file.kind for file in analysis.dump.files} == found.paths.keys() - {FileKind.HLO}
-    assert {str(path) for path in loaded} == {file.label for file in analysis.dump.files}
-
-
-def test_reading_reports_the_share_of_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "long-buffer-assignment.txt"
-    path.write_text("BufferAssignment:\n" + "a\n" * 100_000)
-    (tmp_path / "long-live-range.txt").write_text("a\n" * 50_000)
-    fractions: list[float] = []
-    files.load_files(find_sets(path)[0], {}, {}, never, fractions.append)
-    # Progress is reported every 16,384 lines.
-    assert len(fractions) == 9
-    assert fractions[-1] > 0.95
-    assert all(0.1 < after - before < 0.17 for before, after in pairwise(fractions))

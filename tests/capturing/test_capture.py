@@ -67,15 +67,6 @@ def test_names_of_memory_spaces() -> None:
         cpu.peak("VMEM")
 
 
-def test_a_folder_gives_its_modules_the_largest_peak_first() -> None:
-    found = xla_lens.read_captures(DUMPS / "cpu-jaxlib0.4.20")
-    peaks = [int(one.peak()) for one in found]
-    assert len(found) > 1
-    assert peaks == sorted(peaks, reverse=True)
-    with pytest.raises(xla_lens.NotADump):
-        xla_lens.read_captures(DUMPS / "programs")
-
-
 def test_compare_takes_captures() -> None:
     old, new = (
         _capture(next((DUMPS / release / "donation").glob("*mismatch*-buffer-assignment.txt")))
@@ -108,26 +99,6 @@ def test_a_table_is_rows_and_columns() -> None:
     assert str(table[1]["file"]).endswith("programs.py")
     assert isinstance(table[:2], xla_lens.Table)
     assert len(table[:2]) == 2
-
-
-def test_tables_show_their_first_rows() -> None:
-    rows = [{"name": f"<{number}>", "size_bytes": 1024 * number} for number in range(MOST_ROWS + 5)]
-    table = xla_lens.Table("Buffers", rows)
-    lines = repr(table).splitlines()
-    assert lines[:4] == ["Buffers: 25 rows", "  name  size_bytes", "  <0>          0 B", "  <1>      1.0 KiB"]
-    assert lines[-1] == "  ... and 5 more rows"
-    assert len(lines) == MOST_ROWS + 3
-    assert table._repr_html_().count("<tr>") == MOST_ROWS + 1
-    assert '<td class="text"><code>&lt;1&gt;</code></td><td class="number">1.0 KiB</td>' in table._repr_html_()
-    assert repr(table[:0]) == "Buffers: 0 rows"
-
-
-def test_tables_of_an_incomplete_dump_say_so(tmp_path: Path) -> None:
-    capture = _capture(_cut(SPLIT, tmp_path))
-    assert not capture.analysis.warrants.is_complete
-    assert capture.peaks.bound is not xla_lens.Bound.EXACT
-    assert re.match(r"Peaks: 1 row, (at least: the dump is incomplete|unknown)\n", repr(capture.peaks))
-    assert "cut off" in repr(capture.peak())
 
 
 # ---------------------------------------------------------------- pictures
@@ -241,16 +212,6 @@ def test_a_dump_that_does_not_tell_does_not_fit(tmp_path: Path) -> None:
         _capture(_cut(SPLIT, tmp_path)).assert_fits(hbm="1TiB")
 
 
-def test_a_notebook_echoes_what_the_library_returns_in_one_line() -> None:
-    analysis = xla_lens.load(SPLIT)
-    for echoed in (analysis, analysis.dump, xla_lens.load_module(SPLIT), xla_lens.compare(analysis, analysis)):
-        text = repr(echoed)
-        assert text.startswith(f"<{type(echoed).__name__} ")
-        assert "jit_train_step" in text
-        assert "\n" not in text
-        assert len(text) < 1000
-
-
 # ---------------------------------------------------------------- jax is not needed
 
 
@@ -262,3 +223,23 @@ def test_neither_the_import_nor_a_picture_imports_jax() -> None:
         "assert not {'jax', 'pandas', 'IPython'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tables_show_their_first_rows() -> None:
+    rows = [{"name": f"<{number}>", "size_bytes": 1024 * number} for number in range(MOST_ROWS + 5)]
+    table = xla_lens.Table("Buffers", rows)
+    lines = repr(table).splitlines()
+    assert lines[:4] == ["Buffers: 25 rows", "  name  size_bytes", "  <0>          0 B", "  <1>      1.0 KiB"]
+    assert lines[-1] == "  ... and 5 more rows"
+    assert len(lines) == MOST_ROWS + 3
+    assert table._repr_html_().count("<tr>") == MOST_ROWS + 1
+    assert '<td class="text"><code>&lt;1&gt;</code></td><td class="number">1.0 KiB</td>' in table._repr_html_()
+    assert repr(table[:0]) == "Buffers: 0 rows"
+
+
+def test_tables_of_an_incomplete_dump_say_so(tmp_path: Path) -> None:
+    capture = _capture(_cut(SPLIT, tmp_path))
+    assert not capture.analysis.warrants.is_complete
+    assert capture.peaks.bound is not xla_lens.Bound.EXACT
+    assert re.match(r"Peaks: 1 row, (at least: the dump is incomplete|unknown)\n", repr(capture.peaks))
+    assert "cut off" in repr(capture.peak())

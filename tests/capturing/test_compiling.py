@@ -1,6 +1,5 @@
 """`capture` and `dumping` with a jax of a few lines, which writes the dumps of `tests/dumps`."""
 
-import functools
 import os
 import shutil
 import sys
@@ -43,9 +42,6 @@ class _Jitted:
 
     def __call__(self, *args: Any) -> Any:
         raise AssertionError("capture runs nothing")
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> _Lowered:
         return _Lowered(self.jax, (self.__wrapped__.__name__, *args, *kwargs.items()))
@@ -92,13 +88,6 @@ def step(x: object) -> object:
     return x
 
 
-def _wrapped(function: Any, module: str) -> Any:
-    """A wrapper of a function, defined in some module."""
-    names: dict[str, Any] = {"__name__": module, "function": function}
-    exec("def wrapper(*args): return function(*args)", names)
-    return functools.update_wrapper(names["wrapper"], function, assigned=["__name__"])
-
-
 # ---------------------------------------------------------------- capture
 
 
@@ -116,48 +105,6 @@ def test_each_capture_has_a_fresh_folder_that_goes_with_it(jax: _Jax) -> None:
     assert second.folder.is_dir()
     del first
     assert [folder.exists() for folder in jax.folders] == [False, True]
-
-
-class _Model:
-    def __init__(self, jax: _Jax) -> None:
-        self.run = _Jitted(jax, step).__get__(self, _Model)
-
-
-def test_what_is_jitted_is_found(jax: _Jax) -> None:
-    jitted = jax.jit(step)
-    model = _Model(jax)
-    for function, args, expected in (
-        (step, (2,), ("step", 2)),
-        (jitted, (2,), ("step", 2)),
-        (functools.partial(functools.partial(jitted, 1), 2), (3,), ("step", 1, 2, 3)),
-        (_wrapped(jitted, "train"), (2,), ("step", 2)),
-        (_wrapped(_wrapped(jitted, "train"), "timing"), (2,), ("step", 2)),
-        (_wrapped(step, "train"), (2,), ("step", 2)),
-        (model.run, (2,), ("step", model, 2)),
-        (_Lowered(jax, ("lowered",)), (), ("lowered",)),
-        (SimpleNamespace(lower=lambda: _Lowered(jax, ("traced",))), (), ("traced",)),
-    ):
-        xla_lens.capture(function, *args)
-        assert jax.log[-2] == f"compile {expected}, cache False"
-
-
-def test_a_transformation_is_compiled_as_a_whole(jax: _Jax) -> None:
-    """What wraps a jitted function in jax computes something else, such as its gradient."""
-    compiled: list[object] = []
-    jitted = jax.jit(step)
-    jax.jit = lambda function: compiled.append(function) or _Jitted(jax, step)  # type: ignore[method-assign, func-returns-value]
-    gradient = _wrapped(jitted, "jax._src.api")
-    timed = _wrapped(gradient, "train")
-    # In older releases, a wrapper has the methods of what it wraps.
-    vars(jitted)["lower"] = jitted.lower
-    old_gradient = _wrapped(jitted, "jax._src.api")
-    assert old_gradient.lower is jitted.lower
-    for function in (gradient, timed, old_gradient):
-        xla_lens.capture(function, 1)
-    assert compiled == [gradient, timed, old_gradient]
-    xla_lens.capture(_wrapped(jitted, "train"), 2)
-    assert jax.log[-2] == "compile ('step', 2), cache False"
-    assert len(compiled) == 3
 
 
 def test_a_compiler_that_runs_out_of_memory_leaves_its_dump(jax: _Jax) -> None:

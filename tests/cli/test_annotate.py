@@ -1,6 +1,5 @@
 """`xla-lens report --annotate`."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -17,23 +16,6 @@ def test_module_with_the_most_bytes_is_chosen() -> None:
     selected = ("--module", "tuple_while")
     _, out, _ = run("report", DUMPS / "cpu-jaxlib0.12.0.1", "--annotate", _PROGRAM, *selected)
     assert out.startswith("programs.py: 104 B (76.5 %) of the host memory peak of 136 B ")
-
-
-def test_newer_file_says_so(tmp_path: Path) -> None:
-    program, folder = tmp_path / "programs.py", tmp_path / "dump"
-    shutil.copy(_PROGRAM, program)
-    shutil.copytree(SPLIT.parent, folder)
-    for path in folder.iterdir():
-        os.utime(path, (1e9, 1e9))
-    os.utime(program, (1e9 - 60, 1e9 - 60))
-    _, before, _ = run("report", folder, "--annotate", program)
-    os.utime(program, (1e9 + 60, 1e9 + 60))
-    _, after, _ = run("report", folder, "--annotate", program)
-    (added,) = (line for line in after.splitlines() if "newer" in line)
-    # Where functions were when the program was compiled is unknown.
-    assert "Σ" in before
-    assert "Σ" not in after
-    assert added.startswith("  The file is newer than the dump of 2001-09-09 ")
 
 
 def test_path_mapping_decides_which_file_is_meant(tmp_path: Path) -> None:

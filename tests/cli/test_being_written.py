@@ -46,7 +46,7 @@ def _findings(folder: Path) -> list[tuple[str, str]] | None:
     return sorted((finding["code"], finding["message"]) for finding in json.loads(out))
 
 
-@pytest.mark.parametrize("path", sweep([SPLIT, TPU, WHILE, PALLAS, SWAP_2025], 2), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sweep([SWAP_2025, SPLIT, TPU, WHILE, PALLAS], 5), ids=lambda path: path.parent.name)
 @pytest.mark.parametrize("order", _ORDERS, ids=["report last", "report first"])
 def test_findings_wait_for_the_end_of_a_dump(
     path: Path, order: tuple[FileKind, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

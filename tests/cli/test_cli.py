@@ -1,7 +1,6 @@
 """The command line, as people and programs run it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from commands import run
 from goldens import SWAP
-from samples import DUMPS, SEED, SPLIT, TPU, facts
+from samples import DUMPS, SEED, SPLIT, TPU
 from xla_lens.files import find_sets
 
 NO_DUMPS = (
@@ -22,20 +21,6 @@ def run_json(*arguments: object) -> Any:
     status, out, err = run(*arguments, "--output-format", "json")
     assert not err
     return status, json.loads(out)
-
-
-def test_counts_are_null_if_their_file_is_missing(tmp_path: Path) -> None:
-    kinds = {"assignment": ("values", "allocations", "reserved_bytes"), "live-range": ("instructions",)}
-    for kind, known in kinds.items():
-        folder = tmp_path / kind
-        folder.mkdir()
-        path = next(SPLIT.parent.glob(f"module_0000*-{'buffer-' * (kind == 'assignment')}{kind}.txt"))
-        (folder / path.name).write_bytes(path.read_bytes())
-        _, (report,) = run_json("report", folder)
-        known_names = {
-            name for name in ("values", "allocations", "reserved_bytes", "instructions") if report[name] is not None
-        }
-        assert known_names == set(known)
 
 
 def test_report_names_missing_files(tmp_path: Path) -> None:
@@ -53,44 +38,6 @@ def test_report_names_missing_files(tmp_path: Path) -> None:
     assert report["bounds"]["reserved_bytes"] == "at_least"
     assert report["memory_spaces"][0]["peak_live_bytes"] is None
     assert report["memory_spaces"][0]["live_at_peak"] == []
-
-
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_report_as_json_has_the_numbers_of_the_dump(fact: dict[str, Any]) -> None:
-    path = DUMPS / fact["file"]
-    _, (report,) = run_json("report", path)
-    assert report.keys() == {
-        "module",
-        "files",
-        "complete",
-        "incomplete",
-        "left_out",
-        "findings",
-        "bounds",
-        "instructions",
-        "values",
-        "allocations",
-        "reserved_bytes",
-        "printed",
-        "device",
-        "memory_spaces",
-        "donation",
-        "advice",
-    }
-    for key in ("instructions", "values", "allocations", "reserved_bytes"):
-        assert report[key] == fact[key]
-    assert {key: report["printed"][key] for key in fact["printed"]} == fact["printed"]
-    for space, expected in zip(report["memory_spaces"], fact["memory_spaces"], strict=True):
-        assert {key: space[key] for key in expected} == expected
-        assert {"peak_instruction", "live_at_peak"} <= space.keys()
-        sizes = [value["size_bytes"] for value in space["live_at_peak"]]
-        assert sizes == sorted(sizes, reverse=True)
-        assert sum(sizes) >= (space["peak_live_bytes"] or 0)
-        for value in space["live_at_peak"]:
-            assert value["start_step"] <= space["peak_step"] <= value["end_step"]
-    for kind, name in report["files"].items():
-        assert Path(name).is_file()
-        assert kind in {"buffer-assignment", "values", "live-range", "memory-usage-report", "hlo"}
 
 
 def test_report_of_a_folder_covers_each_dump_once() -> None:
@@ -167,19 +114,6 @@ def test_errors_are_one_line_with_the_file_and_the_problem(
     assert reason in err
 
 
-@pytest.mark.parametrize("command", ["report", "check"])
-@pytest.mark.parametrize("suffix", ["-buffer-assignment.txt", "-live-range.txt", "-memory-usage-report.txt"])
-def test_the_name_of_a_dump_without_a_regular_file_is_an_error(tmp_path: Path, command: str, suffix: str) -> None:
-    path = tmp_path / f"x{suffix}"
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
-    path.symlink_to(tmp_path / "nothing")
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
-    path.unlink()
-    os.mkfifo(path)
-    assert run(command, path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
-    assert run(command, tmp_path) == (2, "", f"xla-lens: {path}: cannot be read: not a regular file\n")
-
-
 def test_check_reads_files_with_the_longest_possible_names(tmp_path: Path) -> None:
     suffix = "-buffer-assignment.txt"
     path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
@@ -194,22 +128,6 @@ def test_a_folder_without_dumps_is_an_error(tmp_path: Path, command: str) -> Non
     assert run(command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\x00" * 5000, b"\xff\xfe\n" * 50, b"x" * 3_000_000, SEED.read_bytes()[:1700], b"allocation 0: size 9" * 9],
-)
-@pytest.mark.parametrize("name", ["x-buffer-assignment.txt", "x-live-range.txt", "x-memory-usage-report.txt"])
-def test_bad_files_give_findings_and_no_traceback(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    status, findings = run_json("check", path)
-    if content != SEED.read_bytes()[:1700]:
-        assert status == 1
-        assert findings[0]["code"] in ("syntax", "truncated-dump")
-    shown, _, err = run("report", path)
-    assert (shown, err) == (int(any(finding["severity"] == "error" for finding in findings)), "")
-
-
 def test_html_is_the_memory_map_of_one_dump() -> None:
     status, out, err = run("report", SPLIT, "--output-format", "html")
     assert (status, err) == (0, "")
@@ -217,10 +135,3 @@ def test_html_is_the_memory_map_of_one_dump() -> None:
     assert out.endswith("</html>\n")
     assert "<title>jit_train_step: memory map</title>" in out
     assert run("report", SPLIT.parent, "--output-format", "html")[1] == out
-
-
-def test_html_of_several_dumps_lists_them() -> None:
-    status, out, err = run("report", SEED, SPLIT, "--output-format", "html")
-    assert (status, err) == (0, "")
-    assert "<title>2 paths: memory maps</title>" in out
-    assert out.index('<a href="?">jit_train_step</a>') < out.index('<a href="?map=2">001_491faa5ce21a17c6</a>')

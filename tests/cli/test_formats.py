@@ -12,17 +12,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from commands import on_terminal, printed, run
+from commands import on_terminal, run
 from oom_texts import TPU_LIST
-from samples import DUMPS, SPLIT
+from samples import SEED, SPLIT
 from xla_lens.features.diff.options import DIFF_FORMATS
 from xla_lens.features.report.options import CiFormat
-from xla_lens.files import find_set
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
-from xla_lens.syntax.file_names import FileKind
-
-TPU = next(DUMPS.glob("tpu-v5e2x2-*/mlp_train/module_0000*-buffer-assignment.txt"))
 
 CHECKS = [
     ("check",),
@@ -48,20 +44,6 @@ def _id(arguments: tuple[str, ...]) -> str:
     return " ".join(arguments)
 
 
-def with_view(folder: Path) -> Path:
-    """A dump on disk with a finding of severity hint: a value without an allocation, as XLA prints it since 2026."""
-    kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
-    texts = {kind: find_set(TPU).paths[kind].read_text() for kind in kinds}
-    assignment = texts[FileKind.BUFFER_ASSIGNMENT]
-    row = next(row for row in re.findall(r" value: <\d+ [\w.-]+ @1> \(size=[^\n]+\n", assignment))
-    value = row.removeprefix(" value: ").split(" (size=")[0]
-    texts[FileKind.BUFFER_ASSIGNMENT] = assignment.replace(row, "")
-    texts[FileKind.VALUES] = texts[FileKind.VALUES].replace(f"{value}\n", value.replace("@1>", "@9>") + "\n")
-    for kind, text in texts.items():
-        (folder / find_set(TPU).paths[kind].name).write_text(text)
-    return folder
-
-
 @pytest.mark.parametrize("severity", Severity)
 @pytest.mark.parametrize("arguments", [*CHECKS, *REPORTS], ids=_id)
 def test_every_severity_is_printed_in_every_format(
@@ -76,7 +58,7 @@ def test_every_severity_is_printed_in_every_format(
         return replace(found, findings=tuple(replace(one, severity=severity) for one in found.findings))
 
     monkeypatch.setattr("xla_lens.files.analyse", analyse_as)
-    status, out, err = run(*arguments, with_view(tmp_path))
+    status, out, err = run(*arguments, SEED)
     assert err == ""
     is_alarm = severity is Severity.ERROR or (arguments[0] == "check" and severity is Severity.WARNING)
     assert status == int(is_alarm)
@@ -87,12 +69,6 @@ def test_every_severity_is_printed_in_every_format(
         )
         assert names[number] in out
         assert number != 4 or ("<failure " in out) == is_alarm
-
-
-def test_a_hint_of_a_dump_on_disk_is_printed(tmp_path: Path) -> None:
-    out = printed("check", with_view(tmp_path))
-    assert re.search(r":\d+:\d+: hint\[unassigned-value\] ", out)
-    assert out.endswith("\n1 dump checked: 1 hint\n")
 
 
 # ---------------------------------------------------------------- names that want to control the terminal

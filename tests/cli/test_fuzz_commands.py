@@ -22,12 +22,12 @@ from xla_lens.files import find_sets
 _DUMPS = dump_sets(DUMPS, 10**5)
 
 
-@pytest.mark.parametrize("seed", sweep(range(16), 4))
+@pytest.mark.parametrize("seed", sweep(range(16), 16))
 def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) -> None:
     assert play_commands(random.Random(seed), tmp_path, _DUMPS, 10) == 20
 
 
-@pytest.mark.parametrize("path", sweep(ODD_PATHS, 3))
+@pytest.mark.parametrize("path", sweep(ODD_PATHS, 9))
 def test_no_path_of_a_source_file_breaks_a_command(
     path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

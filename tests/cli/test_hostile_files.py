@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,8 @@ import pytest
 
 from cli.test_schema import validator
 from commands import run
-from samples import SEED, SPLIT, TPU_LOG, never
+from samples import SEED, SPLIT, TPU_LOG
 from xla_lens.files import find_sets, walk_sets
-from xla_lens.reading import open_file, read_file, walk
-from xla_lens.text.encoding import Encoding
-from xla_lens.workspace import index
 
 _MEMORY = 1 << 30
 """Bytes of address space that a test may take."""
@@ -47,7 +44,7 @@ def _limited() -> Iterator[None]:
 
 def _bomb(path: Path, size_bytes: int, *, is_one_member: bool = True) -> Path:
     """A compressed dump of a few megabytes at most that unpacks to `size_bytes`."""
-    start, block = b"BufferAssignment:\n", b"\n" * (1 << 24)
+    start, block = b"BufferAssignment:\n", b"\n" * (1 << 20)
     count = size_bytes // len(block) + 1
     if not is_one_member:
         path.write_bytes(gzip.compress(start) + gzip.compress(block) * count)
@@ -180,12 +177,6 @@ def test_a_damaged_file_of_a_set_does_not_hide_its_other_files(tmp_path: Path) -
         path.unlink()
 
 
-def test_a_folder_with_only_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / (_NAME.format(1, "f") + ".gz")
-    path.write_bytes(b"no")
-    assert run("report", _old(tmp_path)) == (2, "", f"xla-lens: {path}: {_DAMAGED}\n")
-
-
 # ---------------------------------------------------------------- files that unpack to gigabytes
 
 
@@ -214,29 +205,15 @@ def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(
     assert "580.0 KiB" in out
 
 
-def test_the_tree_of_an_editor_lists_what_cannot_be_read(tmp_path: Path) -> None:
-    _healthy(tmp_path)
-    names = [*_unreadable(tmp_path), "bomb"]
-    _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30)
-    found = index(
-        [tmp_path], {}, encoding=Encoding.UTF16, convert=str, is_cancelled=never, report_progress=lambda _: None
-    )
-    # An editor follows no links out of the folder, and a link to nothing is a file that was deleted just now.
-    names = ["jit_healthy", *(f"jit_{name}" for name in names if name not in ("device", "gone", "loop"))]
-    assert sorted((one.summary.module, [by.count for by in one.findings.values()]) for one in found) == [
-        (name, [1]) for name in sorted(names)
-    ]
-
-
 def test_the_limit_is_one_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _healthy(tmp_path)
     for number in (2, 3):
-        bomb = _bomb(tmp_path / (_NAME.format(number, "bomb") + ".gz"), (number - 1) * (24 << 20))
+        bomb = _bomb(tmp_path / (_NAME.format(number, "bomb") + ".gz"), (number - 1) * (3 << 20))
     _old(tmp_path)
     assert "unpacks" not in run("report", tmp_path)[1]
-    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "40MiB")
-    assert "unpacks to more than 40.00 MiB" in run("report", bomb)[2]
-    assert run("report", tmp_path)[1].count("unpacks to more than 10.00 MiB") == 2
+    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "4MiB")
+    assert "unpacks to more than 4.00 MiB" in run("report", bomb)[2]
+    assert run("report", tmp_path)[1].count("unpacks to more than 1.00 MiB") == 2
     monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "lots")
     status, out, err = run("report", tmp_path)
     assert (status, out) == (2, "")
@@ -244,11 +221,11 @@ def test_the_limit_is_one_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_log_that_unpacks_to_gigabytes_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = _bomb(tmp_path / "train.log.gz", 60 << 20)
-    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "40MiB")
+    log = _bomb(tmp_path / "train.log.gz", 6 << 20)
+    monkeypatch.setenv("XLA_LENS_MAX_UNPACKED", "4MiB")
     status, out, err = run("oom", log)
     assert (status, out) == (2, "")
-    assert err.startswith(f"xla-lens: {log}: unpacks to more than 40.00 MiB")
+    assert err.startswith(f"xla-lens: {log}: unpacks to more than 4.00 MiB")
     # Beside a dump, a log is only read for its messages.
     _healthy(tmp_path)
     log.rename(tmp_path / "train.log")
@@ -314,25 +291,6 @@ def test_a_named_pipe_is_read_where_the_user_names_it() -> None:
     assert done.stdout.splitlines()[2:] == run("oom", TPU_LOG)[1].encode().splitlines()[2:]
 
 
-def test_the_reader_refuses_other_files(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    for path, reason in (
-        (tmp_path / "fifo", "not a regular file"),
-        (Path("/dev/zero"), "not a regular file"),
-        (tmp_path, "Is a directory"),
-        (Path("a\0b"), "not a path"),
-        (Path("\ud800"), "not a path"),
-        (tmp_path / ("a" * 10_000), "File name too long"),
-    ):
-        with pytest.raises(OSError, match=reason):
-            open_file(path)
-    small = tmp_path / "small"
-    small.write_bytes(b"12345")
-    assert read_file(small, 5) == b"12345"
-    with pytest.raises(OSError, match="larger than 4 B"):
-        read_file(small, 4)
-
-
 # ---------------------------------------------------------------- folders
 
 
@@ -364,21 +322,3 @@ def test_folders_nested_deep_are_searched(folder: Path) -> None:
         status, out, _ = run(command, folder)
         assert (status, "2 " in out) == (0, True)
     assert run("diff", folder, folder)[0] == 0
-
-
-def test_folders_deeper_than_paths_can_be_end_the_search(folder: Path) -> None:
-    _healthy(folder)
-    _nest(folder, 2100)
-    assert [one.stem.parent for one in find_sets(folder)] == [folder]
-
-
-def test_a_walk_is_sorted_and_leaves_out_what_the_caller_removes(tmp_path: Path) -> None:
-    for name in ("b/x", "a/y", "a/z"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "a" / "file").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-    found: list[tuple[str, Sequence[str]]] = []
-    for folder, folders, names in walk(tmp_path):
-        found.append((os.path.relpath(folder, tmp_path), names))
-        folders[:] = [name for name in folders if name != "z"]
-    assert found == [(".", []), ("a", ["file"]), ("a/y", []), ("b", []), ("b/x", [])]

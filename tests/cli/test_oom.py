@@ -15,12 +15,6 @@ import xla_lens
 from commands import run
 from oom_texts import GPU_LIST, TPU_LIST, TPU_VMEM
 from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
-from xla_lens.model.oom import ChosenBy, DumpSum, MatchedBy
-from xla_lens.model.warrants import Bound
-from xla_lens.render.oom import OomReport, oom_outline
-from xla_lens.render.report.text import terminal_lines
-from xla_lens.render.terminal import Terminal
-from xla_lens.syntax.oom.messages import OomKind, read_oom_log
 
 FOLDER = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
 """Has a module of the name in the message, which fits into a device easily."""
@@ -121,28 +115,12 @@ def test_messages_besides_the_first_failure_are_listed(tmp_path: Path) -> None:
     assert [line.split()[:2] for line in others[2:]] == [["1", "2"], [f"{GPU_LIST.count(chr(10)) + 4}", "1"]]
 
 
-def test_source_lines_are_links_where_terminals_have_them() -> None:
-    log = read_oom_log([TPU_LIST.encode()])
-    outline = oom_outline(OomReport("log", log, (None,) * len(log.messages), (), None))
-    terminal = Terminal(100, True, lambda path, line: f"file://{path}#{line}")
-    assert "file:///home/user/model.py#1059" in "".join(terminal_lines(outline, None, terminal))
-
-
 def test_list_that_is_cut_off_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LIST[: TPU_LIST.index("     Unpadded size: 1.00G")])
     assert "  The message is cut off: the last buffer is incomplete" in run("oom", log)[1]
     log.write_text(TPU_LIST)
     assert "cut off" not in run("oom", log)[1]
-
-
-def test_markdown_quotes_what_comes_from_the_log(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text(TPU_LIST.replace("jit(train_step)/jit(main)/reshape", "<b>a|b</b>"))
-    _, out, _ = run("oom", log, "--output-format", "markdown")
-    assert out.startswith("## HBM ran out when XLA compiled the program\n")
-    (row,) = (line for line in out.splitlines() if "copy.40488" in line)
-    assert "`<b>a\\|b</b>`" in row
 
 
 # ---------------------------------------------------------------- JSON
@@ -186,25 +164,6 @@ def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
             assert field["description"].endswith("."), name
 
 
-def test_schema_knows_every_name() -> None:
-    fields = {name: one["properties"] for name, one in SCHEMA["$defs"].items()}
-    assert fields["message"]["kind"]["enum"] == list(OomKind)
-    assert fields["dump"]["chosen_by"]["enum"] == list(ChosenBy)
-    assert fields["buffer"]["matched_by"]["enum"] == [*MatchedBy, None]
-    assert set(fields["fact"]["meant"]["enum"]) == {*DumpSum, None}
-    assert set(fields["sum"]["bound"]["enum"]) == set(Bound)
-
-
-def test_json_has_the_rounding_of_each_size() -> None:
-    data = data_of("oom", TPU_LOG, FOLDER)
-    (message,) = data["messages"]
-    assert message["capacity"]["text"] == "15.75G"
-    assert message["capacity"]["size_bytes"] == 63 << 28
-    assert message["capacity"]["least_bytes"] < 63 << 28 < message["capacity"]["most_bytes"]
-    assert message["facts"][0]["meant"] == "temporaries"
-    assert data["report"]["module"] == "jit_train_step"
-
-
 # ---------------------------------------------------------------- what cannot be answered
 
 
@@ -241,16 +200,6 @@ def test_terminal_is_not_read_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- the library, and the collection
 
 
-def test_library_reads_the_same_messages(tmp_path: Path) -> None:
-    (message,) = xla_lens.oom_messages(TPU_LOG)
-    assert (message.module, message.code) == ("jit_train_step", "E1000")
-    path = tmp_path / "log.gz"
-    path.write_bytes(gzip.compress(TPU_LOG.read_bytes()))
-    assert xla_lens.oom_messages(path) == (message,)
-    join = xla_lens.join_oom(message, xla_lens.load(TPU))
-    assert [match.fact.name for match in join.facts] == ["HLO temporaries"]
-
-
 @needs_shared_dumps
 def test_message_of_the_collection_finds_its_dump_among_all() -> None:
     folders = [path for path in sorted(SHARED_DUMPS.iterdir()) if path.name.startswith("tpu") and path.is_dir()]
@@ -265,13 +214,3 @@ def test_message_of_the_collection_finds_its_dump_among_all() -> None:
     # The decisive fact: the parameters alone do not fit.
     assert advice["argument_bytes"] > 63 << 28
     assert advice["budget"]["arguments_exceed"] is True
-
-
-@needs_shared_dumps
-def test_documented_answer_is_that_of_the_collection() -> None:
-    (folder,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*")
-    _, out, _ = run("oom", TPU_LOG, folder)
-    assert "The arguments alone take 18.70 GiB, 2.95 GiB more than 15.75 GiB." in out
-    text = (ROOT / "docs" / "out-of-memory.md").read_text(encoding="utf-8")
-    documented = text[text.index("Dump: dumps/") :].split("```")[0]
-    assert documented in out.replace(str(folder), "dumps")

@@ -74,12 +74,6 @@ def test_a_full_disk_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch, ar
         assert _main(monkeypatch, arguments, full) == (2, expected)
 
 
-@pytest.mark.parametrize("arguments", COMMANDS[:8], ids=lambda arguments: " ".join(str(one)[-20:] for one in arguments))
-def test_closed_output_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...]) -> None:
-    expected = "xla-lens: standard output is closed. Redirect it to a file, or to /dev/null\n"
-    assert _main(monkeypatch, arguments, None) == (2, expected)
-
-
 @needs_full
 def test_the_interpreter_exits_without_a_traceback() -> None:
     """It flushes standard output once more."""

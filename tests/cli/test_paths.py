@@ -46,11 +46,6 @@ def _compressed(folder: Path, files: Sequence[Path]) -> list[Path]:
     return paths
 
 
-def test_several_paths_are_ranked_whatever_their_order() -> None:
-    assert _peaks(_reports(SPLIT, SEED)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-    assert _peaks(_reports(SEED, SPLIT)) == [_expected_peaks(SPLIT), _expected_peaks(SEED)]
-
-
 def test_a_set_counts_once_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     (tmp_path / "link").symlink_to(FOLDER)
@@ -75,24 +70,6 @@ def test_files_that_a_glob_adds_are_skipped(tmp_path: Path) -> None:
     assert (status, out.splitlines()[-1]) == (0, "1 dump checked: 1 information")
     assert err.startswith(f"xla-lens: skipped {tmp_path}/a.dot: not an XLA dump.")
     assert err.endswith(", and 2 more files that are part of no dump\n")
-
-
-@pytest.mark.parametrize("command", ["report", "check"])
-def test_a_path_that_cannot_be_read_is_an_error_among_others(tmp_path: Path, command: str) -> None:
-    nothing, empty = tmp_path / "nothing.txt", tmp_path / "empty"
-    empty.mkdir()
-    status, out, err = run(command, SPLIT, nothing)
-    assert (status, out, err) == (2, "", f"xla-lens: {nothing}: cannot be read: No such file or directory\n")
-    status, out, err = run(command, SPLIT, empty)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"xla-lens: {empty}: this folder contains no dumps.")
-    notes = [tmp_path / name for name in ("a.txt", "b.txt")]
-    for path in notes:
-        path.write_text("hello\n")
-    status, out, err = run(command, *notes)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"xla-lens: {notes[0]}: not an XLA dump.")
-    assert len(err.splitlines()) == 1
 
 
 # ---------------------------------------------------------------- standard input
@@ -261,25 +238,3 @@ def test_zstd_is_read_where_python_has_it(monkeypatch: pytest.MonkeyPatch, tmp_p
         problem = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
         for given in (tmp_path, path):
             assert run("report", given) == (2, "", f"xla-lens: {path}: {problem}\n")
-
-
-def test_a_set_that_is_there_compressed_and_uncompressed_counts_once(tmp_path: Path) -> None:
-    paths = _compressed(tmp_path, SET)
-    shutil.copy(SPLIT, tmp_path)
-    (report,) = _reports(tmp_path, *paths, tmp_path / SPLIT.name)
-    assert report["files"]["buffer-assignment"] == f"{tmp_path}/{SPLIT.name}"
-    assert report["files"]["live-range"].endswith("-live-range.txt.gz")
-    assert _peaks([report]) == [_expected_peaks(SPLIT)]
-
-
-@pytest.mark.parametrize("command", ["report", "check"])
-def test_damaged_compressed_files_are_an_error(tmp_path: Path, command: str) -> None:
-    paths = _compressed(tmp_path, SET)
-    live = next(path for path in paths if "live-range" in path.name)
-    whole = live.read_bytes()
-    for data in (whole[:-9], whole[: len(whole) // 2], whole[:300] + b"\xff" * 50 + whole[350:], b"hello\n"):
-        live.write_bytes(data)
-        for given in (tmp_path, paths[0], live):
-            status, _, err = run(command, given)
-            assert status == 2
-            assert err == f"xla-lens: {live}: cannot be decompressed; it is cut off, damaged or not made by gzip\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commands import printed, run
-from samples import DUMPS, SEED, SPLIT, TPU, WHILE, on_each_dump
+from samples import SEED, WHILE, on_each_dump
 from xla_lens.features.report.options import Part
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
@@ -16,44 +16,6 @@ from xla_lens.syntax.file_names import FileKind
 def _json(*arguments: object) -> Any:
     (one,) = json.loads(printed("report", *arguments, "--output-format", "json"))
     return one
-
-
-def _part(path: Path, *arguments: object) -> str:
-    """What a report prints below the answer and the head."""
-    return printed("report", path, *arguments).split("\n\n", 2)[2].rstrip("\n")
-
-
-def test_stacks_have_the_calls_of_each_line() -> None:
-    lines = _json(SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
-    assert [frame["line"] for frame in lines["lines"][1]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
-
-
-def test_padding_adds_up_and_names_dimensions() -> None:
-    seed = DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt"
-    text = _part(seed, "--part", "padding", "--top", 3)
-    one = _json(seed, "--part", "padding")
-    space = next(space for space in one["memory_spaces"] if space["color"] == 0)
-    assert text.splitlines()[0].startswith("Padding at the HBM peak: ")
-    assert space["padding"]["padding_bytes"] == sum(value["padding_bytes"] for value in space["padding"]["values"])
-    assert space["padding"]["padding_bytes"] > 0
-    for value in space["padding"]["values"]:
-        if not value["unexplained"]:
-            added = sum(cause["size_bytes"] for cause in value["causes"])
-            assert value["logical_bytes"] + added == value["size_bytes"]
-    assert "dimension " in text
-
-
-def test_donation_adds_up() -> None:
-    donation = _json(SPLIT, "--part", "donation")["donation"]
-    assert donation["donated_bytes"] == sum(row["size_bytes"] for row in donation["donated"])
-    assert donation["copies_count"] == len(donation["copies"]) == 3
-
-
-def test_budget_leads_to_the_peak_without_the_buffer() -> None:
-    alive = {row["name"]: row for row in _json(SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
-    budget = _json(SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
-    (value,) = budget["values"]
-    assert budget["peak_bytes"] == alive[value["name"]]["next_peak_bytes"]
 
 
 @on_each_dump
@@ -93,37 +55,6 @@ def _check_tree(node: dict[str, Any]) -> None:
     assert node["count"] == len(node["values"]) + sum(child["count"] for child in node["children"])
     for child in node["children"]:
         _check_tree(child)
-
-
-def test_parts_that_were_not_requested_are_absent() -> None:
-    one = _json(TPU, "--part", "totals")
-    assert "donation" not in one
-    assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes", "bounds"}
-    assert one["memory_spaces"][0].keys() == {
-        "color",
-        "reserved_bytes",
-        "needed_bytes",
-        "fits",
-        "parameter_bytes",
-        "output_bytes",
-        "temporary_bytes",
-        "aliased_bytes",
-        "peak_step",
-        "peak_instruction",
-        "peak_live_bytes",
-        "live_bytes_at_printed_peak",
-        "bounds",
-    }
-    text = _part(TPU, "--part", "totals")
-    assert text.startswith("Memory space")
-    assert "\n\n" not in text
-
-
-def test_small_memory_spaces_have_few_parts() -> None:
-    text = printed("report", TPU)
-    assert "Live at the SMEM peak" in text
-    assert "Preallocated temps in SMEM" not in text
-    assert "Preallocated temps in VMEM" in text
 
 
 @pytest.mark.parametrize("others", [[], [SEED]], ids=["one", "ranking"])

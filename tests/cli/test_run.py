@@ -385,42 +385,7 @@ def test_further_interrupts_of_the_wrapper_end_the_program(tmp_path: Path) -> No
         shutil.rmtree(tmp_path / "dumps")
 
 
-@pytest.mark.slow
-def test_a_killed_program_is_reported(tmp_path: Path) -> None:
-    done = run(tmp_path, *python("os.system(xla)\nos.kill(os.getpid(), 9)"))
-    assert done.returncode == 128 + 9
-    assert " of host memory." in done.stderr
-
-
 # ---------------------------------------------------------------- terminals
-
-
-@pytest.mark.slow
-def test_on_a_terminal_the_program_has_a_terminal_and_its_output_keeps_its_order(tmp_path: Path) -> None:
-    script = """
-for number in range(200):
-    os.write(1 + number % 2, b"%d\\n" % number)
-print(os.isatty(1), os.isatty(2), os.get_terminal_size(2).columns, flush=True)
-"""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (50, 77))
-    process = subprocess.Popen(
-        [*COMMAND, "--", *python(script)],
-        cwd=tmp_path,
-        env={**os.environ, "XLA": XLA},
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    output = read_all(ours)
-    assert process.wait(timeout=30) == 0
-    os.close(ours)
-    lines = output.decode().split("\r\n")
-    assert lines[:201] == [*map(str, range(200)), "True True 77"]
-    assert lines[201:] == [
-        "xla-lens: no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment",
-        "",
-    ]
 
 
 @pytest.mark.slow
@@ -482,15 +447,6 @@ def shell(folder: Path, before: str, *command: str, options: str = "") -> subpro
     )
 
 
-def test_a_full_disk_of_the_log_changes_nothing(tmp_path: Path) -> None:
-    # No file becomes larger than 8 KiB.
-    done = shell(tmp_path, "ulimit -f 8", sys.executable, "-c", LINES.format(99_999))
-    assert done.returncode == 7
-    expected = lines(99_999)
-    assert done.stderr[: len(expected)] == expected
-    assert done.stderr[len(expected) :].strip() == NOTHING
-
-
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_a_log_that_cannot_be_written_changes_nothing(tmp_path: Path, is_removed: bool) -> None:
     change = "shutil.rmtree('dumps')" if is_removed else "os.remove('dumps/stderr.log'); os.mkdir('dumps/stderr.log')"
@@ -498,19 +454,6 @@ def test_a_log_that_cannot_be_written_changes_nothing(tmp_path: Path, is_removed
     assert done.returncode == 7
     assert done.stderr.startswith(lines(9999))
     assert "Traceback" not in done.stderr
-
-
-def test_without_a_log_the_output_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = """
-import sys
-from pathlib import Path
-from xla_lens.cli.child import run_program
-sys.exit(run_program(["sh", "-c", "echo out; echo err >&2; exit 5"], {}, Path("no", "folder", "stderr.log")))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (5, "out\n", "err\n")
 
 
 @pytest.mark.parametrize("redirect", ["2> /dev/full", "> /dev/full 2>&1", "> /dev/full", "2>&-", ">&-", ">&- 2>&-"])
@@ -571,21 +514,6 @@ open("status", "w").write("survived\\n")
     assert (tmp_path / "dumps" / "stderr.log").read_text().endswith("line 9998\n")
 
 
-def test_a_process_that_outlives_the_program_is_not_waited_for_and_can_still_write(tmp_path: Path) -> None:
-    script = "(while [ ! -e reported ]; do sleep 0.05; done; echo late >&2; echo $? > status) & exit 3"
-    process = subprocess.Popen(
-        [*COMMAND, "--", "sh", "-c", script],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.wait(timeout=30) == 3
-    (tmp_path / "reported").touch()
-    assert process.communicate(timeout=30)[1] == f"{NOTHING}\nlate\n"
-    assert wait_for(tmp_path / "status") == "0\n"
-
-
 def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
@@ -604,12 +532,6 @@ def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(t
     assert process.wait(timeout=30) == 7
 
 
-def test_files_that_a_shell_opened_reach_the_program(tmp_path: Path) -> None:
-    done = shell(tmp_path, "exec 5> extra", "sh", "-c", "echo more >&5")
-    assert done.returncode == 0
-    assert (tmp_path / "extra").read_text() == "more\n"
-
-
 # ---------------------------------------------------------------- the report
 
 
@@ -623,29 +545,6 @@ def test_files_that_are_not_needed_are_removed_unless_all_are_kept(tmp_path: Pat
         assert needed == {path.name for path in MLP.glob("module_*after_optimizations*")}
         added = {"module_0000.jit_f.before_optimizations.txt", "module_0000.jit_f.ir-no-opt.ll", "module_0000.jit_f"}
         assert names >= added if is_kept else names == needed
-
-
-@pytest.mark.slow
-def test_a_module_without_a_dump_is_not_taken_for_one_from_the_cache(tmp_path: Path) -> None:
-    compiled = f"{XLA.replace('$DUMPS/module_*', '$DUMPS/*after_optimizations.txt')}"
-    done = run(tmp_path, "sh", "-c", compiled, options=("--out", "dumps"))
-    assert done.stderr == f"{NOTHING}\n"
-
-
-def test_small_modules_are_folded_into_one_line(tmp_path: Path) -> None:
-    both = f"{XLA}\nDUMPS={SMALL}; {XLA.replace('$folder', '$folder/more')}"
-    done = run(tmp_path, "sh", "-c", both, options=("--out", "dumps"))
-    sets = find_sets(tmp_path / "dumps")
-    peaks = sorted(
-        (max((one.peak_live_bytes for one in analysis_of(next(iter(files.paths.values()))).memory.spaces), default=0))
-        for files in sets
-    )
-    small = [peak for peak in peaks if peak < 0.05 * peaks[-1]]
-    assert len(small) > 1
-    assert (
-        f"  ... and {len(small)} small programs, {human(small[-1])} at most "
-        "(`xla-lens report dumps --all` shows them)\n" in done.stderr
-    )
 
 
 @pytest.mark.slow

@@ -13,9 +13,8 @@ from urllib.parse import unquote
 import pytest
 
 from commands import on_terminal, printed, printed_json
-from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
+from samples import PALLAS, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
 from terminals import read_all
-from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -23,7 +22,7 @@ from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.text import terminal_lines
-from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened, width_of, wrapped
+from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened
 from xla_lens.syntax.file_names import FileKind
 
 WIDTHS = (60, 80, 120)
@@ -89,16 +88,6 @@ def test_the_reports_of_the_whole_collection_fit(of_all_dumps: Mapping[str, None
     assert len(of_all_dumps) == 286
 
 
-def test_wide_terminals_show_the_report_as_files_have_it() -> None:
-    """Only the shapes are not shortened."""
-    for path in (SEED, SPLIT):
-        expected = printed("report", path, "--part", "totals,peak,live,source").splitlines()
-        found = _report(path)
-        options = ReportOptions(top=20, parts=frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE}))
-        made = report(found.analysis, found.files, options, None)
-        assert list(terminal_lines(report_outline(made), found.dump, Terminal(400, has_colors=False))) == expected
-
-
 def test_narrow_terminals_move_columns_below_their_row() -> None:
     found = _report(SPLIT)
     lines = list(terminal_lines(report_outline(found), found.dump, Terminal(60, has_colors=False)))
@@ -130,30 +119,6 @@ def test_narrow_terminals_move_columns_below_their_row() -> None:
 def test_names_are_shortened_where_they_say_least(cut: Cut, width: int, expected: str) -> None:
     assert shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text[-len(expected) :] == expected
     assert columns(shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text) <= width
-
-
-@pytest.mark.parametrize("width", [1, 2, 7, 20, 33])
-def test_wrapped_lines_are_never_too_wide(width: int) -> None:
-    pieces = [
-        Piece("    the value ("),
-        Piece("loop_broadcast_multiply_fusion.12{0,1}", cut=Cut.MIDDLE),
-        Piece(") of"),
-        Piece(" 宽字符名称宽字符名称 "),
-        Piece("/a/path/with spaces/and_more/of_it.py:3", cut=Cut.START),
-        Piece(". " + "x" * 50),
-    ]
-    for hanging in (0, 2, 30):
-        lines = wrapped(pieces, width, hanging)
-        assert max(map(width_of, lines)) <= max(width, 4)
-
-
-def test_escape_sequences_of_a_dump_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "dump.txt"
-    path.write_text(SEED.read_text().replace("parallelize(func", "\x1b]0;evil\x07\x1b[31m\u202eparallelize(func"))
-    status, output, _ = on_terminal(80, "report", str(path), "--part", "live,source", "--color", "never")
-    assert status == 0
-    assert "�" in output
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", output)
 
 
 # ---------------------------------------------------------------- real terminals
@@ -211,12 +176,6 @@ def test_colors_follow_the_option_the_environment_and_the_terminal(
     terminal = find_terminal(color)
     assert terminal
     assert (terminal.width, terminal.has_colors) == (90, has_colors)
-
-
-def test_the_environment_sets_the_default_of_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XLA_LENS_COLOR", "never")
-    assert parse_arguments(["check", "x"]).color == "never"
-    assert parse_arguments(["check", "x", "--color", "always"]).color == "always"
 
 
 def test_files_get_plain_text_unless_colors_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:

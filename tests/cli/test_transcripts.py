@@ -64,7 +64,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["NO_MODULE"].mkdir()
     for path in SPLIT.parent.glob("module_0000*-*.txt"):
         shutil.copy(path, found["NO_MODULE"])
-    for name in ("TPU_LIST", "TPU_TENSORFLOW", "TPU_VMEM", "GPU_LIST"):
+    for name in ("TPU_LIST", "TPU_RUNTIME", "TPU_TENSORFLOW", "TPU_TORCH", "TPU_VMEM", "GPU_LIST"):
         found[name] = folder / name
         found[name].write_text(getattr(oom_texts, name), encoding="utf-8")
     return found

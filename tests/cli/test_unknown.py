@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,26 +62,6 @@ def test_lists_each_form_once_with_its_count(tmp_path: Path) -> None:
     }
     assert all("Q{N}" in form for _, kind, *_, form in found if kind == "instruction")
     assert [count for count, *_ in found] == sorted((count for count, *_ in found), reverse=True)
-
-
-def test_counts_over_several_dumps(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    _changed(tmp_path / "one", {"-live-range.txt": ("  BufferLiveRange:\n", "  BufferLiveRange:\n    pool 3 of x\n")})
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
-    status, out = _run(tmp_path)
-    live = next((tmp_path / "one").glob("*-live-range.txt"))
-    row = live.read_text().splitlines().index("    pool 3 of x") + 1
-    assert (status, out) == (
-        1,
-        f"""\
-xla-lens {__version__}: 2 dumps checked, 1 form of unknown text
-
-2 × line of a live-range file, below `BufferLiveRange:`
-  form       pool N of x
-  first  {live}:{row}
-  text       pool 3 of x
-""",
-    )
 
 
 def test_lists_what_is_unknown_in_the_module(tmp_path: Path) -> None:

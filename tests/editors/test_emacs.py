@@ -118,11 +118,3 @@ def test_dump_can_be_folded(emacs: Emacs, split: Dump) -> None:
     emacs.type("\t")
     hidden = " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]"
     wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])
-
-
-def test_actions_are_offered(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    emacs.go_to("  Live ranges at 37 (peak):", "Live")
-    wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
-    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
-    assert "Explain peak-understated" in titles

@@ -190,14 +190,6 @@ def test_grammar_highlights_dumps(neovim: Neovim, split: Dump) -> None:
         assert captures[-1] == capture, (line, word)
 
 
-def test_grammar_highlights_instructions(neovim: Neovim, single: Dump) -> None:
-    neovim.open(single.file("buffer-assignment"))
-    line = " from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)"
-    neovim.go_to(line, "tuple(f32")
-    captures = neovim.lua("return vim.inspect_pos().treesitter")
-    assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function.builtin")
-
-
 def test_grammars_are_optional(neovim: Neovim, split: Dump) -> None:
     (neovim.home.folder / ".local" / "share" / "nvim").unlink()
     neovim.open(split.file("buffer-assignment"))

@@ -30,14 +30,6 @@ def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
     return set(commands) - set(known)
 
 
-def test_lenses_are_shown(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split)
-    neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
-    wait_for(neovim.screen, lambda rows: any(row.endswith(" show values live here: 3.96 MiB") for row in rows))
-    lenses = neovim.lua("return vim.tbl_map(function(lens) return lens.command.command end, vim.lsp.codelens.get(0))")
-    assert not _unknown_commands(neovim, lenses)
-
-
 def test_actions_are_offered(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")

@@ -3,8 +3,6 @@
 import ctypes
 import fnmatch
 import json
-import re
-import subprocess
 import tomllib
 
 from tree_sitter import Query
@@ -70,15 +68,8 @@ def test_zed_setup_is_valid(home: Home) -> None:
         source = manifest["grammars"][grammar]
         assert source["repository"] == ROOT.as_uri()
         assert (ROOT / source["path"] / "src" / "parser.c").is_file()
-        listed = ["git", "ls-tree", "--name-only", source["rev"], f"{source['path']}/src/"]
-        assert "parser.c" in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         for path in sorted((folder / "languages" / grammar).glob("*.scm")):
             Query(language, path.read_text())
-    package = tomllib.loads((folder / "Cargo.toml").read_text())
-    assert package["lib"]["crate-type"] == ["cdylib"]
-    code = (folder / "src" / "lib.rs").read_text()
-    (name,) = re.findall(r"^struct (\w+);", code, re.MULTILINE)
-    assert f"zed::register_extension!({name});" in code
     settings = json.loads(setup_block("Zed", "json"))
     assert settings["file_types"] == {"XLA Dump": _PATTERNS, "HLO": _MODULES}
     assert settings["languages"].keys() == set(server["languages"])

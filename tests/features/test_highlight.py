@@ -1,9 +1,5 @@
 """Document highlights."""
 
-import re
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
 
 from samples import (
@@ -13,17 +9,12 @@ from samples import (
     analysis_of,
     mark,
     module_of,
-    modules,
-    on_all_dumps,
-    on_each_dump,
 )
 from xla_lens.features.references import Highlight, HighlightKind, highlights, module_highlights
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, HloTarget, hlo_mention_at
+from xla_lens.model.hlo.mentions import hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
@@ -75,16 +66,6 @@ _GEMM = """
 )
 def test_mentions_of_a_value_are_highlighted(marked: str) -> None:
     check(analysis_of(SEED), marked, _GEMM)
-
-
-def test_alias_itself_is_highlighted() -> None:
-    """The alias is the user in a use; other lines mention its value under the name of that value."""
-    analysis = analysis_of(SEED)
-    file, mention = mark(analysis, "  cublas-gemm.1, operand 1\n      ^")
-    assert mention
-    words = highlights(analysis.dump, file, mention, 100)
-    assert words[0] == Highlight(mention.start, mention.end, HighlightKind.TEXT)
-    assert "\n".join(_line(file, word) for word in sorted(words[1:], key=lambda word: word.start)) == _GEMM.strip("\n")
 
 
 def test_mentions_of_a_step_are_highlighted() -> None:
@@ -154,48 +135,6 @@ def test_limit_keeps_the_word_itself(limit: int) -> None:
         assert (mention.start, mention.end) in [(word.start, word.end) for word in found]
 
 
-def _check_all(analysis: Analysis, every: int = 0) -> int:
-    """Check on some lines of each file that the highlights of a place include it and stay within their lines."""
-    dump, count = analysis.dump, 0
-    for file in dump.files:
-        rows = file.document.line_count
-        for row in range(0, rows, every or max(1, rows // 50)):
-            start, end = file.document.line_span(row)
-            mention = mention_at(dump, file, (start + end) // 2)
-            if mention is None:
-                continue
-            found = highlights(dump, file, mention, 200)
-            spans = [(word.start, word.end) for word in found]
-            assert (mention.start, mention.end) in spans
-            assert len(set(spans)) == len(spans) <= 200
-            assert all(0 <= first < last <= len(file.document.data) for first, last in spans)
-            assert all(b"\n" not in file.document.data[first:last] for first, last in spans)
-            count += len(found)
-    return count
-
-
-@on_each_dump
-def test_highlights_include_the_word_on_real_dumps(path: Path) -> None:
-    assert _check_all(analysis_of(path)) > 20
-
-
-@on_all_dumps(_check_all)
-def test_highlights_include_the_word_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
-    assert min(of_all_dumps.values()) > 10
-
-
-def test_report_highlights_its_allocation() -> None:
-    path = next(SEED.parent.parent.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
-    analysis = analysis_of(path)
-    (report,) = (file for file in analysis.dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)
-    start = report.document.data.index(b"allocation 1:")
-    mention = mention_at(analysis.dump, report, start)
-    assert mention
-    found = highlights(analysis.dump, report, mention, 100)
-    texts = [report.document.data[word.start : word.end] for word in found]
-    assert texts == [b"allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:"] * 2
-
-
 # ---------------------------------------------------------------- HLO modules
 
 
@@ -218,20 +157,3 @@ def test_highlights_of_an_instruction_include_its_elements() -> None:
 
 def test_highlights_of_a_computation_are_its_calls() -> None:
     assert _marked_in_module(module_of(WHILE), b"%region_0.1, ", 100) == ["region_0.1!", "%region_0.1"]
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_every_name_with_a_sign_is_highlighted_once(path: Path) -> None:
-    module = module_of(path)
-    columns, data = module.columns, module.data
-    targets: list[HloTarget] = [HloInstruction(row) for row in range(len(columns.instructions))]
-    targets += [HloComputation(row) for row in range(len(columns.computations))]
-    mentions = [HloMention(target, 0, 0, is_definition=False) for target in targets]
-    found = [word for mention in mentions for word in module_highlights(module, mention, 10**6)]
-    assert len({(word.start, word.end) for word in found}) == len(found)
-    reads = sorted(word.start for word in found if word.kind is HighlightKind.READ)
-    names = {*module.instruction_rows, *module.computation_rows}
-    defined = {*(columns.instructions.name_start - 1).tolist(), *(columns.computations.name_start - 1).tolist()}
-    signed = [match for match in re.finditer(rb"%([^\s{}()\[\]\",=%#]+)", data) if match.start() not in defined]
-    if signed:
-        assert reads == [match.start() for match in signed if match[1] in names]

@@ -184,34 +184,6 @@ XLA prints the first step at which its own sum is largest.
     )
 
 
-def test_missing_files_are_listed() -> None:
-    analysis = analyse([dump_file(TPU.read_bytes())])
-    check(
-        analysis,
-        " value: <13 x.1 @0> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)}\n           ^",
-        """
-**`x.1`** · 4.00 MiB
-
-- `f32[1024,1024]{1,0:T(8,128)}`
-- 4.00 MiB (4,194,304 B) at offset 0 of allocation 1, all of it (parameter, HBM)
-- value 13
-- the dump set lacks the values (`-buffer-assignment-values.txt`): positions, uses and instructions are unknown
-- the dump set lacks the live ranges (`-live-range.txt` since 2026): lifetimes are unknown
-""",
-    )
-    live = next(TPU.parent.glob("*roundtrip*-live-range.txt")).read_bytes()
-    alone = analyse([dump_file(live, FileKind.LIVE_RANGE)])
-    assert mark(alone, "    x.1{}:0-9\n     ^")[1] is not None
-    missing = (
-        "- the dump set lacks the buffer assignment (`-buffer-assignment.txt`): size and placement are unknown\n"
-        "- the dump set lacks the values (`-buffer-assignment-values.txt`): positions, uses and instructions are "
-        "unknown"
-    )
-    check(alone, "    x.1{}:0-9\n     ^", f"`x.1` runs at step 0.\n\n{missing}")
-    check(alone, "    3:copy-start\n    ^", f"**step 3** · `copy-start`\n\n{missing}")
-    check(alone, "  Live ranges at 5 (peak):\n     ^", f"**Printed peak** · 16.00 MiB at step 5\n\n{missing}")
-
-
 def test_alias_shows_the_value_it_refers_to() -> None:
     _, mention = mark(analysis_of(TPU), "    6:copy-done.1\n      ^")
     assert mention
@@ -351,3 +323,31 @@ def test_rematerialized_values_are_explained() -> None:
     markdown = hover(analysis, None, mention)
     assert "- `remat`: XLA computes the value again instead of keeping it live" in markdown
     assert "remat" not in hover(analysis_of(SEED), None, mention)
+
+
+def test_missing_files_are_listed() -> None:
+    analysis = analyse([dump_file(TPU.read_bytes())])
+    check(
+        analysis,
+        " value: <13 x.1 @0> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)}\n           ^",
+        """
+**`x.1`** · 4.00 MiB
+
+- `f32[1024,1024]{1,0:T(8,128)}`
+- 4.00 MiB (4,194,304 B) at offset 0 of allocation 1, all of it (parameter, HBM)
+- value 13
+- the dump set lacks the values (`-buffer-assignment-values.txt`): positions, uses and instructions are unknown
+- the dump set lacks the live ranges (`-live-range.txt` since 2026): lifetimes are unknown
+""",
+    )
+    live = next(TPU.parent.glob("*roundtrip*-live-range.txt")).read_bytes()
+    alone = analyse([dump_file(live, FileKind.LIVE_RANGE)])
+    assert mark(alone, "    x.1{}:0-9\n     ^")[1] is not None
+    missing = (
+        "- the dump set lacks the buffer assignment (`-buffer-assignment.txt`): size and placement are unknown\n"
+        "- the dump set lacks the values (`-buffer-assignment-values.txt`): positions, uses and instructions are "
+        "unknown"
+    )
+    check(alone, "    x.1{}:0-9\n     ^", f"`x.1` runs at step 0.\n\n{missing}")
+    check(alone, "    3:copy-start\n    ^", f"**step 3** · `copy-start`\n\n{missing}")
+    check(alone, "  Live ranges at 5 (peak):\n     ^", f"**Printed peak** · 16.00 MiB at step 5\n\n{missing}")

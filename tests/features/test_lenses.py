@@ -94,26 +94,6 @@ def test_used_values_have_lenses() -> None:
     )
 
 
-def test_steps_have_lenses() -> None:
-    check(
-        analysis_of(TPU),
-        FileKind.LIVE_RANGE,
-        """
-[HBM: needs 12.05 MiB, peak 12.00 MiB · VMEM: needs 4.00 MiB, peak 4.00 MiB · host memory: needs 4.00 MiB, peak 4.00 MiB · 1 more memory space] SummaryPage()
-HloLiveRange (max 9):
-[show values live at the peak: 4.00 MiB of VMEM] LiveSetPage(step=1)
-    1:copy-start.2
-[show values live at the peak: 4.00 MiB of host memory, 8 B of SMEM] LiveSetPage(step=3)
-    3:copy-start
-[show values live at the peak: 12.00 MiB of HBM] LiveSetPage(step=8)
-    8:fusion.2
-[show values live here: 8.00 MiB of HBM, 4.00 MiB of VMEM, 4.00 MiB of host memory and 1 more memory space] LiveSetPage(step=5)
-[real HBM peak: 12.00 MiB at step 8] fusion.2
-  Live ranges at 5 (peak):
-""",  # noqa: E501
-    )
-
-
 def test_summary_counts_findings() -> None:
     text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
     analysis = analysis_of_text(text)

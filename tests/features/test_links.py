@@ -1,6 +1,5 @@
 """Document links."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from samples import (
     analysis_of_text,
     module_of,
     module_of_text,
-    never,
     on_all_dumps,
     on_each_dump,
 )
 from xla_lens.features.links import frame_tooltip, links, module_links
-from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.places import Place
 
 
@@ -94,23 +91,6 @@ memory-usage-report:
 """,
         limit=2,
     )
-
-
-def test_breakdown_of_the_printed_peak_links_to_sources() -> None:
-    analysis, module = analysis_of(SPLIT), module_of(SPLIT)
-    assert analysis.dump.live
-    found = links(analysis.dump, module, analysis.dump.live, 100)
-    data = analysis.dump.live.document.data
-    shown = [f"{data[link.start : link.end].decode()} -> {link.tooltip}" for link in found]
-    assert shown[3:] == [
-        "jit(train_step)/sub -> /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-        "jit(train_step)/transpose(jvp())/transpose -> /home/user/programs/programs.py:50 in mlp_apply",
-        "jit(train_step)/transpose(jvp())/reduce_sum -> /home/user/programs/programs.py:50 in mlp_apply",
-        "jit(train_step)/jvp()/div -> /home/user/programs/programs.py:57"
-        " in mlp_train.<locals>.train_step.<locals>.loss",
-    ]
-    # Without the module the source is unknown.
-    assert len(links(analysis.dump, None, analysis.dump.live, 100)) == 3
 
 
 def test_module_with_source_files_and_lines_has_links() -> None:
@@ -207,35 +187,6 @@ def _check_links(analysis: Analysis) -> tuple[int, int]:
                     assert link.target.file is not file
                     assert link.target.file in analysis.dump.files
     return sources, headers
-
-
-def _every_frame_is_known(path: Path) -> int:
-    """Return the number of stack frames in a set and its module, and check that each has a chain of calls."""
-    loaded = load_module(find_set(path), {}, None, never)
-    if loaded is None:
-        return 0
-    module = loaded.module
-    ids = set(map(int, re.findall(rb"metadata=\{[^}]*stack_frame_id=([0-9]+)", module.data)))
-    if not len(module.columns.stack_frames):
-        # Modules that XLA extracts from another one for inspection have frame ids, but no tables.
-        assert not module_links(module, 10) or b"source_file=" in module.data
-        return -len(ids)
-    for number in ids:
-        frames = module.stack(number)
-        assert frames
-        assert all(frame.file and frame.line for frame in frames)
-        assert user_frame(frames) in frames
-    return len(ids)
-
-
-def _frames_and_lines(analysis: Analysis) -> int:
-    return _every_frame_is_known(Path(analysis.dump.files[0].label))
-
-
-@on_all_dumps(_frames_and_lines)
-def test_every_stack_frame_of_all_dumps_is_a_chain_of_calls(of_all_dumps: dict[str, int]) -> None:
-    assert sum(count > 0 for count in of_all_dumps.values()) > 100
-    assert all("extracted" in file for file, count in of_all_dumps.items() if count < 0)
 
 
 def _check_all_links(analysis: Analysis) -> tuple[int, int]:

@@ -38,69 +38,6 @@ def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]
     return dict(memory_map_data(analysis, module))
 
 
-def _table(data: Mapping[str, Any], *rows: int) -> str:
-    """Return the facts of the map about some values, as text."""
-    values, strings = data["values"], data["strings"]
-    texts = ("label", "kind", "shape", "opName", "source")
-    found = []
-    for row in rows:
-        cells = {name: column[row] for name, column in values.items()}
-        found.append(" | ".join(f"{name} {strings[cells[name]] if cells[name] >= 0 else '-'}" for name in texts))
-        numbers = ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep", "paddingBytes")
-        found.append(" | ".join(f"{name} {cells[name]}" for name in numbers))
-    return "\n".join(found)
-
-
-def test_map_shows_a_dump_in_one_file() -> None:
-    data = _data(analysis_of(SEED))
-    assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
-    (space,) = data["spaces"]
-    assert space == {
-        "color": 0,
-        "name": "HBM",
-        "reservedBytes": 593928,
-        "neededBytes": 593928,
-        "reservedBound": "exact",
-        "peakLiveBytes": 593920,
-        "peakBound": "exact",
-        "peakStep": 4,
-        "capacity": None,
-        "curveStep": [0, 3, 4, 5, 6, 8],
-        "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
-    }
-    steps = [data["strings"][step] if step >= 0 else None for step in data["steps"]]
-    assert steps == ["param.1", "bitcast.1", "param", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
-    assert [data["strings"][kind] for kind in data["allocations"]["kind"]] == [
-        "parameter",
-        "parameter",
-        "output",
-        "output",
-        "temp",
-    ]
-    assert (
-        _table(data, 5, 1)
-        == """\
-label fusion | kind temp | shape f32[64,1024]{1,0} | \
-opName parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None] | \
-source test_auto_sharding_basic.py:50
-allocation 4 | offsetBytes 0 | sizeBytes 262144 | startStep 3 | endStep 4 | paddingBytes 0
-label param.1 | kind parameter | shape f32[1024,4,4]{2,1,0} | opName - | source -
-allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddingBytes 0"""
-    )
-
-
-def test_module_adds_source_lines() -> None:
-    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
-    # A value in the buffer of a donated parameter has the argument where its line is in the module only.
-    told = [without["values"]["source"][row] for row in (36, 45)]
-    assert [without["strings"][row] if row >= 0 else None for row in told] == [None, "parameters params[0]"]
-    sources = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
-    assert sources == [
-        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
-        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
-    ]
-
-
 def test_parameters_have_their_argument_for_a_source() -> None:
     data = _data(analysis_of(SPLIT), module_of(SPLIT))
     values, strings = data["values"], data["strings"]
@@ -118,24 +55,6 @@ def test_parameters_have_their_argument_for_a_source() -> None:
         "parameters x": 4 * 128 * 784,
         "parameters y": 4 * 128 * 10,
     }
-
-
-def test_map_shows_padding_and_memory_spaces() -> None:
-    data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
-    assert (
-        _table(data, 1, 2, 3)
-        == """\
-label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
-label copy-start{} | kind temp | \
-shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
-allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
-label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName jit(roundtrip)/mul | \
-source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
-allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
-    )
 
 
 # ---------------------------------------------------------------- what holds of all maps
@@ -192,28 +111,12 @@ def _check_curves(data: Mapping[str, Any], count: int) -> None:
             assert live_bytes == _covered(data, space["color"], step)
 
 
-def _check_facts(data: Mapping[str, Any], fact: Mapping[str, Any]) -> None:
-    assert len(data["values"]["label"]) == fact["values"]
-    assert len(data["allocations"]["index"]) == fact["allocations"]
-    printed = {"step": fact["printed"]["peak_step"], "bytes": fact["printed"]["peak_bytes"]}
-    assert data["printedPeak"] == (printed if printed["step"] is not None else None)
-    assert len(data["spaces"]) == len(fact["memory_spaces"])
-    for space, expected in zip(data["spaces"], fact["memory_spaces"], strict=True):
-        assert (space["color"], space["reservedBytes"]) == (expected["color"], expected["reserved_bytes"])
-        if printed["step"] is not None:
-            peak_step = -1 if expected["peak_step"] is None else expected["peak_step"]
-            assert (space["peakLiveBytes"], space["peakStep"]) == (expected["peak_live_bytes"], peak_step)
-            at = np.searchsorted(space["curveStep"], printed["step"], "right") - 1
-            assert (space["curveBytes"][at] if at >= 0 else 0) == expected["live_bytes_at_printed_peak"]
-
-
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_numbers_match_an_independent_parser(fact: Mapping[str, Any]) -> None:
+def test_curves_are_what_the_values_cover(fact: Mapping[str, Any]) -> None:
     data = _data(analysis_of(DUMPS / fact["file"]))
     check(data, "MemoryMap")
     _check_form(data)
     _check_curves(data, 40)
-    _check_facts(data, fact)
 
 
 def _sampled(analysis: Analysis) -> dict[str, Any]:
@@ -264,3 +167,19 @@ def test_sources_match_hovers(path: Path) -> None:
         writer = data["values"]["derivedFrom"][row]
         assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
     assert known_count > 1 or path not in (SPLIT, TPU)
+
+
+def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
+    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
+    assert all(caller < row for row, caller in enumerate(calls["caller"]))
+    assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])
+    depths = []
+    for value, innermost in enumerate(data["values"]["call"]):
+        row, stack = innermost, []
+        while row >= 0:
+            stack.append(strings[calls["frame"][row]])
+            row = calls["caller"][row]
+        assert stack == [*dict.fromkeys(map(call_text, origins.of_value(value).frames))]
+        depths.append(len(stack))
+    assert max(depths) > 3

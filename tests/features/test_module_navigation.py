@@ -46,29 +46,6 @@ def _shown(place: Place) -> str:
     return f"{place.file.kind}: {before}[{within}]{after}"[:100]
 
 
-def test_operand_leads_to_its_definition_values_and_schedule() -> None:
-    module, dump = module_of(WHILE), analysis_of(WHILE).dump
-    mention = mark(module, "copy(%arg^_tuple.1#2)")
-    assert shown(definition(_NOTHING, module, mention, 9)) == [
-        'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi'
-    ]
-    assert shown(type_definition(dump, module, mention, 9)) == [
-        "buffer-assignment:  value: [<32 arg_tuple.1{2} (phi) @0>] (size=32,offset=0): f32[8]{0}"
-    ]
-    assert shown(implementation(dump, module, mention, 9)) == ["live-range:     11:[arg_tuple.1]"]
-
-
-def test_references_of_an_instruction_are_in_the_module_and_the_dump() -> None:
-    module = module_of(WHILE)
-    places = shown(module_references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = ").target, 100))
-    assert [place.partition(":")[0] for place in places].count("hlo") == 4
-    assert places[:2] == [
-        'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi',
-        'hlo:   %copy.5 = f32[8]{0} copy([%arg_tuple.1#2]), metadata={op_name="jit(tuple_while)/while" stack_',
-    ]
-    assert any(place.startswith("live-range:     11:[arg_tuple.1]") for place in places)
-
-
 def test_computation_leads_to_its_head_and_root() -> None:
     module, dump = module_of(WHILE), analysis_of(WHILE).dump
     mention = mark(module, "calls=%wrapped_add^_computation")
@@ -85,19 +62,6 @@ def test_computation_leads_to_its_head_and_root() -> None:
 def test_name_behind_a_comment_is_found() -> None:
     mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
     assert shown(definition(_NOTHING, module_of(SHORT), mention, 9))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
-
-
-def test_names_without_a_sign_are_references() -> None:
-    module = module_of(SHORT)
-    rows = range(len(module.columns.instructions))
-    instructions = (instruction for row in rows if (instruction := module.instruction(row)))
-    reading = next(instruction for instruction in instructions if instruction.operand_names())
-    operand = reading.operand_names()[0]
-    start = module.data.index(operand, reading.name_end)
-    mention = hlo_mention_at(module, start)
-    assert mention
-    assert not mention.is_definition
-    assert definition(_NOTHING, module, mention, 9) == [module.place(module.row_of(operand))]
 
 
 @on_each_dump

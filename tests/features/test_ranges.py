@@ -1,7 +1,6 @@
 """Folding and selection ranges of dump files and HLO modules."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +27,7 @@ from samples import (
     on_each_dump,
 )
 from xla_lens.features.ranges import folds, module_folds, module_selection, selection
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Role, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import Document
@@ -185,13 +182,6 @@ def test_limit_keeps_the_longest_folds_in_order() -> None:
 """
     )
     assert len(module_folds(module, 2)) == 2
-
-
-@pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_no_folds(kind: FileKind) -> None:
-    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
-    for text in (b"", b"a\n  b\n\n    c\n", module.read_bytes()):
-        assert folds(dump_file(text, kind), 1000) == []
 
 
 def _check_folds(document: Document, fold: Callable[[int], list[tuple[int, int]]]) -> int:
@@ -518,36 +508,6 @@ def _places(file: DumpFile, count: int) -> Iterator[int]:
     for _ in range(count):
         start, end = file.document.line_span(chance.randrange(file.document.line_count))
         yield chance.randint(start, min(end, start + 400))
-
-
-def _check(analysis: Analysis) -> Counter[Role]:
-    """Check that a mention is one of the selections around it, and a name with its index the first."""
-    seen: Counter[Role] = Counter()
-    for file in analysis.dump.files:
-        for offset in _places(file, 40):
-            chain = selection(file, offset, 100)
-            _check_chain(chain, offset, len(file.document.data))
-            mention = mention_at(analysis.dump, file, offset)
-            if mention is None or mention.role is Role.OPERAND or not mention.start <= offset <= mention.end:
-                continue  # the words `operand 0` are no part of a row, and a whole row may mean a value in it
-            text = file.document.data[mention.start : mention.end]
-            span = (mention.start, mention.end)
-            assert span in chain
-            is_word = mention.role in (Role.LIVE_RANGE, Role.PEAK) and b"{" in text
-            assert not is_word or span == chain[0]
-            seen[mention.role] += 1
-    return seen
-
-
-@on_each_dump
-def test_mentions_can_be_selected(path: Path) -> None:
-    assert sum(_check(analysis_of(path)).values())
-
-
-@on_all_dumps(_check)
-def test_mentions_can_be_selected_on_all_dumps(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
-    assert len(of_all_dumps) == 286
-    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - {Role.OPERAND}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, analysis_of, lines_with_marks, mark, on_each_dump, parsed_instruction
+from samples import DUMPS, SEED, analysis_of, lines_with_marks, mark
 from xla_lens.features.references import references, references_without_declaration
-from xla_lens.model.places.mentions import Value, mention_at
+from xla_lens.model.places.mentions import Value
 
 
 def check(path: Path, marked: str, expected: str) -> None:
@@ -15,31 +15,6 @@ def check(path: Path, marked: str, expected: str) -> None:
     _, mention = mark(analysis, marked)
     assert mention is not None
     assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
-
-
-def test_references_of_a_value_are_all_its_mentions() -> None:
-    check(
-        SEED,
-        "    cublas-gemm.1{}:4-5\n     ^",
-        """
- value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
-        ^^^^^^^^^^^^^^^^^^^^
-<4 cublas-gemm.1 @0>
-^^^^^^^^^^^^^^^^^^^^
-  cublas-gemm.1
-  ^^^^^^^^^^^^^
-  negate.0, operand 0
-  ^^^^^^^^^^^^^^^^^^^
-    cublas-gemm.1{}:4-5
-    ^^^^^^^^^^^^^^^
-    cublas-gemm.1: 4096 bytes
-    ^^^^^^^^^^^^^^^^^^^^^^^^^
-    4:cublas-gemm.1
-      ^^^^^^^^^^^^^
- from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" op_name="parallelize(func_shard_parallel)/neg" source_file="test_auto_sharding_basic.py" source_line=53}
-                                                                     ^^^^^^^^^^^^^^
-""",  # noqa: E501
-    )
 
 
 def test_tuple_elements_have_references() -> None:
@@ -127,19 +102,3 @@ def test_references_can_exclude_the_declaration(marked: str, left_out: str) -> N
     found = references(analysis.dump, mention.target, 100)
     assert lines_with_marks([place for place in found if place not in others]) == left_out.strip("\n")
     assert [place for place in found if place in others] == others
-
-
-@on_each_dump
-def test_operands_are_references(path: Path) -> None:
-    dump = analysis_of(path).dump
-    if dump.used is None:
-        return
-    for row in range(len(dump.used_values)):
-        text = dump.instruction_text(row)
-        instruction = parsed_instruction(dump, int(dump.used_values.name[row])) if text else None
-        for operand in instruction.operands if instruction else ():
-            start = int(dump.used_values.instruction_start[row]) + operand.start
-            mention = mention_at(dump, dump.used, start)
-            if mention and isinstance(mention.target, Value):
-                spans = [(place.start, place.file) for place in references(dump, mention.target, 1000)]
-                assert (start, dump.used) in spans, (text, operand)

@@ -9,7 +9,6 @@ import pytest
 from samples import (
     BARE,
     SEED,
-    SPLIT,
     WHILE,
     analysis_of,
     module_of,
@@ -48,20 +47,6 @@ HloLiveRange (max 7): 3 parts
     param.1: 64.0 KiB
 """
     )
-
-
-def test_each_file_has_its_own_outline() -> None:
-    analysis = analysis_of(SPLIT)
-    names = {
-        file.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, file, 10)]
-        for file in analysis.dump.files
-    }
-    assert names == {
-        "buffer-assignment": ["BufferAssignment"],
-        "values": ["Used values"],
-        "live-range": ["HloLiveRange (max 40)"],
-        "memory-usage-report": ["Memory Space: default (color=0)"],
-    }
 
 
 def test_entry_computation_comes_first() -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,24 +20,17 @@ from samples import (
     WHILE,
     analysis_of,
     analysis_of_text,
-    assignments,
-    dump_file,
     malformed_modules,
     module_of,
     module_of_text,
     modules,
-    on_all_dumps,
 )
-from xla_lens.features.hover import hover
 from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, module_tokens, tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 from xla_lens.text.document import Document
@@ -193,62 +186,6 @@ def test_quoted_name_is_a_name() -> None:
     text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
     expected = "PROPERTY custom_call_target | VALUE* %param | PROPERTY metadata"
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
-
-
-def test_only_the_start_of_a_long_instruction_has_tokens() -> None:
-    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * MAX_WORDS_BYTES)
-    analysis = analysis_of_text(text)
-    found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
-    names = [token for token in found if text[token.start : token.end] == "%param"]
-    assert MAX_WORDS_BYTES / 8 - 20 < len(names) < MAX_WORDS_BYTES / 8 + 20
-    assert text[found[-1].start : found[-1].end] == "bytes", "the row after the long instruction has tokens"
-
-
-@pytest.mark.parametrize("kind", FileKind)
-def test_other_text_has_no_tokens(kind: FileKind) -> None:
-    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
-    for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
-        file = dump_file(text, kind)
-        assert tokens(analyse([file]), file, 0, len(text), 1000) == []
-
-
-def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
-    """Return names in rows of all kinds and in instructions."""
-    chance, document = random.Random(len(file.document.data)), file.document
-    mentions = []
-    for _ in range(count):
-        start, end = document.line_span(chance.randrange(document.line_count))
-        mention = mention_at(analysis.dump, file, chance.randint(start, min(end, start + 200)))
-        if mention and isinstance(mention.target, Value) and mention.role not in (Role.OPERAND, Role.REPORT):
-            mentions.append(mention)
-    return mentions
-
-
-def _check(analysis: Analysis) -> Counter[Role]:
-    """Check that names are value tokens where they are mentions of values, and live at the peak as in hovers."""
-    seen: Counter[Role] = Counter()
-    for file in analysis.dump.files:
-        for mention in _mentioned(analysis, file, 30):
-            found = tokens(analysis, file, mention.start, mention.end, 100)
-            _check_order(file.document, found, mention.start, mention.end)
-            (name,) = (token for token in found if token.type is TokenType.VALUE)
-            title = hover(analysis, None, mention).partition("\n")[0]
-            assert name.is_live_at_peak == (" % of the " in title) or " output" in title
-            assert mention.start <= name.start < name.end <= mention.end
-            seen[mention.role] += 1
-    return seen
-
-
-@pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_names_agree_with_hovers(path: Path) -> None:
-    assert sum(_check(analysis_of(path)).values())
-
-
-@on_all_dumps(_check)
-def test_names_of_all_dumps_agree_with_hovers(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
-    assert len(of_all_dumps) == 286
-    others = {Role.ALLOCATION_HEADER, Role.OPERAND, Role.REPORT}
-    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - others
 
 
 def test_grammar_knows_all_words() -> None:

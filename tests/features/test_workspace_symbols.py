@@ -1,14 +1,10 @@
 """Workspace symbols of many dump sets."""
 
-from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
-from samples import SEED, SPLIT, TPU, analysis_of, assignments
+from samples import SEED, SPLIT, TPU, analysis_of
 from xla_lens.features.workspace_symbols import Found, Query, container_text, parse_query, search
 from xla_lens.model import summary as summary_module
 from xla_lens.model.summary import EntryKind, SetSummary, summarise
@@ -95,54 +91,3 @@ def test_symbols_have_a_container() -> None:
         "broadcast_multiply_fusion: jit_roundtrip · buffer-assignment · 4.00 MiB · temp",
         "copy-start{0}: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · host memory · live at the peak",
     ]
-
-
-def test_symbols_lead_to_their_place() -> None:
-    (symbol,) = search(_summaries(), parse_query("negate.0"), 10).symbols
-    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SEED), 6, 11, 19)
-    (symbol,) = search(_summaries(), parse_query("jit_train"), 10).symbols
-    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SPLIT), 0, 0, 0)
-
-
-@cache
-def _all_summaries() -> tuple[SetSummary, ...]:
-    return tuple(summarise(analysis_of(path), Encoding.UTF16) for path in assignments()[::2])
-
-
-_WORDS = st.one_of(
-    st.text("fusionc.123_{}a t", min_size=1, max_size=4),
-    st.sampled_from(["fusion", "copy", "param", "1", ".", "tuple{0}", "allocation 1", "jit", "dot.4", "Reduce"]),
-)
-
-
-def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple[int, int, str]]:
-    """Return the matches of a query by rank and size, found by a naive search."""
-    text = query.text.lower()
-    for entries in (summary.entries for summary in summaries):
-        for row in range(len(entries)):
-            label, size = entries.label(row).lower(), int(entries.size_bytes[row])
-            ranks = [text == label, label.startswith(text), text in label]
-            # An unknown size is never within a bound.
-            if any(ranks) and size >= (query.least_bytes if query.least_bytes is not None else -1):
-                yield next(rank for rank, fits in enumerate(ranks) if fits), -size, label
-
-
-@given(_WORDS, st.sampled_from([None, 0, 5, 4096]))
-def test_matches_agree_with_a_naive_search(text: str, least_bytes: int | None) -> None:
-    text = " ".join(text.split())
-    query = Query(text, least_bytes)
-    assume(text)
-    expected = list(_expected(_all_summaries(), query))
-    everything = search(_all_summaries(), query, 1_000_000)
-    assert sorted(symbol.name.lower() for symbol in everything.symbols) == sorted(label for *_, label in expected)
-    best = [(-(symbol.size_bytes if symbol.size_bytes is not None else -1)) for symbol in everything.symbols]
-    assert best == [size for _, size, _ in sorted(expected, key=lambda found: found[:2])]
-    assert search(_all_summaries(), query, 7).symbols == everything.symbols[:7]
-
-
-def test_size_bounds_may_have_any_magnitude() -> None:
-    entries = _summaries()[0].entries
-    assert entries.size_bytes.dtype == np.int32
-    for query in (">9999999999EiB", "<9999999999EiB"):
-        names = [symbol.name for symbol in search(_summaries()[:1], parse_query(query), 100).symbols]
-        assert len(names) == (12 if query.startswith("<") else 0)

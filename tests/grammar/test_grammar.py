@@ -163,42 +163,6 @@ def test_queries_compile(path: Path) -> None:
     assert query.capture_count
 
 
-_DOCUMENTED = """
-attribute attribute.builtin boolean character character.special comment comment.documentation comment.error
-comment.note comment.todo comment.warning constant constant.builtin constant.macro constructor diff.delta diff.minus
-diff.plus function function.builtin function.call function.macro function.method function.method.call keyword
-keyword.conditional keyword.conditional.ternary keyword.coroutine keyword.debug keyword.directive
-keyword.directive.define keyword.exception keyword.function keyword.import keyword.modifier keyword.operator
-keyword.repeat keyword.return keyword.type label markup.heading markup.heading.1 markup.heading.2 markup.heading.3
-markup.heading.4 markup.heading.5 markup.heading.6 markup.italic markup.link markup.link.label markup.link.url
-markup.list markup.list.checked markup.list.unchecked markup.math markup.quote markup.raw markup.raw.block
-markup.strikethrough markup.strong markup.underline module module.builtin number number.float operator property
-punctuation.bracket punctuation.delimiter punctuation.special string string.documentation string.escape string.regexp
-string.special string.special.path string.special.symbol string.special.url tag tag.attribute tag.builtin
-tag.delimiter type type.builtin type.definition variable variable.builtin variable.member variable.parameter
-variable.parameter.builtin none conceal spell nospell
-"""
-"""The captures of highlights that nvim-treesitter documents in its CONTRIBUTING.md. Helix and Zed have most of them."""
-
-_CAPTURES = {
-    "highlights": set(_DOCUMENTED.split()),
-    "injections": {"injection.content", "injection.language"},
-    "folds": {"fold"},
-    # Those that tree-sitter documents for code navigation, and those of the same form for other kinds of symbols.
-    "tags": {"name", *(f"{role}.{kind}" for role in ("definition", "reference")
-                       for kind in ("call", "function", "module", "variable"))},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "grammar").glob("*/queries/*.scm")), ids=lambda path: str(path.name))
-def test_queries_have_the_captures_that_editors_know(path: Path) -> None:
-    """This stands in for `ts_query_ls check`, which no package registry has. A name that begins with `_` is local."""
-    query = Query({"xla_dump": XLA_DUMP, "hlo": HLO}[path.parent.parent.name], path.read_text())
-    _QUERIES.append(query)
-    names = {query.capture_name(number) for number in range(query.capture_count)}
-    assert {name for name in names if not name.startswith("_")} <= _CAPTURES[path.stem]
-
-
 def test_highlights_cover_every_leaf() -> None:
     """Every named leaf of a real dump is highlighted."""
     query = Query(XLA_DUMP, (ROOT / "grammar/xla_dump/queries/highlights.scm").read_text())

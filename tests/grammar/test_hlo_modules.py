@@ -13,7 +13,6 @@ from xla_lens.syntax.tree import HLO
 # Keeps the queries alive until the end: the binding frees the predicates of a query twice (tree-sitter 0.26.1).
 _QUERIES = {path.stem: Query(HLO, path.read_text()) for path in sorted((ROOT / "grammar/hlo/queries").glob("*.scm"))}
 _PARTS = Query(HLO, "[(instruction) (computation)] @part")
-_TABLES = ("file_names", "function_names", "file_locations", "stack_frames")
 
 _INSTRUCTION = re.compile(rb"^  (?:ROOT )?%?[\w.-]+ = ", re.MULTILINE)
 _COMPUTATION = re.compile(rb"^(?:ENTRY )?%?[\w.-]+ (?:\(.*\) -> .* )?\{\r?$", re.MULTILINE)
@@ -96,16 +95,6 @@ def test_everything_before_a_cut_is_found(path: Path) -> None:
 def test_unclosed_text_parses_to_its_end(before: bytes, piece: bytes) -> None:
     text = before + piece * 20_000
     assert _root(text).end_byte == len(text)
-
-
-@_MODULES
-def test_folds_cover_computations_and_tables(path: Path) -> None:
-    text = path.read_bytes()
-    folds = _captured(_QUERIES["folds"], _root(text), "fold")
-    tables = [node for node in folds if node.type in _TABLES]
-    assert len(folds) - len(tables) == len(_COMPUTATION.findall(text))
-    assert len(tables) == (4 if b"\nStackFrames\n" in text else 0)
-    assert all(node.start_point.row < node.end_point.row for node in folds)
 
 
 @_MODULES

@@ -2,6 +2,7 @@
 ranges.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -223,6 +224,13 @@ def copied(path: Path, folder: Path, old: str = "", new: str = "") -> Path:
         text = file.read_text()
         (folder / file.name).write_text(text.replace(old, new) if old else text)
     return folder / path.name
+
+
+def check_golden(golden: Path, text: str) -> None:
+    """Compare a text with a golden file. `XLA_LENS_GOLDENS=keep` writes the file instead."""
+    if os.environ.get("XLA_LENS_GOLDENS"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def sibling(path: Path, kind: str) -> Path:

@@ -39,32 +39,21 @@ _POSITIONS: list[Any] = [
 _RANGES = [{"start": position, "end": position} for position in _POSITIONS]
 _ANY = [*_NUMBERS, *_TEXTS, *_OTHERS]
 
-_PROPERTIES: Mapping[Command, Mapping[str, list[Any]]] = {
+_PROPERTIES: Mapping[str, Mapping[str, list[Any]]] = {
+    **{command: {"uri": _URIS} for command in _COMMANDS},
     Command.REPORT: {
         "uri": _URIS,
-        "format": [],
-        "parts": [],
         "budget": ["1e400GiB", "-1GiB", "9" * 5_000],
-        "top": [],
-        "atStep": [],
+        **{name: [] for name in ("format", "parts", "top", "atStep")},
     },
     Command.COMPARE: {"old": _URIS, "new": _URIS},
-    Command.COMPARED_MAPS: {"uri": _URIS},
-    Command.SELECT_FOR_COMPARE: {"uri": _URIS},
-    Command.END_COMPARISON: {},
-    Command.CHECK: {"uri": _URIS},
     Command.EXPLAIN: {"code": ["../syntax", "syntax\n"]},
-    Command.SHOW_SUMMARY: {"uri": _URIS},
-    Command.SHOW_REPORT: {"uri": _URIS},
-    Command.SHOW_ADVICE: {"uri": _URIS},
     Command.SHOW_LIVE_SET: {"uri": _URIS, "step": [], "position": _POSITIONS},
     Command.SHOW_ALLOCATION_HISTORY: {"uri": _URIS, "allocation": []},
     Command.GO_TO: {"uri": _URIS, "range": _RANGES, "path": ["//x/y", "..", "~"], "line": [], "character": []},
     Command.SHOW_REFERENCES: {"uri": _URIS, "position": _POSITIONS},
     Command.FIND_VALUES: {"query": ["size:>1e400GiB", f"size:>{'9' * 5_000}"], "limit": []},
-    Command.MEMORY_MAP: {"uri": _URIS},
     Command.OVERVIEW: {"uri": _URIS, "top": []},
-    Command.MODULES: {},
     Command.PEAK: {"uri": _URIS, "color": []},
     Command.VALUES: {"uri": _URIS, "values": [[value] for value in _NUMBERS]},
     Command.WHAT_IS_AT: {"uri": _URIS, "position": _POSITIONS},
@@ -72,10 +61,6 @@ _PROPERTIES: Mapping[Command, Mapping[str, list[Any]]] = {
     Command.SOURCE_MEMORY: {"uri": _URIS, "dump": _URIS, "search": []},
 }
 """The properties of each command, each with absurd values besides those in `_ANY`."""
-
-
-def test_each_command_is_known() -> None:
-    assert _PROPERTIES.keys() == _COMMANDS.keys()
 
 
 async def _answers(reader: Reader, method: str, params: Any) -> Any:
@@ -93,19 +78,17 @@ async def _answers(reader: Reader, method: str, params: Any) -> Any:
     return None
 
 
-def _arguments(command: Command, uri: str, other: str) -> Iterator[Mapping[str, Any]]:
+def _arguments(command: str, uri: str, other: str) -> Iterator[Mapping[str, Any]]:
     """Yield arguments with one absurd property."""
     valid = {"uri": uri, "old": uri, "new": other, "code": "syntax", "position": {"line": 3, "character": 9}}
     for name, values in _PROPERTIES[command].items():
         for value in (*_ANY, *values):
             yield {**valid, name: value}
             yield {name: value}
-            if name != "position":
-                yield {"uri": uri, name: value}
 
 
 @pytest.mark.parametrize("command", _PROPERTIES)
-async def test_commands_with_absurd_arguments(reader: Reader, command: Command) -> None:
+async def test_commands_with_absurd_arguments(reader: Reader, command: str) -> None:
     await reader.start(FULL)
     uri, other = reader.open(SPLIT), reader.open(SEED)
     method = lsp.WORKSPACE_EXECUTE_COMMAND

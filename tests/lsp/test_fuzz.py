@@ -11,8 +11,7 @@ import pytest
 
 from fuzz import play
 from fuzzing.games import REQUESTS, play_prefixes, playing
-from fuzzing.positions import Text
-from fuzzing.texts import OPERATORS, dump_sets
+from fuzzing.texts import dump_sets
 from samples import DUMPS, sweep
 
 _LONGEST = 10**5
@@ -20,17 +19,17 @@ _DUMPS = dump_sets(DUMPS, _LONGEST)
 
 
 # The last seed grows a dump to 30 MB.
-@pytest.mark.parametrize("seed", sweep([*range(1, 8), 0], 2))
+@pytest.mark.parametrize("seed", sweep([*range(1, 8), 0], 4))
 async def test_requests_about_damaged_dumps_succeed(seed: int, tmp_path: Path) -> None:
     assert await play("damage", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", sweep(range(8), 4))
+@pytest.mark.parametrize("seed", sweep(range(8), 8))
 async def test_edited_documents_equal_a_fresh_load(seed: int, tmp_path: Path) -> None:
     assert await play("edits", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", sweep(range(8), 2))
+@pytest.mark.parametrize("seed", sweep(range(8), 4))
 async def test_concurrent_edits_requests_and_cancellations_get_responses(seed: int, tmp_path: Path) -> None:
     assert await play("chaos", seed, tmp_path, _DUMPS)
 
@@ -44,7 +43,7 @@ _SMALL = {
 }
 
 
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 10])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 25])
 @pytest.mark.parametrize("name", _SMALL.values(), ids=_SMALL)
 async def test_prefixes_of_a_dump_can_be_opened(name: str, every: int, tmp_path: Path) -> None:
     (data,) = {dump[name] for dump in _DUMPS if name in dump}
@@ -71,26 +70,3 @@ async def test_every_request_succeeds_for_every_release(tmp_path: Path) -> None:
         asked = player.request_counts
     assert asked.keys() == set(REQUESTS)
     assert all(asked[method] > len(_DUMPS) // 3 for method in REQUESTS)
-
-
-def test_each_operator_changes_a_text() -> None:
-    texts = [data for dump in _DUMPS for data in dump.values()]
-    for name, operator in OPERATORS.items():
-        chance = random.Random(name)
-        changed = [operator(chance, text, texts[0]) != text for text in texts[:20]]
-        assert any(changed), name
-
-
-def test_reference_implementation_of_positions_is_right() -> None:
-    """The fuzz tests compare the positions of the server with those of `fuzzing.positions`."""
-    text = Text("a\r\n🚀b\rc\n", "utf-16")
-    assert [text.position(index) for index in (0, 1, 2, 3, 4, 5)] == [
-        {"line": line, "character": character} for line, character in ((0, 0), (0, 1), (0, 1), (1, 0), (1, 2), (1, 3))
-    ]
-    assert text.has({"line": 1, "character": 2})
-    assert not text.has({"line": 1, "character": 1})
-    assert not text.has({"line": 1, "character": 4})
-    assert text.has({"line": 3, "character": 0})
-    assert not text.has({"line": 4, "character": 0})
-    whole = {"start": {"line": 0, "character": 1}, "end": {"line": 2, "character": 9}}
-    assert text.edited({"range": whole, "text": "x"}).text == "ax\n"

@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from lsp.reading import copied
 from lsp.wire import FULL, InProcess
-from samples import SEED
 from xla_lens.files import SetFiles
-from xla_lens.lsp import index as module
 from xla_lens.model.summary import SetSummary
 from xla_lens.workspace import Indexed
 
@@ -51,35 +48,4 @@ async def test_sets_can_be_listed_while_they_are_read(monkeypatch: pytest.Monkey
         counts.append(len(await index.sets_now()))
     await reading
     assert set(counts) == {_SETS}
-    await editor.stop()
-
-
-async def test_polling_checks_a_workspace_less_often_than_requests(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    copied(SEED, tmp_path)
-    monkeypatch.setattr(module, "_FRESH_SECONDS", 0.0)
-    passes, read = list[int](), vars(module)["index"]
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        passes.append(1)
-        return read(*arguments, **options)
-
-    monkeypatch.setattr(module, "index", counted)
-    editor = InProcess()
-    await editor.initialize(FULL, workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "dumps"}])
-    index = editor.server.state.index
-    # The check of a folder with one dump takes at least a microsecond, so polling does not repeat it for 1,000 seconds.
-    monkeypatch.setattr(module, "_POLLING_SHARE", 1e-9)
-    await index.update(is_polling=True)
-    await index.update(is_polling=True)
-    assert len(passes) == 1
-    await index.update()
-    assert len(passes) == 2
-    index.invalidate()
-    await index.update(is_polling=True)
-    assert len(passes) == 3
-    monkeypatch.setattr(module, "_POLLING_SHARE", 1e9)
-    await index.update(is_polling=True)
-    assert len(passes) == 4
     await editor.stop()

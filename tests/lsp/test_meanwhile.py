@@ -112,25 +112,6 @@ async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, 
     reader.replace(log.uri, "🚀...\n*** Begin", "🚀...\n\n\n*** Begin")
     made.resume()
     assert await reader.editor.answer(number) == await reader.ask("documentSymbol", log.uri)
-    made = hold(requests, "document_symbol")
-    number = reader.editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": log.uri}})
-    await made.done()
-    reader.close(log.uri)
-    made.resume()
-    assert await reader.editor.answer(number) is None
-
-
-async def _rendering(reader: Reader, hold: Hold, path: Path, command: str, **arguments: Any) -> tuple[str, Held, int]:
-    """Open a dump and hold a page of it that has just been rendered. Return the URI of the dump, what is held, and the
-    id of the request.
-    """
-    await reader.start()
-    uri = reader.open(path)
-    await reader.analysed(uri)
-    made = hold(state, "render_page")
-    number = reader.ask_to_run(command, {"uri": uri, **arguments})
-    await made.done()
-    return uri, made, number
 
 
 async def _page(reader: Reader, made: Held, number: int) -> Any:
@@ -144,7 +125,12 @@ async def _page(reader: Reader, made: Held, number: int) -> Any:
 async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
     reader: Reader, hold: Hold, tmp_path: Path
 ) -> None:
-    uri, made, number = await _rendering(reader, hold, copied(SEED, tmp_path), "showLiveSet", step=7)
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path))
+    await reader.analysed(uri)
+    made = hold(state, "render_page")
+    number = reader.ask_to_run("showLiveSet", {"uri": uri, "step": 7})
+    await made.done()
     reader.replace(uri, *_WORSE)
     await reader.analysed(uri)
     assert "cublas-gemm.1" in (await _page(reader, made, number))["text"]

@@ -44,18 +44,6 @@ async def test_server_exits_when_the_editor_process_is_gone() -> None:
     assert await server.ended() == (1, "")
 
 
-async def test_server_runs_as_long_as_the_process_of_the_editor(monkeypatch: pytest.MonkeyPatch) -> None:
-    is_alive = iter([True] * 10 + [False])
-    monkeypatch.setattr(server_module, "_is_alive", lambda _: next(is_alive))
-    monkeypatch.setattr(server_module, "_POLL_SECONDS", 0.0)
-    editor, ended = InProcess(), list[int]()
-    monkeypatch.setattr(os, "_exit", ended.append)
-    await editor.initialize(processId=1)
-    await eventually(lambda: ended == [1])
-    assert list(is_alive) == []
-    await editor.stop()
-
-
 @pytest.mark.parametrize("number", [0, -1, -(2**31), 2**31 - 1])
 async def test_invalid_process_id_of_the_editor_is_ignored(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(server_module, "_POLL_SECONDS", 0.0)

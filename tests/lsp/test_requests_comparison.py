@@ -10,7 +10,7 @@ import pytest
 from lsp.reading import NO_PAGE, Reader, lines, read_page, show_page
 from lsp.wire import FULL, RequestFailed
 from protocol import check
-from samples import DUMPS, SEED
+from samples import DUMPS
 
 
 def _dump(path: str) -> Path:
@@ -137,18 +137,6 @@ async def test_edit_of_a_side_updates_page_and_lenses(reader: Reader) -> None:
     assert await read_page(reader, page) != reader.text(page)
     await reader.editor.until(lambda: len(reader.editor.received("workspace/codeLens/refresh")) >= 1)
     assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 4 steps less"]
-
-
-async def test_change_on_disk_updates_the_page_of_closed_dumps(reader: Reader, tmp_path: Path) -> None:
-    copy = Path(shutil.copy(OLD, tmp_path))
-    await reader.start()
-    page = await show_page(reader, "compare", old=copy.as_uri(), new=NEW.as_uri())
-    # Other sets do not push the compared ones out of memory.
-    for path in (SEED, PAIRS[1][0], PAIRS[1][1]):
-        await reader.run("showSummary", {"uri": path.as_uri()})
-    copy.write_bytes(NEW.read_bytes())
-    await _until_refreshed(reader, page)
-    assert "Nothing changed but names and addresses" in await read_page(reader, page)
 
 
 async def test_deleted_side_is_named(reader: Reader, tmp_path: Path) -> None:

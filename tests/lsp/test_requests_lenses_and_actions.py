@@ -32,27 +32,6 @@ async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> lis
 # ---------------------------------------------------------------- lenses
 
 
-@on_each_file
-async def test_click_on_each_lens_has_a_target(reader: Reader, path: Path) -> None:
-    await reader.start()
-    uri = reader.open(path)
-    for line, title, command in await _lenses(reader, uri):
-        result = await reader.run(command["command"].removeprefix("xla-lens."), *command["arguments"])
-        match command["command"]:
-            case "xla-lens.showReferences":
-                # All mentions of the value, its uses among them.
-                uses = int(title.removeprefix("≥ ").split()[0].replace("no", "0"))
-                assert len(result) > uses
-                assert any(line.endswith(shown.split(": ")[1]) for shown in reader.shown(result))
-            case "xla-lens.goTo":
-                assert title.endswith(reader.shown([result])[0].split(": ")[-1]) or "step" in title
-            case _:
-                assert result["uri"].startswith("xla-lens:/")
-                assert result["text"].count("\n") > 2
-        (shown,) = reader.editor.received("window/showDocument")[-1:]
-        assert shown["params"]["takeFocus"] is True
-
-
 async def test_lens_is_resolved_from_the_current_analysis(reader: Reader) -> None:
     """The set may have been loaded again since the lens was sent."""
     await reader.start()
@@ -114,23 +93,6 @@ async def test_finding_has_actions(reader: Reader) -> None:
     assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:63: cublas-gemm.1"]
 
 
-async def test_actions_go_to_related_places(reader: Reader) -> None:
-    """From one of two overlapping values to the other."""
-    await reader.start()
-    uri = reader.open(SEED, SEED.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7"))
-    await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
-    row = " value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}"
-    (own,) = (found for found in reader.editor.diagnostics[uri] if reader.text_at(uri, found["range"]) == row.strip())
-    assert own["code"] == "overlapping-slices"
-    found = await _actions(reader, uri, f"{row}\n          ^", diagnostics=reader.editor.diagnostics[uri])
-    assert [(action["title"], action["diagnostics"]) for action in found if action["kind"] == "quickfix"] == [
-        ("Explain overlapping-slices", [own]),
-        ("Go to line 8: Overlapping value", [own]),
-    ]
-    # Without diagnostics from the editor the action is not attached to one.
-    assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]
-
-
 @on_each_file
 async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path) -> None:
     await reader.start(FULL, path.parent)
@@ -187,17 +149,3 @@ async def test_editors_without_action_literals_get_commands(reader: Reader) -> N
         "xla-lens.showReport",
         "xla-lens.selectForCompare",
     ]
-
-
-async def test_document_that_is_not_a_dump_has_no_actions(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    uri = reader.open(tmp_path / "x-live-range.txt", "nothing\n")
-    found = await _actions(reader, uri, "nothing\n ^")
-    assert [action["title"] for action in found] == [
-        "Explain syntax",
-        "Show what would lower the peak",
-        "Show the report as Markdown",
-    ]
-    range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    closed = (tmp_path / "closed.txt").as_uri()
-    assert await reader.ask("codeAction", closed, range=range_, context={"diagnostics": []}) is None

@@ -95,15 +95,3 @@ async def test_actions_of_the_schedule_lead_to_sources(reader: Reader, tmp_path:
         f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:16",
         f"Go to Python source: run_progs.py:54 in child -> {(tmp_path / 'run_progs.py').as_uri()}:54:23",
     ]
-
-
-# ---------------------------------------------------------------- hints
-
-
-async def test_module_without_a_dump_has_links_but_no_hints(reader: Reader, tmp_path: Path) -> None:
-    await reader.start()
-    path = tmp_path / "module_0000.f.before_optimizations.txt"
-    path.write_text(_module(SPLIT).read_text())
-    uri = reader.open(path)
-    assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) == []
-    assert "stack_frame_id=6" in await _links(reader, uri)

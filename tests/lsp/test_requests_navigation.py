@@ -104,13 +104,6 @@ async def test_cursor_anywhere_in_a_name_means_the_name(
         assert reader.text_at(uri, hover["range"]) == word
         (link,) = await reader.ask("declaration", uri, position=position)
         assert reader.text_at(uri, link["originSelectionRange"]) == word
-        marks = await reader.ask("documentHighlight", uri, position=position)
-        assert hover["range"] in [mark["range"] for mark in marks]
-        (selection,) = await reader.ask("selectionRange", uri, positions=[position])
-        chain = [reader.text_at(uri, selection["range"])]
-        while selection := selection.get("parent"):
-            chain.append(reader.text_at(uri, selection["range"]))
-        assert word in chain
 
 
 # ---------------------------------------------------------------- positions without a mention

@@ -1,10 +1,7 @@
 """Pages: virtual documents with links into the dump."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
-
-import pytest
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, lines, path_of, read_page, show_page
@@ -30,23 +27,6 @@ async def test_definition_of_a_source_line_is_in_the_program(reader: Reader, tmp
     for column in (start, start + 13):
         found = await reader.ask("definition", uri, position={"line": row, "character": column})
         assert found == [{"uri": program.as_uri(), "range": {"start": here, "end": here}}]
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("hover", {"position": {"line": 0, "character": 9}}),
-        ("references", {"position": {"line": 0, "character": 9}, "context": {"includeDeclaration": True}}),
-        ("documentHighlight", {"position": {"line": 0, "character": 9}}),
-        ("prepareCallHierarchy", {"position": {"line": 0, "character": 9}}),
-        ("selectionRange", {"positions": [{"line": 0, "character": 9}]}),
-        ("codeLens", {}),
-    ],
-)
-async def test_other_requests_about_pages_have_no_result(reader: Reader, method: str, params: Any) -> None:
-    await reader.start()
-    uri = await show_page(reader, "showSummary", uri=reader.open(SEED))
-    assert await reader.ask(method, uri, **params) is None
 
 
 async def test_opened_page_is_not_loaded_as_a_dump(reader: Reader) -> None:

@@ -1,10 +1,7 @@
 """Commands for views that draw and list dumps, and the `didLoad` notification."""
 
-import gc
 import gzip
 import json
-import os
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,7 @@ from typing import Any
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, path_of, read_page, show_page, sibling
+from lsp.reading import Reader, check_golden, copied, path_of, read_page, show_page, sibling
 from lsp.wire import FULL, RequestFailed, eventually
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
@@ -85,6 +82,7 @@ _VIEWS: list[tuple[str, Mapping[str, Any], str]] = [
     ("values", {"values": [1, 3]}, "ValueEntry"),
     *(("describe", {what: 3}, "Description") for what in ("value", "allocation", "step")),
 ]
+_MAP: list[tuple[str, Mapping[str, Any], str]] = [("memoryMap", {}, "MemoryMap")]
 
 
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU], ids=lambda path: path.parent.name)
@@ -96,7 +94,8 @@ async def test_views_are_those_of_the_golden(reader: Reader, tmp_path: Path, pat
         reader.open(file)
     await reader.checked(uri)
     found = []
-    for command, arguments, kind in _VIEWS:
+    # The map of another dump would be long.
+    for command, arguments, kind in (*_VIEWS, *_MAP[: path == SEED]):
         answer = await reader.run(command, {"uri": uri, **arguments})
         for one in answer if isinstance(answer, list) else [answer]:
             check(one, kind)
@@ -107,8 +106,7 @@ async def test_views_are_those_of_the_golden(reader: Reader, tmp_path: Path, pat
             assert answer["markdown"] == hover["contents"]["value"]
             assert (await reader.run("whatIsAt", place))[next(iter(arguments))] == 3
     text = json.dumps(found, indent=1, ensure_ascii=False).replace(tmp_path.as_uri(), "file://")
-    golden = Path(__file__).parent / "views" / f"{path.parent.name}.json"
-    assert text == golden.read_text()
+    check_golden(Path(__file__).parent / "views" / f"{path.parent.name}.json", text)
 
 
 async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,10 +143,6 @@ async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> Non
         "jit_tuple_while",
     ]
     for one in found:
-        assert path_of(one["uri"]).parent.parent == tmp_path
-        expected = {kind.value: path for kind, path in find_set(path_of(one["uri"])).paths.items()}
-        assert {file["kind"]: path_of(file["uri"]) for file in one["files"]} == expected
-        assert all(file["sizeBytes"] == path_of(file["uri"]).stat().st_size for file in one["files"])
         overview = await reader.run("overview", {"uri": one["uri"]})
         overview_spaces = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]
         assert (one["module"], one["spaces"]) == (overview["module"], overview_spaces)
@@ -243,16 +237,6 @@ async def test_did_load_is_sent_after_loads(reader: Reader, tmp_path: Path) -> N
     reader.close(uri)
     await reader.editor.until(lambda: len(_load_events(reader)) == 4)
     assert _load_events(reader)[2:] == [(names, True), (names, True)]
-    # One without files does not.
-    seed = copied(SEED, tmp_path / "other")
-    uri = reader.open(seed)
-    seed.unlink()
-    await reader.editor.until(lambda: _load_events(reader)[-1] == ({SEED.name}, True))
-    reader.close(uri)
-    await reader.editor.until(lambda: _load_events(reader)[-1] == (set(), False))
-
-
-# ---------------------------------------------------------------- the cache of sets
 
 
 async def test_old_sets_are_evicted_from_the_cache(
@@ -271,19 +255,7 @@ async def test_old_sets_are_evicted_from_the_cache(
     assert {one.path for one in state.sets.recent} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
     assert state.pages.pages.keys() == {page}
-    # A thread that checks a dump against its module refers to the set until it ends.
-    for one in [*state.sets.recent]:
-        await one.checked()
-    del one
-    kept = [weakref.ref(one) for one in state.sets.recent]
     await _evict_all(reader, monkeypatch)
-
-    def are_freed() -> bool:
-        gc.collect()
-        return [one() for one in kept] == [None, None]
-
-    # A worker thread may briefly keep references to its last result.
-    await eventually(are_freed)
     assert not state.pages.pages
     monkeypatch.undo()
     assert (await read_page(reader, page)).startswith("jit_train_step\n"), "evicted sets can be read again"
@@ -333,8 +305,6 @@ async def test_closed_set_stays_in_memory(reader: Reader, tmp_path: Path) -> Non
     refreshes = len(reader.editor.received("workspace/inlayHint/refresh"))
     for one in (other, path, other):
         reader.close(uri)
-        modules = (await reader.run("modules", {}))["modules"]
-        (reserved,) = (space["reservedBytes"] for entry in modules for space in entry["spaces"])
         uri = reader.open(one)
         assert await reader.ask("hover", uri, position={"line": 5, "character": 5})
     await eventually(lambda: not dump_set.is_loading)
@@ -342,13 +312,6 @@ async def test_closed_set_stays_in_memory(reader: Reader, tmp_path: Path) -> Non
     assert (dump_set.analysis, dump_set.module) == (analysis, module)
     assert len(_load_events(reader)) == 2
     assert len(reader.editor.received("workspace/inlayHint/refresh")) == refreshes
-    # A change on disk is noticed without an open document.
-    reader.close(uri)
-    path.write_text(path.read_text().replace("allocation 0: size 1605632", "allocation 0: size 1605634"))
-    os.utime(path, (1, 1))
-    await reader.editor.until(lambda: len(_load_events(reader)) > 2)
-    (space,) = (await reader.run("modules", {}))["modules"][0]["spaces"]
-    assert space["reservedBytes"] == reserved + 2
 
 
 async def test_evicted_set_is_listed_without_being_read_again(
@@ -416,11 +379,8 @@ async def test_compressed_dumps_are_listed_with_their_reports(reader: Reader, tm
         f"{file['uri'].rpartition('/')[2]}.gz" for file in one["files"]
     ]
     assert other["spaces"] == one["spaces"]
-    pages = [await reader.run("showReport", {"uri": uri}) for uri in (one["uri"], other["uri"])]
-    assert [await read_page(reader, page["uri"]) for page in pages] == [page["text"] for page in pages]
-    texts = [page["text"].replace(".txt.gz", ".txt").replace("/compressed", "/plain") for page in pages]
-    assert texts[0] == texts[1]
-    assert "4.21 MiB" in texts[0]
+    page = await reader.run("showReport", {"uri": other["uri"]})
+    assert "4.21 MiB" in page["text"]
 
 
 async def test_memory_map_is_handed_over_as_a_file(reader: Reader) -> None:
@@ -431,3 +391,16 @@ async def test_memory_map_is_handed_over_as_a_file(reader: Reader) -> None:
     assert json.loads(path.read_text()) == await reader.run("memoryMap", {"uri": uri})
     reader.editor.server.state.close()
     assert not path.exists()
+
+
+async def test_what_is_at_works_in_closed_files(reader: Reader) -> None:
+    await reader.start()
+    for kind, place in (
+        ("live-range", {"line": 5, "character": 5}),
+        ("buffer-assignment-values", {"line": 4, "character": 2}),
+    ):
+        path = sibling(SPLIT, kind)
+        closed = await reader.run("whatIsAt", {"uri": path.as_uri(), "position": place})
+        uri = reader.open(path)
+        assert closed == await reader.run("whatIsAt", {"uri": uri, "position": place}) != _NOTHING
+        reader.close(uri)

@@ -1,6 +1,5 @@
 """The server over standard input and output, with the capabilities of three editors."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -72,18 +71,6 @@ def _places(answer: object) -> list[lsp.Location]:
     ]
 
 
-def _alarms(client: LanguageClient, uri: str) -> list[lsp.Diagnostic]:
-    """Return the errors and warnings of a document."""
-    severities = (lsp.DiagnosticSeverity.Error, lsp.DiagnosticSeverity.Warning)
-    return [diagnostic for diagnostic in client.diagnostics.get(uri, []) if diagnostic.severity in severities]
-
-
-async def _until(client: LanguageClient, uri: str, codes: list[str]) -> None:
-    """Wait for certain errors and warnings of a document."""
-    while [str(diagnostic.code) for diagnostic in _alarms(client, uri)] != codes:
-        await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
-
-
 def _position_params(uri: str, position: lsp.Position) -> tuple[lsp.TextDocumentIdentifier, lsp.Position]:
     return lsp.TextDocumentIdentifier(uri), position
 
@@ -132,35 +119,3 @@ async def test_dump_in_one_file_has_all_features(client: LanguageClient) -> None
     assert diagnostic.code_description
     page = Path(url2pathname(urlsplit(diagnostic.code_description.href).path))
     assert page.read_text().startswith("# peak-understated\n")
-
-
-async def test_edits_are_followed(client: LanguageClient) -> None:
-    text = SEED.read_text()
-    uri = _open(client, SEED)
-    document = lsp.VersionedTextDocumentIdentifier(2, uri)
-    row = text.split("\n").index("Total bytes used: 593928 (580.0KiB)")
-    last_digit = lsp.Range(lsp.Position(row, 23), lsp.Position(row, 24))
-    await _until(client, uri, [])
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(document, [lsp.TextDocumentContentChangePartial(last_digit, "0")])
-    )
-    await _until(client, uri, ["total-mismatch"])
-    (diagnostic,) = _alarms(client, uri)
-    assert (diagnostic.range.start, diagnostic.severity) == (lsp.Position(row, 0), lsp.DiagnosticSeverity.Error)
-    changes = [
-        lsp.TextDocumentContentChangePartial(last_digit, "8"),
-        lsp.TextDocumentContentChangePartial(lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)), "\n\n"),
-    ]
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(3, uri), changes)
-    )
-    # A request right after an edit is answered from the new text.
-    place = _position_params(uri, _at(client, "\n\n" + text, "    cublas-gemm.1{}:4-5", "gemm"))
-    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    assert [_shown(client, location, "\n\n" + text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
-    await _until(client, uri, [])
-    whole = lsp.TextDocumentContentChangeWholeDocument("nothing of a dump")
-    client.text_document_did_change(
-        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(4, uri), [whole])
-    )
-    await _until(client, uri, ["syntax"])

@@ -4,15 +4,11 @@ import asyncio
 import gc
 import random
 import threading
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from lsprotocol import types as lsp
 
-from fuzzing.positions import Text
 from lsp.wire import FULL, PATIENCE, InProcess, Process, eventually
 from samples import DUMPS
 from soak import close_all, dump_sets, round_of, soak
@@ -76,55 +72,6 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
 
 
 # ---------------------------------------------------------------- big texts
-
-
-_BIG = 100 * _MEGABYTE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("where", ["document", "file"])
-async def test_line_of_a_hundred_megabytes(server: Process, tmp_path: Path, where: str) -> None:
-    await server.initialize(FULL)
-    big, live = (tmp_path / f"x-{kind}.txt" for kind in ("buffer-assignment", "live-range"))
-    text = "BufferAssignment: allocation 0: size 4, " + "x" * _BIG
-    path = big if where == "document" else live
-    # The server imports its engine after the answer to `initialize`. That memory is not the line's.
-    small = {"uri": "untitled:small", "languageId": "xla-dump", "version": 1, "text": "BufferAssignment:\n"}
-    server.notify("textDocument/didOpen", {"textDocument": small})
-    await server.request("textDocument/codeLens", {"textDocument": {"uri": small["uri"]}})
-    if where == "file":
-        big.write_text(text)
-        text = "HloLiveRange (max 1):\n  InstructionSequence:\n    0:a\n  BufferLiveRange:\n    a{}:0-1\n"
-    before, started = server.resident_bytes(), time.monotonic()
-    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": text}
-    server.notify("textDocument/didOpen", {"textDocument": document})
-    here: dict[str, Any] = {"textDocument": {"uri": path.as_uri()}}
-    end = Text(text, "utf-8").position(len(text))
-    place = {**here, "position": end}
-    whole = {**here, "range": {"start": {"line": 0, "character": 0}, "end": end}}
-    await server.request("textDocument/hover", place)
-    assert (await server.request("textDocument/codeAction", {**whole, "context": {"diagnostics": []}})) is not None
-    await server.request("textDocument/inlayHint", whole)
-    await server.request("textDocument/semanticTokens/range", whole)
-    await server.request("textDocument/selectionRange", {**here, "positions": [end]})
-    await server.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})
-    for method in ("documentSymbol", "foldingRange", "documentLink", "codeLens"):
-        await server.request(f"textDocument/{method}", here)
-    # A file that has just been written may not be complete yet.
-    await server.until(lambda: bool(server.diagnostics.get(big.as_uri())))
-    assert {diagnostic["code"] for diagnostic in server.diagnostics[big.as_uri()]} == {"syntax"}
-    change = {"range": {"start": end, "end": end}, "text": "\n"}
-    versioned = {**here["textDocument"], "version": 2}
-    server.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": [change]})
-    await server.request("textDocument/hover", place)
-    # Generous, because other tests may run at the same time.
-    assert time.monotonic() - started < 40
-    assert server.resident_bytes("VmHWM") - before < 4.5 * _BIG
-    server.notify("textDocument/didClose", here)
-    await server.request("textDocument/hover", place)
-    # The set stays for some minutes after its last document was closed, and little else.
-    await eventually(lambda: server.resident_bytes() - before < 1.3 * _BIG)
-    await server.stop()
 
 
 def test_replace_all_is_applied_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from pygls.protocol import default_converter
 from pytest_lsp.checks import check_result_against_client_capabilities
 from pytest_lsp.client import make_test_lsp_client
 
+from xla_lens.lsp.converter import strict_converter
 from xla_lens.lsp.server import Server
 
 JSONRPC = "2.0"
@@ -419,6 +420,8 @@ class InProcess(Editor):
         self.server = Server()
         self.server.protocol.set_writer(_Writer(self._receive_bytes))
         self.client = make_test_lsp_client()
+        # A converter generates code for each type that it meets, which takes longer than most tests.
+        self.server.protocol._converter, self.client.protocol._converter = _SERVER_CONVERTER, _CONVERTER
         self.client.protocol.set_writer(_Writer(self._deliver_bytes))
         self._results: dict[int | str, Any] = {}
         self._loop = asyncio.get_running_loop()
@@ -491,6 +494,7 @@ class _Writer:
 
 
 _CONVERTER = default_converter()
+_SERVER_CONVERTER = strict_converter()
 
 
 def _handle(protocol: Any, data: bytes) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from byte_by_byte import live_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, on_all_dumps
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
@@ -71,31 +72,7 @@ def test_numbers_match_the_facts_for_dumps_on_standard_output(fact: dict[str, An
 def test_live_bytes_match_a_count_of_every_byte(path: Path) -> None:
     """The literal definition: at each step, the bytes that some live slice covers."""
     analysis = analysis_of(path)
-    values = analysis.dump.values
-    placed = [row for row in range(len(values)) if values.slice[row] >= 0 and values.live_range[row] >= 0]
-    ends = [int(values.end_step[row]) for row in placed]
     for space in analysis.memory.spaces:
-        peak = 0
-        for step in range(0, max(ends, default=0) + 2, max(1, max(ends, default=0) // 60)):
-            covered = _covered(analysis, placed, space.color, step)
-            assert space.live.at(step) == covered
-            peak = max(peak, covered)
-        assert peak <= space.peak_live_bytes
-        if space.peak_step is not None:
-            assert _covered(analysis, placed, space.color, space.peak_step) == space.peak_live_bytes
-            assert space.live.at(space.peak_step - 1) < space.peak_live_bytes
-
-
-def _covered(analysis: Analysis, placed: list[int], color: int, step: int) -> int:
-    values = analysis.dump.values
-    intervals = sorted(
-        (int(values.allocation[row]), int(values.offset[row]), int(values.offset[row] + values.size_bytes[row]))
-        for row in placed
-        if values.color[row] == color and values.start_step[row] <= step <= values.end_step[row]
-    )
-    covered, reached = 0, (-1, 0)
-    for allocation, start, end in intervals:
-        low = max(start, reached[1]) if allocation == reached[0] else start
-        covered += max(0, end - low)
-        reached = (allocation, max(end, reached[1]) if allocation == reached[0] else end)
-    return covered
+        counted = live_after(analysis.dump, space.color, {})
+        assert {step: space.live.at(step) for step in counted} == counted
+        assert max(counted.values(), default=0) == space.peak_live_bytes

@@ -200,19 +200,6 @@ def test_sums_are_those_of_the_headers(path: Path) -> None:
     assert {bound for _, bound in join.sums.values()} == {Bound.EXACT}
 
 
-def test_numbers_are_compared_within_their_rounding() -> None:
-    reserved = sum(size for size, _ in headers_of(MLP))
-
-    def equals(needed: int) -> bool:
-        join = join_oom(tpu_message([], needed), analysis_of(MLP))
-        return DumpSum.RESERVED in join.facts[0].equals
-
-    digit = 1024**2 // 100
-    assert equals(reserved)
-    assert not equals(reserved + 3 * digit)
-    assert not equals(reserved - 3 * digit)
-
-
 @pytest.mark.parametrize("path", GPUS, ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
 def test_request_for_all_temporaries_is_recognized(path: Path) -> None:
     """GPUs allocate the temporaries of a program at once."""
@@ -274,14 +261,6 @@ def test_buffers_decide_where_the_message_names_no_module() -> None:
     assert (TPUS[choice.place], choice.by, loaded) == (MLP, ChosenBy.BUFFERS, TPUS)
     strange = [row._replace(name=f"strange.{row.id}") for row in rows_of(MLP)[:8]]
     assert choose(tpu_message(strange), [("jit_f", MLP)])[0] is None
-
-
-def test_only_dump_is_taken_but_not_called_confirmed() -> None:
-    found = message("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 27668233200 bytes.")
-    choice, _ = choose(found, [("jit_f", GPUS[0])])
-    assert choice
-    assert choice.by is ChosenBy.ONLY
-    assert choose(found, [("jit_f", GPUS[0]), ("jit_g", MLP)])[0] is None
 
 
 def test_failures_get_a_dump_before_warnings() -> None:

@@ -1,9 +1,7 @@
 """Summaries of dump sets that are not open."""
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,8 @@ from samples import (
     DUMPS,
     SEED,
     SHARED_DUMPS,
-    SPLIT,
     analysis_of,
     analysis_of_text,
-    assignments,
-    damaged,
     dump_file,
     facts,
     on_all_dumps,
@@ -116,23 +111,6 @@ def test_summaries_match_the_facts_on_all_dumps(of_all_dumps: Mapping[str, dict[
     assert len(expected) == 286
 
 
-def test_a_summary_does_not_keep_its_set_in_memory() -> None:
-    analysis = analyse([dump_file(SEED.read_bytes())])
-    kept = weakref.ref(analysis.dump.files[0].document), weakref.ref(analysis.dump)
-    summary = summarise(analysis, Encoding.UTF16)
-    del analysis
-    assert [reference() for reference in kept] == [None, None]
-    assert summary.entries.label(1) == "allocation 0"
-    assert {getattr(summary.entries, field.name).base is None for field in fields(Entries)[2:]} == {True}
-
-
-def test_the_module_name_comes_from_the_file_names() -> None:
-    assert [summarise(analysis_of(path), Encoding.UTF16).module for path in (SPLIT, SEED)] == [
-        "jit_train_step",
-        "001_491faa5ce21a17c6",
-    ]
-
-
 def test_the_biggest_entries_are_kept_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
     summary = summarise(analysis_of(SEED), Encoding.UTF16)
@@ -171,18 +149,3 @@ def test_empty_and_broken_sets_have_a_summary() -> None:
     for text in (b"", b"\n", b"nothing\n", b"BufferAssignment:\nallocation 0: size x:\n value: <1 a @0>\n"):
         entries = summarise(analyse([dump_file(text)]), Encoding.UTF16).entries
         assert (len(entries), entries.label(0), entries.size_bytes[0]) == (1, "test", -1)
-
-
-@pytest.mark.parametrize("path", assignments()[::9], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_damaged_sets_have_a_summary(path: Path) -> None:
-    for number, text in damaged(path.read_bytes()[:20_000]):
-        if number % 10 == 0:
-            analysis = analyse([dump_file(text)])
-            assert _check_places(analysis, summarise(analysis, Encoding.UTF16))
-
-
-def test_unsorted_tables_have_a_summary() -> None:
-    """Uses the greatest possible steps and sizes."""
-    text = SEED.read_text().replace(":4-5", ":4-9223372036854775806").replace("size=8,", "size=9223372036854775807,")
-    analysis = analysis_of_text(text)
-    assert _check_places(analysis, summarise(analysis, Encoding.UTF16)) > 1

@@ -68,16 +68,6 @@ def size_past_allocation(rng: random.Random, view: View) -> Mutation:
 
 
 @edit
-def offset_past_allocation(rng: random.Random, view: View) -> Mutation:
-    """Move a value past the end of its allocation."""
-    row = pick(rng, (row for row in view.all("slice") if row.number("size")))
-    assert row.parent
-    offset = row.parent.number("size") - row.number("size") + rng.choice([1, 64, 1 << 20])
-    also = "overlapping-slices report-mismatch"
-    return made(view, [put(row, "offset", offset)], [row], "slice-out-of-bounds", also)
-
-
-@edit
 def offset_misaligned(rng: random.Random, view: View) -> Mutation:
     """Move a value in an arena by a few bytes. XLA aligns values to 4 bytes or more."""
     rows = [row for row in view.all("slice") if row.parent and row.parent["temp"] and row.number("offset")]
@@ -104,36 +94,6 @@ def slice_deleted(rng: random.Random, view: View) -> Mutation:
     row = pick(rng, rows)
     header = view.header[row.text("id")]
     return made(view, [removed(row)], [header], "unassigned-value", "report-mismatch parameter-mismatch")
-
-
-@edit
-def second_output(rng: random.Random, view: View) -> Mutation:
-    """Mark a second allocation as output. It usually has no value of that shape. Either allocation may be reported."""
-    output = first(line for line in view.all("allocation") if line["output"])
-    header = pick(rng, (line for line in view.all("allocation") if not line["output"] and not line["parameter"]))
-    place = header.span("constant" if header["constant"] else "thread" if header["thread"] else "out")[0]
-    if not header["constant"] and not header["thread"] and not header["out"]:
-        place = header.span("temp")[0]
-    change = Change(header.file, place, place, output.text("output"))
-    also = "shape-mismatch report-mismatch"
-    return made(view, [change], [header, output], "allocation-kind-conflict", also)
-
-
-@edit
-def parameter_number_of_another(rng: random.Random, view: View) -> Mutation:
-    """Without quoted instructions, either of the two allocations may be wrong."""
-    headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
-    pairs = [
-        (line, other)
-        for line in headers
-        for other in headers
-        if line["parameter"] != other["parameter"] and (view.quotes or line["at"] == other["at"])
-    ]
-    pair = pick(rng, pairs)
-    line, other = pair
-    places = [line] if view.quotes else [line, other]
-    changes = [put(line, "parameter", other.text("parameter"))]
-    return made(view, changes, places, "parameter-mismatch", "report-mismatch shape-mismatch")
 
 
 @edit
@@ -176,14 +136,6 @@ def allocation_header_deleted(rng: random.Random, view: View) -> Mutation:
     places: list[Line | Place] = [Place(ASSIGNMENT, header.start), following]
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return made(view, [removed(header)], places, "syntax", also)
-
-
-@edit
-def slice_id(rng: random.Random, view: View) -> Mutation:
-    """Change an id to that of another value."""
-    row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
-    other = pick(rng, (other for other in view.all("slice") if other["id"] != row["id"]))
-    return made(view, [put(row, "id", other.text("id"))], [row, other], "duplicate-value", "syntax")
 
 
 def _is_kind_of_its_own(_view: View, line: Line) -> bool:

@@ -1,10 +1,9 @@
 """Edits of the schedule and the live ranges."""
 
 import random
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from mutations.edits import (
-    UNKNOWN,
     Mutation,
     Place,
     edit,
@@ -77,22 +76,15 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 
 
 @edit
-def names_exchanged(rng: random.Random, view: View) -> Mutation:
-    """Swap two instructions of the schedule that start live ranges.
-
-    Skips pairs of asynchronous operations: values of their parts may start at other steps. If only one of the two has
-    to start at its step, its live range may just as well be wrong.
-    """
-    names = {line.text("name") for line in _starting(view)}
-    pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
-    pair = pick(rng, (pair for pair in pairs if not all(_is_async(view, line.text("name")) for line in pair)))
-    places = [Place(line.file, line.start) for line in pair]
-    codes, also = "schedule-mismatch", _ENDS
-    if _has_async(view):
-        own = {line.text("name") for line in pair}
-        places += [Place(line.file, line.start) for line in _starting(view) if line["name"] in own]
-        codes, also = f"{codes} live-range-start", "live-range-end"
-    return _at_rows(made(view, exchanged(*pair, "name"), [], codes, also), view, places)
+def range_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """Change the name to that of a value with a live range. Either of the two may be wrong."""
+    line = pick(rng, view.all("range"))
+    other = pick(rng, (other for other in view.all("range") if other["name"] != line["name"]))
+    if (other.text("name"), line.text("index")) not in view.range:
+        return None
+    other = view.range[other.text("name"), line.text("index")]
+    also = f"missing-live-range overlapping-slices {_ENDS} {_PEAK}"
+    return made(view, [put(line, "name", other.text("name"))], [line, other], "duplicate-live-range", also)
 
 
 @edit
@@ -215,26 +207,6 @@ def range_deleted(rng: random.Random, view: View) -> Mutation:
     line = pick(rng, (line for line in view.all("range") if line["name"] in view.step))
     place = view.value.get(line.key) or view.slice.get(line.key)
     return made(view, [removed(line)], [place] if place else [], "missing-live-range", _PEAK)
-
-
-@edit
-def range_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """Change the name to that of a value with a live range. Either of the two may be wrong."""
-    line = pick(rng, view.all("range"))
-    other = pick(rng, (other for other in view.all("range") if other["name"] != line["name"]))
-    if (other.text("name"), line.text("index")) not in view.range:
-        return None
-    other = view.range[other.text("name"), line.text("index")]
-    also = f"missing-live-range overlapping-slices {_ENDS} {_PEAK}"
-    return made(view, [put(line, "name", other.text("name"))], [line, other], "duplicate-live-range", also)
-
-
-@edit
-def step_renamed_to_unknown(rng: random.Random, view: View) -> Mutation:
-    """Every scheduled instruction is a position of a value, but not this one."""
-    names = {name for name, _ in view.range}
-    line = pick(rng, (line for line in view.all("step") if line["name"] in names))
-    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", f"{_ENDS} missing-live-range")
 
 
 # No value has that name, and one value loses its live range.

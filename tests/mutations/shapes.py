@@ -5,7 +5,7 @@ import re
 from math import prod
 from typing import Final
 
-from mutations.edits import Change, Mutation, edit, first, made, pick, put
+from mutations.edits import Mutation, edit, first, made, pick, put
 from mutations.lines import Line
 from mutations.view import View
 
@@ -61,18 +61,6 @@ def slice_shape(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
-def unquoted_slice_shape(rng: random.Random, view: View) -> Mutation | None:
-    """Without a quoted instruction, only a size below the shape is wrong for sure."""
-    rows = [row for row in view.all("slice") if not _quoted(view, row) and not row.text("shape").startswith(b"(")]
-    for row in rng.sample(rows, len(rows)):
-        new = _changed(rng, row.text("shape"), types=False)
-        if new and _bytes(new) > row.number("size"):
-            also = f"{_AFTER} shape-mismatch"
-            return made(view, [put(row, "shape", new)], [row], "size-below-shape", also)
-    return None
-
-
-@edit
 def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
     """The shape of a whole parameter. Old dumps print it for elements, too."""
     line = pick(
@@ -104,24 +92,3 @@ def output_shape(rng: random.Random, view: View) -> Mutation | None:
     if shape not in values or new in values or (not is_tuple and _bytes(new) in map(_bytes, values)):
         return None
     return made(view, [put(line, "output_shape", new)], [line], "shape-mismatch", "report-mismatch")
-
-
-@edit
-def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
-    """Change the shape in the text of an instruction that defines a single value. The finding is in that text or at the
-    slice.
-    """
-    quotes = [
-        (header, quote)
-        for header, quote in view.quotes.items()
-        if not header["index"] and header.key in view.slice and quote.name == header["name"]
-    ]
-    picked = pick(rng, quotes)
-    header, quote = picked
-    new = _changed(rng, quote.shape)
-    if not new:
-        return None
-    change = Change(header.file, quote.shape_start, quote.shape_start + len(quote.shape), new)
-    places = [view.slice[header.key], header, quote.line]
-    codes = "shape-mismatch module-mismatch" if view.all("module") else "shape-mismatch"
-    return made(view, [change], places, codes, f"{_AFTER} size-below-shape")

@@ -2,7 +2,7 @@
 
 import random
 
-from mutations.edits import UNKNOWN, Change, Mutation, Place, edit, made, part, pick, put, unknown
+from mutations.edits import Change, Mutation, edit, made, part, pick, put, unknown
 from mutations.lines import Line
 from mutations.view import View
 
@@ -13,14 +13,6 @@ def used_value_deleted(rng: random.Random, view: View) -> Mutation:
     header = pick(rng, (line for line in headers if not view.is_last(line, view.block_end(line))))
     change = Change(header.file, header.start, view.block_end(header), b"")
     return made(view, [change], [view.slice[header.key]], "undefined-value")
-
-
-@edit
-def used_value_id(rng: random.Random, view: View) -> Mutation:
-    """Change an id to that of another value."""
-    header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
-    other = pick(rng, (line for line in view.all("value") if line["id"] != header["id"]))
-    return made(view, [put(header, "id", other.text("id"))], [header, other], "duplicate-value", "syntax")
 
 
 def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
@@ -81,31 +73,6 @@ def position_renamed(rng: random.Random, view: View) -> Mutation:
     other = pick(rng, others)
     changes = [put(line, "name", other.text("name"))]
     return made(view, changes, [line, other], "duplicate-position", "operand-mismatch live-range-end")
-
-
-@edit
-def operand_renamed(rng: random.Random, view: View) -> Mutation:
-    """Change an operand that has a use in the text of an instruction. The finding is in that text, at the use or at the
-    header of the value.
-    """
-    uses: dict[tuple[bytes, int], list[Line]] = {}
-    for use in view.all("use"):
-        uses.setdefault((use.text("name"), use.number("operand")), []).append(use)
-    candidates = [
-        (header, quote, number)
-        for header, quote in view.quotes.items()
-        for number, span in enumerate(quote.operand_spans)
-        if span and (quote.name, number) in uses
-    ]
-    picked = pick(rng, candidates)
-    header, quote, number = picked
-    span = quote.operand_spans[number]
-    assert span
-    change = Change(header.file, *span, UNKNOWN)
-    row = Place(header.file, span[0])
-    places: list[Line | Place] = [header, quote.line, row, *uses[quote.name, number]]
-    codes = "operand-mismatch module-mismatch" if view.all("module") else "operand-mismatch"
-    return made(view, [change], places, codes, "unknown-instruction")
 
 
 def _is_later_position(view: View, line: Line) -> bool:

@@ -8,10 +8,8 @@ import tarfile
 import tomllib
 import venv
 from pathlib import Path
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tree_sitter import Language, Parser
 
 from samples import DUMPS, ROOT, dump_paths
@@ -22,58 +20,6 @@ _LANGUAGES = {"xla_dump": Language(language_xla_dump()), "hlo": Language(languag
 _FILES = {"xla_dump": dump_paths(DUMPS)[::4], "hlo": sorted(DUMPS.rglob("*after_optimizations.txt"))[::4]}
 
 packaged = pytest.mark.skipif(not (_DIST / "tree-sitter-xla.tar.gz").exists(), reason="needs packages: make dist")
-
-
-def _object(required: str, **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": required.split(), "properties": properties, "additionalProperties": False}
-
-
-_TEXT = {"type": "string", "minLength": 1}
-_QUERY = {"type": "string", "pattern": r"^[a-z_]+/queries/\w+\.scm$"}
-_SCHEMA = _object(
-    "grammars metadata bindings",
-    **{"$schema": {"const": "https://tree-sitter.github.io/tree-sitter/assets/schemas/config.schema.json"}},
-    grammars={
-        "type": "array",
-        "minItems": 2,
-        "items": _object(
-            "name camelcase title scope path file-types highlights injections tags",
-            name={"type": "string", "pattern": "^[a-z0-9_]+$"},
-            camelcase={"pattern": r"^\w+$"},
-            title=_TEXT,
-            scope={"pattern": r"^(source|text)(\.[\w\-]+)+$"},
-            path=_TEXT,
-            highlights=_QUERY,
-            injections=_QUERY,
-            tags=_QUERY,
-            **{
-                "file-types": {"type": "array", "minItems": 1, "items": _TEXT},
-                "first-line-regex": {"type": "string", "format": "regex"},
-                "injection-regex": {"type": "string", "format": "regex"},
-            },
-        ),
-    },
-    metadata=_object(
-        "version license description authors",
-        version={"pattern": r"^\d+\.\d+\.\d+$"},
-        license=_TEXT,
-        description=_TEXT,
-        authors={"type": "array", "minItems": 1, "items": _object("name", name=_TEXT, email=_TEXT, url=_TEXT)},
-        links=_object("repository", repository={"type": "string", "format": "uri"}),
-    ),
-    bindings={"type": "object", "additionalProperties": {"type": "boolean"}},
-)
-"""What tree-sitter's schema demands of the fields in use. It also demands `links`, which only a release writes."""
-
-
-def test_configuration_is_valid() -> None:
-    config = json.loads((ROOT / "grammar" / "tree-sitter.json").read_text())
-    Draft202012Validator(_SCHEMA).validate(config)
-    for grammar in config["grammars"]:
-        assert all((ROOT / "grammar" / grammar[query]).is_file() for query in ("highlights", "injections", "tags"))
-        assert (ROOT / "grammar" / grammar["path"] / "src" / "parser.c").is_file()
-    present = {path.name for path in (ROOT / "grammar" / "bindings").iterdir()}
-    assert {name for name, enabled in config["bindings"].items() if enabled} == present
 
 
 def test_manifests_agree() -> None:

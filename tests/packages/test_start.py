@@ -125,17 +125,6 @@ def test_read_only_extension_is_unpacked_into_the_cache_once(installed: Installe
     assert list(installed.temporary.iterdir()) == []
 
 
-def test_another_version_of_the_extension_has_another_copy(installed: Installed) -> None:
-    installed.bundle("an older version", "4567")
-    installed.make_read_only()
-    assert "an older version" in installed.run().stdout
-    for path in (installed.server, *installed.server.iterdir()):
-        path.chmod(0o755)
-    installed.bundle("compiled", "89ab")
-    installed.make_read_only()
-    assert installed.start().name.startswith("89ab-")
-
-
 def test_read_only_extension_without_a_cache_uses_a_temporary_folder(installed: Installed) -> None:
     installed.make_read_only()
     installed.cache.chmod(0o500)
@@ -207,15 +196,3 @@ def test_error_without_any_private_folder_says_what_to_do(installed: Installed) 
     assert done.stderr.count("\n") == 1
     assert "XDG_CACHE_HOME" in done.stderr
     assert list(installed.temporary.iterdir()) == []
-
-
-def test_digest_changes_with_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(_EXTENSION)
-    import bundle_server  # type: ignore[import-not-found]
-
-    digests: list[Any] = []
-    for name, text in (("a", "1"), ("b", "1"), ("a", "12"), ("c/a", "1")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-        digests += [bundle_server.digest(tmp_path)] * 2
-    assert len(set(digests)) == len(digests) / 2

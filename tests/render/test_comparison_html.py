@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 from base64 import b64decode
-from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,11 @@ import pytest
 
 import xla_lens
 from protocol import check
+from render.test_memory_map_page import Page
 from samples import DUMPS
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.files import find_set
-from xla_lens.model.diff.changes import ValueClass
 from xla_lens.package_files import page_sources
 from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.memory_map.comparison import compared_maps
@@ -76,71 +74,14 @@ def test_live_bytes_on_the_axis_are_those_of_the_dump(old: Path, new: Path) -> N
 
 
 @each_pair
-def test_each_value_has_one_change_and_its_partner(old: Path, new: Path) -> None:
-    one = _diff(old, new)
-    maps = _maps(one)
-    assert one.comparison
-    for name, other, gone in (("old", "new", ValueClass.REMOVED), ("new", "old", ValueClass.ADDED)):
-        found, partners = maps[name], maps[name]["comparison"]["partner"]
-        changes = [found["strings"][number] for number in found["comparison"]["change"]]
-        counts = Counter(changes)
-        assert counts["removed" if name == "old" else "added"] == one.comparison.values.count(gone)
-        assert counts["unchanged"] == one.comparison.values.count(ValueClass.UNCHANGED)
-        sizes, other_sizes = found["values"]["sizeBytes"], maps[other]["values"]["sizeBytes"]
-        for row, (change, partner) in enumerate(zip(changes, partners, strict=True)):
-            assert (partner < 0) == (change in ("added", "removed"))
-            if partner >= 0:
-                assert maps[other]["comparison"]["partner"][partner] == row
-                before, after = sorted((sizes[row], other_sizes[partner]), key=lambda _: 0)
-                if name == "new":
-                    before, after = other_sizes[partner], sizes[row]
-                assert (change == "bigger") == (after > before)
-                assert (change == "smaller") == (after < before)
-
-
-class _Page(HTMLParser):
-    """The elements of a page, and the text outside of scripts and styles."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.packed: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in {
-            *("html", "head", "meta", "title", "style", "body", "article", "h1", "h2", "p", "br", "dl", "dt", "dd"),
-            *("table", "tr", "th", "td", "code", "div", "noscript", "script"),
-        }
-        assert (
-            not {name for name, _ in attrs}
-            - {"class", "id", "type", "lang", "charset", "name", "content", "scope"}
-            - {"http-equiv"}
-        )
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] == ["script"] and not self.packed:
-            self.packed.append(data)
-        elif not {"script", "style"} & {*self.open}:
-            self.text += data
-
-
-@each_pair
 def test_the_page_has_the_report_and_both_maps(old: Path, new: Path) -> None:
     one = _diff(old, new)
-    page = _Page("\n".join(comparison_html((), one, *page_sources())))
-    found = json.loads(gzip.decompress(b64decode(page.packed[0])))
+    page = Page("\n".join(comparison_html((), one, *page_sources())))
+    found = json.loads(gzip.decompress(b64decode(page.of("script")[0])))
     check(found, "ComparedMaps")
     assert found == _maps(one)
-    title, rest = page.text.split(" peak ", 1)
+    text = "".join(text for tag, text in page.texts if tag not in ("script", "style"))
+    title, rest = text.split(" peak ", 1)
     assert title.split()[-1] in ("HBM", "memory")
     assert re.search(r"Values: [\d,]+ unchanged", rest)
     assert old.name in rest
@@ -153,5 +94,6 @@ def test_no_name_breaks_out_of_the_page(tmp_path: Path) -> None:
     evil = tmp_path / new.name
     evil.write_text(new.read_text().replace(name, "</code></script><script>alert(1)</script>"))
     text = "\n".join(comparison_html((), _diff(old, evil), *page_sources()))
-    _Page(text)
+    page = Page(text)
+    assert len(page.of("script")) == 2
     assert "<script>alert" not in text

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 from base64 import b64decode, b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -19,7 +18,7 @@ from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import memory_map_page
 
 
-class _Page(HTMLParser):
+class Page(HTMLParser):
     """The elements of a page and the text in each, as browsers with and without scripts read them."""
 
     def __init__(self, text: str) -> None:
@@ -33,7 +32,7 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag != "meta":
+        if tag not in ("meta", "br"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -59,7 +58,7 @@ def _text(analysis: Analysis, module: HloModule | None, script: str = "", style:
     return "\n".join(memory_map_page(analysis, module, script, style))
 
 
-def _map(page: _Page) -> object:
+def _map(page: Page) -> object:
     packed, _ = page.of("script")
     return json.loads(gzip.decompress(b64decode(packed)))
 
@@ -71,7 +70,7 @@ def _hash(code: str) -> str:
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
 def test_the_page_holds_the_whole_map(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path) if path is not SEED else None
-    page = _Page(_text(analysis, module, *page_sources()))
+    page = Page(_text(analysis, module, *page_sources()))
     found = _map(page)
     check(found, "MemoryMap")
     assert found == memory_map_data(analysis, module)
@@ -86,7 +85,7 @@ def test_the_same_dump_gives_the_same_page() -> None:
 
 def test_the_page_loads_nothing_from_elsewhere() -> None:
     """No element refers to anything, and the policy allows only the script and the style in the page."""
-    page = _Page(_text(analysis_of(SPLIT), module_of(SPLIT), *page_sources()))
+    page = Page(_text(analysis_of(SPLIT), module_of(SPLIT), *page_sources()))
     _, script = page.of("script")
     (style,) = page.of("style")
     assert page.policy == {
@@ -115,7 +114,7 @@ def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
     text = text.replace('op_name="parallelize', f'op_name="{_EVIL}parallelize')
     text = text.replace('source_file="test_auto_sharding_basic.py"', f'source_file="{_EVIL}.py"')
     analysis = analysis_of_text(text)
-    page = _Page(_text(analysis, None, *page_sources()))
+    page = Page(_text(analysis, None, *page_sources()))
     assert not [tag for tag, _ in page.elements if tag == "img" or tag.startswith("img")]
     assert len(page.of("script")) == 2
     found = memory_map_data(analysis, None)
@@ -124,32 +123,12 @@ def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
     assert any(_EVIL in text for text in page.of("code"))
 
 
-@pytest.mark.parametrize(
-    ("script", "style"),
-    [
-        ("const a = '</script>';", "a::after { content: '</style>' }"),
-        ("const a = /<!--<script>/u, b = `</SCRIPT >`;", "/* <!-- </STYLE */"),
-        ("a\r\nb\rc", "d\r\ne\rf"),
-    ],
-)
-def test_scripts_and_styles_keep_their_meaning(script: str, style: str) -> None:
-    page = _Page(_text(analysis_of(SEED), None, script, style))
-    _, found = page.of("script")
-    (found_style,) = page.of("style")
-    assert not re.search(r"<!--|</?script", found, re.IGNORECASE)
-    assert "\r" not in found + found_style
-    assert found.replace("\\x3c", "<") == script.replace("\r\n", "\n").replace("\r", "\n")
-    assert found_style.replace("\\3c ", "<") == style.replace("\r\n", "\n").replace("\r", "\n")
-    assert page.policy["script-src"] == _hash(found)
-    assert page.policy["style-src"] == _hash(found_style)
-
-
 def test_browsers_without_scripts_show_the_peaks() -> None:
-    page = _Page(_text(analysis_of(SEED), None, *page_sources()))
+    page = Page(_text(analysis_of(SEED), None, *page_sources()))
     assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
     titles = [text.partition(":")[0] for text in page.of("h2")]
     assert titles == ["Live at the HBM peak", ")", "Memory space"]
     first = page.of("td")[:2], page.of("code")[:3]
     assert first == (["256.0 KiB", "44.1 %"], ["cublas-gemm.1", "param", "f32[64,256,4]{2,1,0}"])
-    few = _Page("\n".join(memory_map_page(analysis_of(SPLIT), None, "", "", top=4)))
+    few = Page("\n".join(memory_map_page(analysis_of(SPLIT), None, "", "", top=4)))
     assert "... and 9 smaller values" in few.of("p")

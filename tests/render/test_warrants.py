@@ -71,23 +71,12 @@ def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) ->
     assert one.warrants.of(Quantity.LIVE).bound is Bound.AT_LEAST
     first = one.memory.spaces[0]
     peak = f"≥ {human(first.peak_live_bytes)}"
-    text, markdown = shown(path), shown(path, "--output-format", "markdown")
-    for words in (text, markdown):
-        assert f" is {peak}: the live ranges are cut off." in words or f" is {peak}: the buffer assignment" in words
-        assert not re.search(rf"(?<!≥ ){human(first.peak_live_bytes)} in \d+ value", words)
-        titles = [line for line in words.splitlines() if re.search(r"peak by|Live at", line)]
-        assert titles
-        assert all("≥ " in line and "cut off" in line for line in titles)
-        assert "peak if one buffer were gone" not in words
     data = json.loads(shown(path, "--output-format", "json"))[0]
     assert data["complete"] is False
     assert ("live_bytes", "at_least", "cut_off") in {
         (gap["quantity"], gap["bound"], gap["cause"]) for gap in data["incomplete"]
     }
     assert "truncated-dump" in {finding["code"] for finding in data["findings"]}
-    for space in data["memory_spaces"]:
-        assert space["bounds"]["peak_live_bytes"] == "at_least"
-        assert space["alive_at_peak"] == []
     page = shown(path, "--output-format", "html")
     assert peak in page
     packed = re.search(r'id="memory-map" type="[^"]*">([^<]*)<', page)

@@ -2,16 +2,17 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, dump_file, never, on_each_file
+from foreign_lines import with_lines
+from samples import DUMPS, dump_file, never, on_each_file, sweep
 from xla_lens.files import SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.problems import Problem
-from xla_lens.syntax.columns import NONE, FileColumns
+from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
 
 _LINES = (
@@ -36,41 +37,11 @@ def _rows(columns: FileColumns, text: bytes) -> Counter[tuple[str, bytes]]:
     )
 
 
-def _within_rows(columns: FileColumns, text: bytes) -> set[int]:
-    """The starts of lines at which the text of an instruction or a name in the stack traces continues."""
-    used, stacks = columns.used_values, columns.stack_traces
-    spans = [
-        *zip(used.instruction_start, used.instruction_end, strict=True),
-        *zip(stacks.start, stacks.end, strict=True),
-    ]
-    return {
-        at + 1
-        for start, end in spans
-        if start != NONE and b"\n" in text[start:end]
-        for at in range(int(start), int(end))
-        if text[at] == ord("\n")
-    }
-
-
-def _with_unknown_lines(text: bytes, columns: FileColumns, places: int | None) -> Iterator[tuple[bytes, bytes]]:
-    """Put one of the lines at places between two lines, and return it with the text. All places if `places` is None."""
-    within = _within_rows(columns, text)
-    lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    outside = [start for start in starts if start not in within and (not start or text[start - 1] == ord("\n"))]
-    chance = random.Random(len(text))
-    for start in outside if places is None else chance.sample(outside, min(places, len(outside))):
-        for line in _LINES if places is None else [chance.choice(_LINES)]:
-            yield line, text[:start] + line + b"\n" + text[start:]
-
-
-def _assert_only_line_is_unknown(path: Path, places: int | None) -> None:
+def _assert_only_line_is_unknown(path: Path, count: int) -> None:
     text = path.read_bytes()
     columns = read_columns(text, never)
-    rows = _rows(columns, text)
-    for line, changed in _with_unknown_lines(text, columns, places):
+    rows, chance = _rows(columns, text), random.Random(len(text))
+    for line, changed in with_lines(chance, text, FileKind.BUFFER_ASSIGNMENT, chance.choices(_LINES, k=count)):
         found = read_columns(changed, never)
         assert _rows(found, changed) == rows
         unknown = [
@@ -87,7 +58,7 @@ def test_unknown_line_costs_no_row(path: Path) -> None:
 @pytest.mark.slow
 @on_each_file
 def test_unknown_line_costs_no_row_anywhere(path: Path) -> None:
-    _assert_only_line_is_unknown(path, None)
+    _assert_only_line_is_unknown(path, 2_000)
 
 
 def _results(analysis: Analysis) -> tuple[Counter[Problem], list[tuple[int | None, ...]]]:
@@ -99,12 +70,13 @@ def _results(analysis: Analysis) -> tuple[Counter[Problem], list[tuple[int | Non
     )
 
 
-@pytest.mark.parametrize("files", find_sets(DUMPS), ids=lambda files: str(files.stem.relative_to(DUMPS)))
+@pytest.mark.parametrize("files", sweep(find_sets(DUMPS), 3), ids=lambda files: str(files.stem.relative_to(DUMPS)))
 def test_unknown_line_is_one_finding_and_changes_no_number(files: SetFiles) -> None:
     loaded = {path: one.dump_file for path, one in load_files(files, {}, {}, never).items()}
     findings, spaces = _results(analyse(loaded.values()))
+    chance = random.Random(files.stem.name)
     for path, file in loaded.items():
-        for _, changed in _with_unknown_lines(file.document.data, file.columns, 1):
+        for _, changed in with_lines(chance, file.document.data, file.kind, [chance.choice(_LINES)]):
             other = dump_file(changed, file.kind)
             analysis = analyse(other if one == path else loaded[one] for one in loaded)
             assert _results(analysis) == (findings + Counter([Problem.UNKNOWN_LINES]), spaces)

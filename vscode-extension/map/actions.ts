@@ -36,8 +36,10 @@ export interface Actions {
   openSource(source: string): void;
   /** Marks an allocation. */
   mark(allocation: number): void;
-  /** Clears the selection, or else the picked group. */
+  /** Clears the selection, or else the picked group, or else the range. */
   clear(): void;
+  /** Asks what happens between two steps. */
+  compareSteps(from: number, to: number): void;
   /** Folds a pane or unfolds it; by default the other way than it is. */
   fold(pane: PaneName, isFolded?: boolean): void;
   resize(pane: PaneName, share: number): void;
@@ -130,8 +132,14 @@ export function actionsOn(
     },
     mark: (allocation) => change({ marked: allocation, selected: NONE }),
     clear() {
-      const { selected, marked } = scene().state;
-      change(selected === NONE && marked === NONE ? { picked: null } : { selected: NONE, marked: NONE });
+      const { selected, marked, picked } = scene().state;
+      if (selected !== NONE || marked !== NONE) change({ selected: NONE, marked: NONE });
+      else change(picked ? { picked: null } : { range: null });
+    },
+    compareSteps(from, to) {
+      const inside = (step: number) => Math.max(0, Math.min(scene().model.stepCount - 1, Math.round(step)));
+      const [first, last] = [from, to].map(inside).sort((a, b) => a - b) as [number, number];
+      change({ range: first < last ? [first, last] : null });
     },
     fold(pane, isFolded) {
       const { folded } = scene().state;

@@ -5,7 +5,17 @@ import { isOver, peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
 import { type Label, type Placed, placeLabels } from "./labels";
 import { liveBytesAt, ownStep } from "./model";
-import { byteScale, drawAxes, drawGutter, type GutterLabel, MARGIN, type Plot, type Scale, stepScale } from "./plot";
+import {
+  byteScale,
+  drawAxes,
+  drawGutter,
+  drawRange,
+  type GutterLabel,
+  MARGIN,
+  type Plot,
+  type Scale,
+  stepScale,
+} from "./plot";
 import type { Scene } from "./scene";
 import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
 
@@ -147,6 +157,7 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
   marks.selectAll("*").remove();
   const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
     marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
+  drawRange(plot, scene.state.range, x, top);
   const gutter: GutterLabel[] = [];
   const level = (name: string, text: string, size: string, sizeBytes: number) => {
     const at = y(sizeBytes);

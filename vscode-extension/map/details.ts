@@ -17,16 +17,20 @@ export interface Details {
   element: HTMLElement;
   draw(scene: Scene): void;
   /** Shows what is under the pointer, null if nothing is. `note` is shown below its details. */
-  point(target: Target | null, note?: string): void;
+  point(target: Target | Described | null, note?: string): void;
   /** Adds the editor's hover of a target. */
   setDescription(target: Target, markdown: string): void;
   /** Clears cached hovers, which are stale after a reload. */
   clearDescriptions(): void;
 }
 
-interface Content {
+/** Something with facts of its own, of which the editor knows nothing. */
+interface Described {
   title: string;
   facts: Fact[];
+}
+
+interface Content extends Described {
   buttons: [text: string, hook: string, title: string, press: () => void][];
 }
 
@@ -37,7 +41,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   const buttons = make("div", { class: "actions" });
   const element = make("div", { class: "details" }, content, buttons);
   const descriptions = new Map<string, string>();
-  let pointed: { target: Target; note: string } | null = null;
+  let pointed: { target: Target | Described; note: string } | null = null;
   let drawn: unknown[] = [];
   let about = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -74,7 +78,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     if (pointed?.note) content.append(make("p", { class: "aside" }, pointed.note));
     if (markdown) element.dataset.described = JSON.stringify(target);
     else delete element.dataset.described;
-    if (target && !markdown && host.isEditor) {
+    if (target && !markdown && host.isEditor && !("facts" in target)) {
       timer = setTimeout(() => host.post({ type: "describe", target }), pointed ? REST_MILLISECONDS : 0);
     }
     const isSame = JSON.stringify(target) === JSON.stringify(selected);
@@ -91,8 +95,9 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? content).focus();
   }
 
-  function contentOf(now: Scene, target: Target | null): Content {
+  function contentOf(now: Scene, target: Target | Described | null): Content {
     const { model, state } = now;
+    if (target && "facts" in target) return { ...target, buttons: [] };
     if (target && "value" in target) return valueContent(now, target.value);
     if (target && "step" in target) {
       return {

@@ -10,6 +10,8 @@ export interface Gestures {
   /** A press without movement. */
   click(point: Point): void;
   doubleClick(point: Point): void;
+  /** The pointer is dragged; by default, that pans. */
+  drag?(from: Point, to: Point): void;
   /** The pointer is over a point, or has left the plot. */
   hover(point: Point | null, event: PointerEvent): void;
 }
@@ -64,6 +66,7 @@ export function listen(
     if (!pressed.hasMoved) return;
     gestures.hover(null, event);
     if (pressed.isFrame) return drawFrame(plot, pressed.at, point, hasBytes);
+    if (gestures.drag) return gestures.drag(pressed.at, point);
     canvas.classList.add("moving");
     const steps = x().invert(0) - x().invert(fromLast[0]);
     actions.pan(steps, hasBytes ? y().invert(0) - y().invert(fromLast[1]) : 0);

@@ -20,15 +20,21 @@ export const KEYS: [keys: string, what: string][] = [
   ["0", "show everything"],
   ["D", "show or hide the details and the live values"],
   ["/", "search; Enter and Shift+Enter select the next and the previous match"],
-  ["Esc", "clear the selection, then the picked color"],
+  ["Esc", "clear the selection, then the picked color, then the range"],
   ["?", "show this list"],
 ];
 
 export const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
-  ["Drag", "pan; with Shift, zoom to the frame"],
-  ["Click", "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color"],
-  ["Double click", "go to the value, the allocation or the step in the editor; in the legend, to the source line"],
+  ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan; with Shift, zoom to the frame"],
+  [
+    "Click",
+    "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color; in the flame graph, zoom",
+  ],
+  [
+    "Double click",
+    "go to the value, the allocation or the step in the editor; in the legend and the flame graph, to the source line",
+  ],
 ];
 
 interface OtherActions {

@@ -3,6 +3,7 @@
 import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
+import { rangeElements } from "./between";
 import { make, write } from "./dom";
 import { instructionAt, ownStep, sourceText, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
@@ -25,19 +26,20 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
   const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
   const more = make("button", { type: "button", class: "more", "data-action": "more" });
   const empty = make("p", { class: "empty" });
-  const lists = make(
+  const atStep = make(
     "div",
-    { class: "lists", role: "region", "aria-label": "Live at the step", tabindex: 0 },
-    title,
-    total,
-    legend,
+    {},
+    ...[title, total, legend],
     make("details", { open: true, class: "values" }, make("summary", {}, "By value"), empty, list, more),
   );
+  const inRange = make("div", {});
+  const lists = make("div", { class: "lists", role: "region", tabindex: 0 }, atStep, inRange);
   const splitter = createSplitter("details", "before", "Resize the details", actions);
   const element = make("aside", { "aria-label": "Details and live values" }, details, splitter.element, lists);
   let isRevealing = false;
   let limit = ROWS_AT_ONCE;
   let drawn: { live: unknown; emphasis: unknown; limit: number; coloring: unknown; theme: unknown } | undefined;
+  let drawnRange: unknown[] = [];
   let redraw: () => void = () => undefined;
   more.addEventListener("click", () => {
     limit += ROWS_AT_ONCE;
@@ -83,6 +85,15 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
         empty.hidden = empty.textContent === "";
       }
       splitter.draw(scene);
+      const { range } = scene.state;
+      lists.setAttribute("aria-label", range ? "Changes in the range" : "Live at the step");
+      atStep.hidden = range !== null;
+      inRange.hidden = range === null;
+      const shownRange = [range?.join(), coloring, scene.space];
+      if (range && shownRange.some((part, place) => part !== drawnRange[place])) {
+        inRange.replaceChildren(...rangeElements(scene, actions));
+      }
+      drawnRange = shownRange;
       mark(list, scene.state.selected, isRevealing);
       isRevealing = false;
     },

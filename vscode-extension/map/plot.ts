@@ -112,6 +112,18 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
   inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
 }
 
+/** Shade the range of steps that the reader asks about. */
+export function drawRange({ marks, height }: Plot, range: Range | null, x: Scale, top = 0): void {
+  if (!range) return;
+  const [left, right] = [x(range[0] - 0.5), x(range[1] + 0.5)];
+  const shade = marks
+    .append("rect")
+    .attr("class", "frame")
+    .attr("x", left)
+    .attr("width", right - left);
+  shade.attr("y", top).attr("height", Math.max(0, height - top));
+}
+
 /** A text right of a plot: at a height, but within a range. */
 export interface GutterLabel {
   lines: [string, string];

@@ -7,7 +7,7 @@ import { allocationText } from "./facts";
 import type { Layout } from "./layout";
 import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
-import { byteScale, drawAxes, drawGutter, type GutterLabel, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, drawGutter, drawRange, type GutterLabel, type Plot, type Scale, stepScale } from "./plot";
 import { FAINT, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
@@ -170,6 +170,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   if (hasLimit) {
     line(isOver(scene.space) ? "limit over" : "limit", 0, limit, width, limit);
   }
+  drawRange(plot, scene.state.range, x);
   const labels: GutterLabel[] = [];
   if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
   for (const { allocation, low, high } of scene.layout.bands) {

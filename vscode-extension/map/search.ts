@@ -1,5 +1,5 @@
 /**
- * Searches the names, op_names and sources of values for a text, or for a regular expression between slashes.
+ * Searches the names, op_names, sources and Python calls of values for a text, or for a regular expression between slashes.
  *
  * JavaScript cannot interrupt a regular expression. Expressions with exponential or high polynomial run time are rejected,
  * only the first 200 characters of a name are searched, and a search stops after 200 ms.
@@ -34,21 +34,23 @@ export function search(model: Model, query: string): Search {
   if (typeof matcher === "string") return { ...result, isOn: false, problem: matcher };
   const until = performance.now() + MAX_MILLISECONDS;
   const results = new Map<number, boolean>([[NONE, false]]);
-  for (const column of COLUMNS) {
-    const numbers = model.map.values[column];
-    for (let value = 0; value < model.count; value++) {
-      const number = numbers[value] ?? NONE;
-      let isFound = results.get(number);
-      if (isFound === undefined) {
-        if (performance.now() > until) {
-          result.problem = "The search took too long; its results are incomplete";
-          return result;
-        }
-        isFound = matcher(model.map.strings[number] ?? "");
-        results.set(number, isFound);
-      }
-      if (isFound) isMatch[value] = 1;
+  const isFound = (number: number): boolean => {
+    let found = results.get(number);
+    if (found === undefined && performance.now() > until) {
+      result.problem = "The search took too long; its results are incomplete";
+    } else if (found === undefined) {
+      found = matcher(model.map.strings[number] ?? "");
+      results.set(number, found);
     }
+    return found ?? false;
+  };
+  const { calls, values } = model.map;
+  const isCall = new Uint8Array(calls.frame.length);
+  // Callers come before the calls that they make.
+  for (const [row, frame] of calls.frame.entries()) isCall[row] = isCall[calls.caller[row]!] || Number(isFound(frame));
+  for (let value = 0; value < model.count; value++) {
+    const isHere = COLUMNS.some((column) => isFound(values[column][value] ?? NONE));
+    isMatch[value] = Number(isHere || isCall[values.call[value] ?? NONE] === 1);
   }
   return result;
 }

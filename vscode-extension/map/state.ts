@@ -33,7 +33,9 @@ export interface State {
   /** What the y axis of the upper plot includes; null: the reserved bytes unless they are far above the peak. */
   curveTop: "live" | "reserved" | null;
   curveAs: "picture" | "table";
-  valuesAs: "picture" | "table";
+  valuesAs: "picture" | "flame" | "table";
+  /** The first and the last step of the range that the reader asks about; null: none. */
+  range: [number, number] | null;
   /** The shares of the panes that the reader resized, and the names of those that are folded. */
   panes: Partial<Record<PaneName, number>>;
   folded: PaneName[];
@@ -58,6 +60,7 @@ export const INITIAL: Readonly<State> = {
   curveTop: null,
   curveAs: "picture",
   valuesAs: "picture",
+  range: null,
   panes: {},
   folded: [],
 };
@@ -71,7 +74,7 @@ const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
   colorBy: [null, "kind", "opName", "source", "padding", "change"],
   curveTop: [null, "live", "reserved"],
   curveAs: ["picture", "table"],
-  valuesAs: ["picture", "table"],
+  valuesAs: ["picture", "flame", "table"],
 };
 
 export function toSaved(state: State, { strings, values, allocations }: MemoryMap): SavedState {
@@ -105,7 +108,7 @@ export function fromSaved(given: unknown, { strings, values, allocations, compar
 function fits(key: keyof SavedState, value: unknown): boolean {
   const choices = CHOICES[key];
   if (choices) return choices.includes(value);
-  if (key === "steps" || key === "bytes") {
+  if (key === "steps" || key === "bytes" || key === "range") {
     return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
   }
   if (key === "picked") return value === null || isPicked(value);

@@ -5,7 +5,8 @@ import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { drawCurve, includesReserved } from "./curve";
 import { createDetails } from "./details";
-import { button, make, write } from "./dom";
+import { make, write } from "./dom";
+import { createFlame } from "./flame";
 import { listen } from "./gestures";
 import { createHelp } from "./help";
 import type { Host } from "./host";
@@ -18,7 +19,7 @@ import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
-import { createCurveTable, createValueTable, type SceneTable } from "./tables";
+import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
 
@@ -55,12 +56,15 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
-  const curveSection = section("curve", curve, createCurveTable(actions, scene), actions, () =>
-    actions.change({ curveAs: scene().state.curveAs === "table" ? "picture" : "table" }),
-  );
-  const valueSection = section("values", values, createValueTable(actions), actions, () =>
-    actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
-  );
+  const curveSection = section("curve", actions, (curveAs) => actions.change({ curveAs }), {
+    picture: ["Curve", curve],
+    table: ["Table", createCurveTable(actions, scene)],
+  });
+  const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
+    picture: ["Map", values],
+    flame: ["Flame graph", createFlame(actions, details)],
+    table: ["Table", createValueTable(actions)],
+  });
   const splitters = [
     createSplitter("curve", "before", "Resize the live bytes", actions),
     createSplitter("side", "after", "Resize the details and the live values", actions),
@@ -86,7 +90,14 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     scene,
     actions,
     {
-      click: ([x]) => actions.setStep(stepScale(curve, scene().steps).invert(x)),
+      click([x]) {
+        actions.change({ range: null });
+        actions.setStep(stepScale(curve, scene().steps).invert(x));
+      },
+      drag([from], [to]) {
+        const x = stepScale(curve, scene().steps);
+        actions.compareSteps(x.invert(from), x.invert(to));
+      },
       doubleClick: ([x]) => actions.goToStep(stepScale(curve, scene().steps).invert(x)),
       hover(point) {
         if (!point) return details.point(null);
@@ -187,16 +198,17 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       details.draw(scene);
       announce(scene, curve.canvas, status);
       unfold.checked = !scene.state.isFolded;
-      unfolding.hidden = scene.layout.foldable.size === 0;
+      unfolding.hidden = scene.layout.foldable.size === 0 || scene.state.valuesAs !== "picture";
       write(unfoldText, foldedText(scene));
       const isOld = scene.model.map.comparison?.side === "old";
-      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene);
+      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
       const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
-      const isValues = valueSection.show(`Values${ofDump}`, scene.state.valuesAs, scene);
+      const { valuesAs } = scene.state;
+      const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
-      const { other } = scene;
+      const other = valuesAs === "flame" ? undefined : scene.other;
       otherSection.hidden = !other;
       otherDrawn = other ? drawRectangles(otherValues, other, theme) : null;
       if (!other) return;
@@ -211,29 +223,47 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   };
 }
 
-/** A section with a plot, and a table with the same content. A press on its title folds it. */
-function section(name: "curve" | "values", plot: Plot, table: SceneTable, actions: Actions, toggle: () => void) {
-  const toggled = button("Table", "Show as a table", `${name}-table`, toggle);
+/** A part of the page that draws itself; a plot is drawn by others. */
+interface Shown {
+  element: HTMLElement;
+  draw?: (scene: Scene, theme: Theme) => void;
+}
+
+/** A section that shows the same in several ways. A press on its title folds it. */
+function section<As extends string>(
+  name: "curve" | "values",
+  actions: Actions,
+  choose: (as: As) => void,
+  ways: Record<As, [label: string, shown: Shown]>,
+) {
   const title = make("button", { type: "button", class: "fold", "data-action": `fold-${name}` });
   title.addEventListener("click", () => actions.fold(name));
   const heading = make("h2", {}, title);
-  const head = make("div", { class: "head" }, heading, toggled);
-  const element = make("section", { class: name }, head, plot.element, table.element);
+  const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
+  const tabs = entries.map(([as, [label]]) => {
+    const tab = make("button", { type: "button", "data-action": `${name}-${as}` }, label);
+    tab.addEventListener("click", () => choose(as));
+    return tab;
+  });
+  const group = make("span", { class: "buttons", role: "group", "aria-label": "Show as" }, ...tabs);
+  const head = make("div", { class: "head" }, heading, group);
+  const element = make("section", { class: name }, head, ...entries.map(([, [, { element }]]) => element));
   return {
     element,
     heading,
-    /** Show the plot or the table unless it is folded, and return whether the plot is to be drawn. */
-    show(text: string, as: "picture" | "table", scene: Scene): boolean {
+    /** Show what is chosen unless the section is folded, and return whether a plot is to be drawn. */
+    show(text: string, chosen: As, scene: Scene, theme: Theme): boolean {
       const isFolded = scene.state.folded.includes(name);
       write(title, text);
       title.setAttribute("aria-expanded", String(!isFolded));
       element.setAttribute("aria-label", text);
       element.classList.toggle("folded", isFolded);
-      toggled.setAttribute("aria-pressed", String(as === "table"));
-      plot.element.hidden = isFolded || as === "table";
-      table.element.hidden = isFolded || as === "picture";
-      if (!table.element.hidden) table.draw(scene);
-      return !plot.element.hidden;
+      for (const [index, [as, [, shown]]] of entries.entries()) {
+        tabs[index]!.setAttribute("aria-pressed", String(as === chosen));
+        shown.element.hidden = isFolded || as !== chosen;
+        if (!shown.element.hidden) shown.draw?.(scene, theme);
+      }
+      return !isFolded && chosen === "picture";
     },
   };
 }

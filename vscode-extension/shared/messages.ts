@@ -47,6 +47,7 @@ const VALUE_COLUMNS = keysOf<ValueColumns>({
   shape: 0,
   opName: 0,
   source: 0,
+  call: 0,
   derivedFrom: 0,
   paddingBytes: 0,
 });
@@ -124,6 +125,7 @@ export function isMemoryMap(map: unknown): map is MemoryMap {
     isPrintedPeak(map.printedPeak) &&
     isTable(map.allocations, ALLOCATION_COLUMNS) &&
     isTable(map.values, VALUE_COLUMNS) &&
+    isTable(map.calls, ["frame", "caller"]) &&
     (map.comparison === undefined || isComparison(map.comparison))
   );
 }

@@ -28,6 +28,11 @@ export function percent(part: number, whole: number): string {
   return whole ? `${fixed((100 * part) / whole, 1)} %` : "-";
 }
 
+/** A change of bytes, with its sign: `+2.25 MiB`, `−512 B`. */
+export function changeText(sizeBytes: number): string {
+  return (sizeBytes < 0 ? "−" : "+") + human(Math.abs(sizeBytes));
+}
+
 /** A number of things: `1 value`, `2,170 values`. */
 export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;

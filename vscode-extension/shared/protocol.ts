@@ -355,6 +355,8 @@ export interface ValueColumns {
   opName: number[];
   /** The line of the program that the value comes from. */
   source: number[];
+  /** The innermost Python call that made the value, as a row of `MemoryMap.calls`; -1: unknown. */
+  call: number[];
   /**
    * The instruction that has this line and this op_name and computes the content of the value; -1: the one that defines
    * the value.
@@ -362,6 +364,14 @@ export interface ValueColumns {
   derivedFrom: number[];
   /** Assigned size minus the bytes of the logical shape; -1: unknown. */
   paddingBytes: number[];
+}
+
+/** The Python calls that made the values, as a tree: one entry for each call in every column, after its caller. */
+export interface CallColumns {
+  /** The file, line and function, as an index of `MemoryMap.strings`. */
+  frame: number[];
+  /** The row of the caller; -1: an outermost call. */
+  caller: number[];
 }
 
 /** What makes a memory map one of two that are compared. The steps of both maps are those of one common axis. */
@@ -390,6 +400,7 @@ export interface MemoryMap {
   printedPeak: PrintedPeak | null;
   allocations: AllocationColumns;
   values: ValueColumns;
+  calls: CallColumns;
   comparison?: MapComparison;
 }
 

@@ -56,7 +56,7 @@ export class Maps implements Follower, vscode.Disposable {
     return [...this.panels.values()].some(({ isVisible }) => isVisible);
   }
 
-  /** Shows the map of the set of a file beside the text. */
+  /** Shows the map of the set of a file beside the text, and moves the focus there. */
   async show(uri: vscode.Uri): Promise<void> {
     const overview = isComparison(uri) ? { uri: uri.toString() } : await this.sets.overview(uri);
     const existing = overview && this.panels.get(overview.uri);
@@ -66,7 +66,13 @@ export class Maps implements Follower, vscode.Disposable {
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
     const panel = vscode.window.createWebviewPanel(MAP_TYPE, "Memory Map", where);
-    this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString())).onDidDraw(() => this.opened.fire());
+    const map = this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString()));
+    map.onDidDraw(() => this.opened.fire());
+    // Followers ask for the active editor when the map has been drawn, so that the focus moves after that.
+    const first = map.onDidDraw(() => {
+      first.dispose();
+      map.reveal();
+    });
   }
 
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
@@ -109,6 +115,7 @@ class MapPanel implements vscode.Disposable {
   private isLoading = false;
   private isStale = false;
   private compared: ComparedMaps | undefined;
+  private watchers: vscode.Disposable[] = [];
 
   /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
   readonly onDidDraw = this.drawn.event;
@@ -128,6 +135,7 @@ class MapPanel implements vscode.Disposable {
     });
     panel.onDidDispose(() => {
       this.isReady = false;
+      this.watch([]);
     });
     panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
     panel.webview.html = pageHtml(panel.webview, folder);
@@ -144,7 +152,7 @@ class MapPanel implements vscode.Disposable {
   }
 
   reveal(): void {
-    this.panel.reveal(undefined, true);
+    this.panel.reveal();
   }
 
   follow(at: WhatIsAt): void {
@@ -186,6 +194,9 @@ class MapPanel implements vscode.Disposable {
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri, map, ...(this.compared && { other: this.compared.old }) });
+      this.watch(
+        this.compared ? [this.compared.oldUri, this.compared.newUri].map((one) => vscode.Uri.parse(one)) : [this.uri],
+      );
       this.drawn.fire();
     } catch (error) {
       this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
@@ -193,6 +204,26 @@ class MapPanel implements vscode.Disposable {
       this.isLoading = false;
     }
     if (this.isStale) await this.load();
+  }
+
+  /** Says on the page when one of some files is deleted, and shows the map again when it is back. */
+  private watch(files: vscode.Uri[]): void {
+    for (const watcher of this.watchers) watcher.dispose();
+    this.watchers = files.map((file) => {
+      const own = file.with({ fragment: "" }).toString();
+      const folder = new vscode.RelativePattern(vscode.Uri.joinPath(file, ".."), "*");
+      const watcher = vscode.workspace.createFileSystemWatcher(folder, false, true, false);
+      const name = file.path.split("/").pop();
+      watcher.onDidDelete((deleted) => {
+        if (deleted.toString() !== own) return;
+        this.post({ type: "problem", message: `${name} was deleted. The map shows what it contained.` });
+        this.panel.title += " (deleted)";
+      });
+      watcher.onDidCreate((created) => {
+        if (created.toString() === own) void this.load();
+      });
+      return watcher;
+    });
   }
 
   private async receive(received: unknown): Promise<void> {

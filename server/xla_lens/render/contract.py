@@ -386,12 +386,23 @@ class ValueColumns(TypedDict):
     opName: list[int]
     source: list[int]
     """The line of the program that the value comes from."""
+    call: list[int]
+    """The innermost Python call that made the value, as a row of `MemoryMap.calls`; -1: unknown."""
     derivedFrom: list[int]
     """The instruction that has this line and this op_name and computes the content of the value; -1: the one that
     defines the value.
     """
     paddingBytes: list[int]
     """Assigned size minus the bytes of the logical shape; -1: unknown."""
+
+
+class CallColumns(TypedDict):
+    """The Python calls that made the values, as a tree: one entry for each call in every column, after its caller."""
+
+    frame: list[int]
+    """The file, line and function, as an index of `MemoryMap.strings`."""
+    caller: list[int]
+    """The row of the caller; -1: an outermost call."""
 
 
 class MapComparison(TypedDict):
@@ -421,6 +432,7 @@ class MemoryMap(TypedDict):
     printedPeak: PrintedPeak | None
     allocations: AllocationColumns
     values: ValueColumns
+    calls: CallColumns
     comparison: NotRequired[MapComparison]
 
 

@@ -50,7 +50,7 @@ class Map:
             yield cls(page)
         finally:
             context.close()
-        assert not problems
+        assert problems == []
 
     def wait_for(self, expression: str, expected: Any) -> None:
         """Wait until an expression has a value."""
@@ -115,6 +115,14 @@ class Map:
         """Return the buttons of the pane of details."""
         return self.find(".details .actions button:visible").all_inner_texts()
 
+    def drag_steps(self, first: int, last: int) -> None:
+        """Drag over steps of the upper plot."""
+        start, end = (self.eval(f"map.pointOfStep({step})") for step in (first, last))
+        self.page.mouse.move(start["x"], start["y"])
+        self.page.mouse.down()
+        self.page.mouse.move(end["x"], end["y"], steps=4)
+        self.page.mouse.up()
+
     def misplaced(self) -> list[str]:
         """Return the parts that overlap, are cut off, or are too small to use."""
         self._wait_for_frame()
@@ -132,7 +140,7 @@ class Map:
 _MISPLACED = """() => {
     const parts = [...document.querySelectorAll(
         "header > :not(label, .searching, .buttons), header select, header input, header button, .head > *, .plot, " +
-        ".plot text, .overview, .note, .splitter, aside :is(h2, dt, dd, p, summary, button)")];
+        ".plot text, .overview, .note, .flame, .splitter, aside :is(h2, dt, dd, p, summary, button)")];
     const box = part => {
         let { left, top, right, bottom } = part.getBoundingClientRect();
         for (let outer = part.parentElement; outer; outer = outer.parentElement) {

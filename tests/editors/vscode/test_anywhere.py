@@ -81,42 +81,6 @@ def test_extension_works_without_network_and_packages(
         link.unlink()
 
 
-@pytest.mark.parametrize(
-    ("python", "reason"),
-    [
-        (None, "found none on the PATH"),
-        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n1\\n'\n", "found only CPython 3.9"),
-    ],
-    ids=["none", "too old"],
-)
-def test_missing_python_is_reported_once(
-    browser: Browser, workspace: Path, tmp_path: Path, python: str | None, reason: str
-) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    if python:
-        (programs / "python3").write_text(python)
-        (programs / "python3").chmod(0o755)
-    server = VSCode(tmp_path / "vscode", {"PATH": str(programs)})
-    server.install(VSIX)
-    with (
-        server.running("--disable-workspace-trust"),
-        Window.opened(
-            browser, server, workspace, file_of(workspace, "split", "-live-range"), traces=tmp_path
-        ) as window,
-    ):
-        expected = (
-            f"XLA Lens needs CPython 3.11 to 3.14 on this machine, but {reason}. "
-            "Install one, or set xla-lens.server.python to its path."
-        )
-        wait_for(window.notices, lambda notices: notices == [expected], SECONDS)
-        # Further needs of the server do not repeat the message.
-        window.open(file_of(workspace, "single", "-buffer-assignment"))
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.page.wait_for_timeout(2000)
-        assert window.notices() == [expected]
-
-
 def test_python_of_an_untrusted_workspace_does_not_run(
     browser: Browser, path: str, workspace: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
 from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.render.numbers import human
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -198,7 +200,7 @@ def test_state_survives_in_the_url(map: Map) -> None:
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
     ids=["light", "dark", "forced colors"],
 )
-@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow"])
+@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow", "flame", "range"])
 def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, looks: dict[str, str], view: str) -> None:
     """axe finds no problem in names, contrast, roles and keyboard operation."""
     widths = {"picked": 800, "narrow": 320}
@@ -214,11 +216,80 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
             map.find('[data-list="legend"] button').first.click()
         elif view == "narrow":
             map.press("ArrowDown")
+        elif view == "flame":
+            map.find('[data-action="values-flame"]').click()
+        elif view == "range":
+            map.drag_steps(0, 20)
         map.page.add_script_tag(path=_AXE)
         found = map.page.evaluate("axe.run()")
         assert found["passes"]
         problems = [(one["id"], one["help"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
         assert problems == []
+
+
+_FRAMES = "[...document.querySelectorAll('[data-frame]')].map(e => e.title)"
+
+
+def test_flame_graph_zooms_opens_lines_and_describes(map: Map) -> None:
+    map.find('[data-action="values-flame"]').click()
+    frames = map.eval(_FRAMES)
+    assert frames[0] == "host memory peak, step 36 · 4.21 MiB"
+    called = next(title for title in frames if title.startswith("programs.py:50 in "))
+    bar = map.find(f'[title="{called}"]').first
+    bar.hover()
+    name, size = called.split(" · ")
+    assert map.details().splitlines()[0] == name
+    assert size in map.details()
+    whole = map.find('[data-frame="0"]').bounding_box()
+    map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    bar.dblclick()
+    # The bar fills the graph, below those that call it.
+    zoomed = map.find(f'[title="{called}"]').bounding_box()
+    assert zoomed
+    assert whole
+    assert zoomed["width"] == pytest.approx(whole["width"], abs=1)
+    assert map.eval("window.copied").endswith(f"/{name}")
+    map.find('[data-frame="0"]').click()
+    assert map.eval(_FRAMES) == frames
+    # With keys alone: to the callee, zoom there, and back.
+    map.find('[data-frame="0"]').focus()
+    map.press("ArrowDown", "Enter")
+    assert map.eval("document.activeElement.title") == frames[1]
+    map.press("Escape")
+    assert map.eval(_FRAMES) == frames
+    # A search makes bars stand out, and a value is selected with a click.
+    map.find('[data-control="search"]').fill("/^dot$/")
+    map.find(".bars .faint").first.wait_for()
+    map.find('.bars [title^="dot "]').click()
+    assert map.eval("map.label(map.selected)") == "dot"
+
+
+def test_dragging_over_steps_shows_what_changes_between_them(map: Map) -> None:
+    first, last = 8, 30
+    before, after = (int(owned_bytes(analysis_of(SPLIT).dump, step, 0)[1].sum()) for step in (first, last))
+    map.drag_steps(first, last)
+    assert map.eval("map.state.range") == [first, last]
+    change = f"+{human(after - before)}"
+    assert map.find(".lists h2:visible").inner_text().startswith(f"{change} from step {first} (")
+    sizes = map.find('[data-list="changes"] .size').all_inner_texts()
+    assert len(sizes) > 5
+    assert sizes[0].startswith("+")
+    # The flame graph shows the same difference.
+    map.find('[data-action="values-flame"]').click()
+    assert map.eval(_FRAMES)[0] == f"Steps {first} to {last} · {change}"
+    map.press("Escape")
+    assert map.eval("map.state.range") is None
+    assert map.find('[data-list="changes"]').is_hidden()
+
+
+def test_flame_graph_of_two_dumps_shows_the_difference(browser: Browser, compared: Path) -> None:
+    with Map.of_file(browser, compared, fragment="valuesAs=%22flame%22") as map:
+        assert map.eval(_FRAMES)[0] == "HBM peaks, old to new dump · +4.00 MiB"
+        color = map.eval("document.querySelector('[data-frame]').style.backgroundColor")
+        # What grew is red.
+        red, _, blue = map.eval(f"{color.replace('rgb(', '[').replace(')', ']')}")
+        assert red > blue
+        assert map.find(".other").is_hidden()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +336,7 @@ def test_panes_are_resized_and_folded(map: Map) -> None:
     map.press("d")
     assert map.find("aside").is_hidden()
     assert map.eval("document.querySelector('.plot-values').clientWidth") > width + 200
-    map.page.wait_for_url("**#*folded*")
+    map.page.wait_for_url("**#*folded*side*")
     map.page.reload()
     again = Map(map.page)
     assert again.eval("map.state.folded") == ["curve", "side"]

@@ -29,19 +29,6 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "ynn_fusion.1" in text, text
 
 
-def test_problem_leads_to_the_real_peak(open_window: OpenWindow, workspace: Path) -> None:
-    file = file_of(workspace, "split", "-live-range")
-    with open_window(workspace, file) as window:
-        window.wait_for_text("MiB live")
-        window.command("Problems: Focus on Problems View")
-        (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
-        assert name.startswith(file.name)
-        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of host memory are live")
-        assert related.endswith("Real peak")
-        window.row("Problems", "Real peak").click()
-        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
-
-
 def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, workspace: Path) -> None:
     cut = workspace / "cut" / "module_0007.jit_train_step.cpu_after_optimizations-buffer-assignment.txt"
     cut.parent.mkdir()
@@ -93,20 +80,6 @@ def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, wo
 _SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
 
 
-def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        window.command("XLA Lens: Focus on XLA Memory View")
-        window.has_rows("XLA Memory", "5.00 MiB jit_matmul_bias_relu", "4.21 MiB jit_train_step")
-        window.page.locator(".editor-group-container.active .view-lines").click()
-        window.go_to(67, 7)
-        wait_for(lambda: window.texts(_SELECTED), lambda rows: any("dot" in row for row in rows), SECONDS)
-        # The tree has no row for `copy.2`, and does not show its allocation instead.
-        window.go_to(51, 7)
-        window.page.wait_for_timeout(1000)
-        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
-
-
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
@@ -116,6 +89,11 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         # The map selects the value under the cursor, at the step of its live range nearest to the peak.
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
+        # The keys of the map work at once.
+        map.wait_for("document.hasFocus()", True)
+        map.press("ArrowRight")
+        map.wait_for("map.step", 34)
+        map.press("ArrowLeft")
         # A click selects only, so that a maximized editor stays one. A double click goes from the map to the text.
         before = window.texts(".active-line-number")
         map.click("dot")
@@ -131,6 +109,20 @@ def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path
         wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
         window.go_to(20, 9)
         wait_for(lambda: map.eval("map.step"), lambda step: step == 17, SECONDS)
+
+
+def test_map_says_that_its_files_were_deleted(open_window: OpenWindow, workspace: Path) -> None:
+    file = file_of(workspace, "seed", "")
+    with open_window(workspace, file) as window:
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window.page)
+        assert map.find(".message").is_hidden()
+        text = file.read_bytes()
+        file.unlink()
+        map.find(f".message:has-text('{file.name} was deleted')").wait_for()
+        assert map.eval("map.drawnCount") > 0
+        file.write_bytes(text)
+        map.find(".message").wait_for(state="hidden")
 
 
 def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, workspace: Path) -> None:

@@ -65,20 +65,6 @@ def test_peaks_after_actions_equal_those_counted_byte_by_byte(path: Path) -> Non
     _check_peaks(analysis, advise(analysis, None))
 
 
-@needs_shared_dumps
-@pytest.mark.parametrize(
-    ("pattern", "count"),
-    [
-        (OOM, 3),
-        ("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt", 2),
-        ("gpu-h100-jaxlib0.10.2/transformer_train/*-buffer-assignment.txt", 2),
-        ("cpu-jaxlib0.10.2/scan_rnn/module_0000*-buffer-assignment.txt", 1),
-    ],
-)
-def test_peaks_after_actions_of_training_steps(pattern: str, count: int) -> None:
-    assert _check_peaks(analysis_of(_shared(pattern)), _advice(pattern)) == count
-
-
 def _is_sound(analysis: Analysis) -> list[Rule]:
     """Whether actions save what they say and are in order."""
     advice = advise(analysis, None, budget_bytes=1)

@@ -43,11 +43,6 @@ def test_real_dumps_have_each_reason() -> None:
     check(aliased, "param.3", "REPLACED at 25, later by fusion.5, then fusion.5{1}")
 
 
-def test_a_live_out_value_with_a_successor_at_the_last_step_ends_with_a_read() -> None:
-    path = next(DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/module_0001*-buffer-assignment.txt"))
-    check(analysis_of(path), "custom-call.1.0{0}", "READ at 5, by loop_maximum_fusion, then loop_maximum_fusion")
-
-
 @on_each_dump
 def test_reasons_match_uses_and_positions(path: Path) -> None:
     analysis = analysis_of(path)

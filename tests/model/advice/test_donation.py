@@ -87,17 +87,6 @@ def test_missed_donations_match_those_of_the_donating_program(donating: str, pla
     assert len(missed) == count
 
 
-@needs_shared_dumps
-def test_fits_of_missed_donations() -> None:
-    dump, donation = _named("tpu-v5e2x2*/mlp_train/module_0013*-buffer-assignment.txt")
-    assert _pairs(dump, donation)[0] == ("params_0__0_.1", "fusion", "free")
-    assert donation.missed_bytes(Fit.FREE) == 2149888
-    dump, donation = _named("cpu-jaxlib0.12*/mlp_train/module_0002*-buffer-assignment.txt")
-    assert _pairs(dump, donation)[0] == ("params_0__0_.1", "multiply_subtract_fusion.5", "shared")
-    assert _pairs(dump, donation)[-1] == ("params_2__1_.1", "multiply_subtract_fusion", "in place")
-    assert [donation.missed_bytes(fit) for fit in Fit] == [0, 40, 2143232]
-
-
 def _copies(dump: DumpSet, donation: Donation) -> list[str]:
     """Each copy that keeps a parameter and an output apart: ``copy of a, output``."""
     return [

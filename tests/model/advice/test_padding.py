@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import analysis_of, assignments, on_all_dumps, on_each_dump
+from samples import analysis_of, on_all_dumps, on_each_dump
 from xla_lens.model.advice.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
@@ -151,15 +150,3 @@ def test_array_size_rule_gives_assigned_bytes_on_all_dumps(of_all_dumps: Mapping
     assert found[True] == {"exact": 73902, "rounded": 1620, "split": 66, "smaller": 2}
     assert found[False].keys() == {"exact", "rounded"}
     assert found[False]["rounded"] == 12
-
-
-def test_a_value_that_owns_a_part_of_its_slice_has_at_most_that_padding() -> None:
-    dump = analysis_of(next(path for path in assignments() if path.match("tpu-v5e2x2*/mlp_train/*"))).dump
-    rows = ((value, padding_of(dump, value)) for value in range(len(dump.values)))
-    known = {value: padding.size_bytes for value, padding in rows if padding and (padding.size_bytes or 0) > 8}
-    values, padding_bytes = np.array([*known]), np.array([*known.values()])
-    sizes = dump.values.size_bytes[values]
-    assert len(values)
-    assert (padding_at(dump, values, sizes).padding_bytes == padding_bytes).all()
-    assert (padding_at(dump, values, np.full_like(sizes, 8)).padding_bytes == 8).all()
-    assert padding_at(dump, values, np.zeros_like(sizes)).total_bytes == 0

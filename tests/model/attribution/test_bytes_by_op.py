@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from samples import (
     SEED,
@@ -129,11 +127,6 @@ def test_values_without_a_quoted_instruction_have_no_path() -> None:
     assert [child.name for child in sources.by_opcode.children] == [None]
 
 
-def test_breakdown_is_empty_where_nothing_is_live() -> None:
-    sources = bytes_by_op(analysis_of(SEED).dump, None, -1, 0)
-    assert sources.by_op_name == BytesNode(None, 0, 0, 0, (), ())
-
-
 @pytest.mark.parametrize(
     ("op_name", "path"),
     [
@@ -151,13 +144,6 @@ def test_breakdown_is_empty_where_nothing_is_live() -> None:
 )
 def test_op_name_path_splits_at_slashes_outside_of_brackets(op_name: str | None, path: tuple[str | None, ...]) -> None:
     assert op_name_path(op_name) == path
-
-
-@given(st.text("ab/()[]{}", max_size=30))
-def test_op_name_path_drops_empty_parts_only(op_name: str) -> None:
-    parts = op_name_path(op_name)
-    joined = "/".join(part or "" for part in parts)
-    assert op_name.replace("/", "") == joined.replace("/", "")
 
 
 def test_op_name_path_limits_the_depth() -> None:

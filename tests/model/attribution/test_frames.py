@@ -4,13 +4,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from hlo_trees import parse_instruction
 from samples import (
     DUMPS,
     SHARED_DUMPS,
-    SPLIT,
     analysis_of,
     module_of,
     needs_shared_dumps,
@@ -20,7 +17,7 @@ from samples import (
 from xla_lens.files import NotADump
 from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -62,42 +59,6 @@ def test_lines_of_frames_lie_within_their_functions() -> None:
                 assert _is_in_program(frame), (path.parent.name, frame)
                 checked.add(frame)
     assert len(checked) > 30
-
-
-@needs_shared_dumps
-def test_user_frame_of_a_dot_is_its_source_line() -> None:
-    dump, module = analysis_of(SPLIT).dump, module_of(SPLIT)
-    frame = user_frame(frames_of(dump, module, dump.name_number(b"dot")))
-    assert frame
-    assert frame.function == "mlp_apply"
-    assert _is_in_program(frame)
-    assert frame.line
-    lines = (SHARED_DUMPS / "programs" / "programs.py").read_text().splitlines()
-    assert "x @ w" in lines[frame.line - 1]
-
-
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        ("/home/me/train.py", False),
-        ("train.py", False),
-        ("/home/me/.venv/lib/python3.12/site-packages/jax/_src/lax.py", True),
-        ("C:\\Python\\Lib\\site-packages\\jax\\x.py", True),
-        ("/usr/lib/python3/dist-packages/numpy/core.py", True),
-        ("/usr/lib/python3.11/functools.py", True),
-        ("<string>", True),
-    ],
-)
-def test_is_library_file_recognizes_installed_packages(file: str, expected: bool) -> None:
-    assert is_library_file(file) == expected
-
-
-def test_parents_are_printed_as_one_more_than_their_ids() -> None:
-    # The protobuf of a module has the id itself, and 0 for no parent.
-    module = module_of(SPLIT)
-    assert [len(module.stack(number)) for number in range(1, 7)] == [1, 2, 3, 4, 4, 5]
-    assert [frame.function for frame in module.stack(2)] == ["child", "<module>"]
-    assert Path(module.stack(2)[0].file).name == "run_progs.py"
 
 
 def _parsed_frames(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from samples import analysis_of, assignments, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.owned import byte_segments, owned_bytes
+from xla_lens.model.attribution.owned import owned_bytes
 
 
 def _steps(analysis: Analysis) -> list[int]:
@@ -62,18 +60,3 @@ def test_byte_belongs_to_the_value_that_started_last(path: Path) -> None:
                     ]
                     free = [(one, two) for one, two in pieces if one < two]
                 assert count == sum(two - one for one, two in free)
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(1, 9)), max_size=12))
-def test_segments_cut_bytes_where_slots_begin_and_end(slots: list[tuple[int, int, int]]) -> None:
-    table = np.array(slots, np.int64).reshape(-1, 3)
-    starts, ends, lengths = byte_segments(table[:, 0], table[:, 1], table[:, 1] + table[:, 2])
-    for (_, _, size), start, end in zip(slots, starts, ends, strict=True):
-        assert lengths[start:end].sum() == size
-    for one in range(len(slots)):
-        for other in range(len(slots)):
-            shared = set(range(starts[one], ends[one])) & set(range(starts[other], ends[other]))
-            low = max(slots[one][1], slots[other][1])
-            high = min(slots[one][1] + slots[one][2], slots[other][1] + slots[other][2])
-            expected = max(0, high - low) if slots[one][0] == slots[other][0] else 0
-            assert sum(int(lengths[place]) for place in shared) == expected

@@ -2,12 +2,10 @@
 
 import ast
 from collections.abc import Mapping
-from itertools import combinations
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import numpy as np
 import pytest
 
 from goldens import SAME, SWAP_2025, all_goldens, edited, files_of, finding_lines, findings_text
@@ -20,16 +18,13 @@ from samples import (
     TPU,
     analysis_of,
     analysis_of_text,
-    dump_file,
     facts,
     on_all_dumps,
 )
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Problem
-from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -142,12 +137,6 @@ def _overlaps(text: str) -> list[Severity]:
     return [finding.severity for finding in findings if finding.code is Code.OVERLAPPING_SLICES]
 
 
-def test_files_of_one_set_agree() -> None:
-    analysis = analysis_of(TPU)
-    assert len(analysis.dump.files) == 4
-    assert not findings_text(analysis)
-
-
 def test_only_first_module_of_standard_output_is_read() -> None:
     text = SEED.read_text()
     files = [(f"module_{number}.f.cpu_after_optimizations-buffer-assignment.txt", text) for number in (1, 2, 1)]
@@ -164,50 +153,6 @@ with the name of a dump file, editors show the first module; `xla-lens report` s
 each has files of its own.
 *** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***"""
     )
-
-
-@pytest.mark.parametrize("path", sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")), ids=lambda path: path.name[:30])
-def test_reports_overlaps_outside_of_memory_space_0(path: Path) -> None:
-    """Moves each value onto one that is live at the same time.
-
-    Instructions that read them, such as `copy-done`, are not quoted. They call no computation that may reuse the bytes.
-    """
-    analysis = analysis_of(path)
-    values, slices = analysis.dump.values, analysis.dump.slices
-    files = {file.kind: file for file in analysis.dump.files}
-    text = files[FileKind.BUFFER_ASSIGNMENT].document.data
-    for value, other in combinations(np.flatnonzero(values.color > 0).tolist(), 2):
-        shared = min(values.end_step[value], values.end_step[other]) - max(
-            values.start_step[value], values.start_step[other]
-        )
-        is_exempt_pair = may_overlap(analysis.dump, value) or may_overlap(analysis.dump, other)
-        if values.allocation[value] != values.allocation[other] or shared < 1 or is_exempt_pair:
-            continue
-        if (
-            values.offset[other] + values.size_bytes[value]
-            > analysis.dump.allocations.size_bytes[values.allocation[value]]
-        ):
-            continue
-        row = values.slice[value]
-        line = text[slices.start[row] : slices.end[row]]
-        moved = line.replace(b"offset=%d)" % values.offset[value], b"offset=%d)" % values.offset[other])
-        moved_file = dump_file(text.replace(line, moved), FileKind.BUFFER_ASSIGNMENT)
-        rest = [file for file in files.values() if file.kind is not FileKind.BUFFER_ASSIGNMENT]
-        codes = {(finding.code, finding.severity) for finding in analyse([moved_file, *rest]).findings}
-        assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
-
-
-def test_most_values_outside_of_memory_space_0_are_checked() -> None:
-    checked = exempt = 0
-    for path in sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")):
-        dump = analysis_of(path).dump
-        for value in np.flatnonzero((dump.values.color > 0) & (dump.values.live_range != NONE)).tolist():
-            # Elements `{2,...}` are the state of asynchronous operations.
-            if "{2" not in dump.value_label(value):
-                exempt += may_overlap(dump, value)
-                checked += 1
-    assert checked
-    assert exempt <= checked // 10
 
 
 def test_two_values_with_one_name_share_no_used_value() -> None:
@@ -269,14 +214,6 @@ error[undefined-value] This file belongs to another dump: 10 of its 12 live rang
 def test_reports_file_of_another_dump(kind: FileKind, expected: str) -> None:
     files = files_of(SPLIT) | {kind: files_of(TPU)[kind]}
     assert findings_text(analyse(files.values())) == expected.strip("\n")
-
-
-def test_asynchronous_values_may_start_one_step_late() -> None:
-    """Collectives on GPUs since jaxlib 0.12 are computations with the name and opcode of the operation."""
-    path = next(DUMPS.glob("gpu-h100-jaxlib0.12.0.1/smap_loop/*-live-range.txt"))
-    assert b"    15:psum.6.1\n" in path.read_bytes()
-    assert b"    psum.6.1{}:16-20\n" in path.read_bytes()
-    assert all(finding.severity is Severity.INFORMATION for finding in analysis_of(path).findings)
 
 
 def test_warns_about_wrong_memory_space_in_layout() -> None:

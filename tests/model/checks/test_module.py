@@ -112,27 +112,6 @@ def test_reports_modules_that_are_not_well_formed() -> None:
         assert found.count("error[") == 1
 
 
-def test_reports_element_with_another_shape_than_in_its_tuple() -> None:
-    path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/module_0007*-buffer-assignment.txt"))
-    module = find_set(path).paths[FileKind.HLO].read_text()
-    element = re.search(r"( = f32\[\d+)(\]\{0\} get-tuple-element)", module)
-    assert element
-    found = findings_text(held(path, [], [(element[0], f"{element[1]}0{element[2]}")]))
-    assert found.startswith("error[shape-mismatch] `")
-    assert "in the HLO module, but" in " ".join(found.split())
-    assert found.count("error[") == 1
-
-
-def test_reports_aliases_that_the_allocations_lack() -> None:
-    for path in (SAME, SWAP_2025):
-        header = find_set(path).paths[FileKind.HLO].read_text().split("\n", 1)[0]
-        aliases = re.search(r"input_output_alias=\{ .*? \}, ", header)
-        assert aliases
-        found = findings_text(held(path, [], [(aliases[0], "")]))
-        count = aliases[0].count("-alias)")
-        assert found.count("is marked `maybe-live-out`, but in the HLO module") == found.count("error[") == count
-
-
 @pytest.mark.parametrize(
     ("program", "old", "new", "reason"),
     [
@@ -163,33 +142,15 @@ def test_reports_end_that_no_rule_explains(program: str, old: str, new: str, rea
     assert f"is live until step {new.rsplit('-', maxsplit=1)[-1]}, but {reason}." in found
 
 
-def test_reports_alias_of_another_parameter() -> None:
-    _check(
-        SWAP_2025,
-        [],
-        [("{0}: (0, {}, may-alias)", "{0}: (1, {}, may-alias)")],
-        """
-error[module-mismatch] Output {0} aliases parameter 1 at {}, but they are not at the same place.
-HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
-                                                            ^^^^^^^^^^^
-""",
-    )
-
-
-def test_reports_entry_computation_layout() -> None:
-    _check(
-        SWAP_2025,
-        [],
-        [("entry_computation_layout={(f32[100]{0}", "entry_computation_layout={(f32[99]{0}")],
-        """
-error[shape-mismatch] `Arg_0.1` has the shape `f32[99]{0}` in `entry_computation_layout`, but `f32[100]{0}` in the
-entry computation.
-HloModule jit_swap, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }, ent…
-                                                                                                                   …
--- Instruction in the HLO module
-  %Arg_0.1 = f32[100]{0} parameter(0), metadata={op_name="a"}
-""",
-    )
+def test_reports_element_with_another_shape_than_in_its_tuple() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/module_0007*-buffer-assignment.txt"))
+    module = find_set(path).paths[FileKind.HLO].read_text()
+    element = re.search(r"( = f32\[\d+)(\]\{0\} get-tuple-element)", module)
+    assert element
+    found = findings_text(held(path, [], [(element[0], f"{element[1]}0{element[2]}")]))
+    assert found.startswith("error[shape-mismatch] `")
+    assert "in the HLO module, but" in " ".join(found.split())
+    assert found.count("error[") == 1
 
 
 def test_module_of_another_compilation_is_one_finding() -> None:
@@ -209,7 +170,7 @@ def test_any_module_can_be_compared(path: Path) -> None:
         assert len(_added(analysis_of(path), module_of_text(text))) <= 4
 
 
-@pytest.mark.parametrize("every", sweep([41, 1], 2))
+@pytest.mark.parametrize("every", sweep([211, 1], 2))
 @pytest.mark.parametrize("path", [WHILE, SWAP_2025], ids=["three files", "one file"])
 def test_every_cut_of_a_module_is_found(path: Path, every: int) -> None:
     data = module_of(path).data

@@ -82,13 +82,6 @@ def test_view_is_named_where_it_stands() -> None:
     assert header.replace("@1>", "@9>") in f"{text}\n"
 
 
-def test_value_of_a_memory_space_with_allocations_needs_one() -> None:
-    texts = _texts()
-    row = _slices(texts, 1)[0]
-    texts[_ASSIGNMENT] = texts[_ASSIGNMENT].replace(row, "")
-    assert findings_text(_analysis(texts)).startswith("error[unassigned-value] ")
-
-
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_value_of_another_memory_space_reuses_an_arena(is_listed: bool) -> None:
     """Values of memory space 0 inside allocations of memory space 1, with and without the list of such values."""

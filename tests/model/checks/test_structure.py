@@ -1,12 +1,11 @@
 """Findings about files that are cut off, lack headers or have unknown lines."""
 
-import random
 from pathlib import Path
 
 import pytest
 
 from goldens import SAME, SWAP, SWAP_2025, edited, files_of, findings_text
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths, sweep
+from samples import SEED, SPLIT, TPU, analysis_of_text, dump_file
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
@@ -14,8 +13,6 @@ from xla_lens.model.checks.problems import Problem
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind
-
-_CUTS = 30
 
 
 def _messages(analysis: Analysis) -> list[str]:
@@ -25,37 +22,6 @@ def _messages(analysis: Analysis) -> list[str]:
 def _findings(analysis: Analysis) -> list[Finding]:
     """All findings except understated peaks, which half of all complete dumps have."""
     return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
-
-
-@pytest.mark.parametrize("path", sweep(dump_paths(DUMPS), 16), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_cut_within_a_line_is_always_reported(path: Path) -> None:
-    text = path.read_bytes().rstrip()
-    chance = random.Random(str(path.name))
-    for _ in range(_CUTS):
-        cut = chance.randrange(1, len(text) + 1)
-        if text[cut - 1 : cut] != b"\n":
-            assert _findings(analyse([dump_file(text[:cut])])), f"{path}: {cut}"
-
-
-@pytest.mark.parametrize("most", sweep([40, 200], 2))
-@pytest.mark.parametrize("path", [SPLIT, TPU], ids=["cpu", "tpu"])
-@pytest.mark.parametrize("kind", [FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE])
-def test_cut_between_lines_is_reported(path: Path, kind: FileKind, most: int) -> None:
-    files = files_of(path)
-    starts = files[kind].document.line_starts.tolist()
-    found = set()
-    for cut in random.Random(0).sample(starts[1:-1], min(most, len(starts) - 2)):
-        text = files[kind].document.data[:cut]
-        rest = files[kind].document.data[cut:].split(b"\n")[0]
-        # Older releases print no stack traces, and an inner frame may have no bytes of its own.
-        is_whole = rest.startswith(b"  Stack trace") or b"current: 0 bytes" in rest or not text.strip()
-        if not is_whole:
-            findings = _findings(
-                analyse([files[other] if other is not kind else dump_file(text, kind) for other in files])
-            )
-            assert findings, f"{cut}: {text[-80:]!r}"
-            found |= {finding.code for finding in findings}
-    assert Code.TRUNCATED_DUMP in found
 
 
 _ASSIGNMENT, _VALUES, _LIVE = FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE
@@ -125,17 +91,6 @@ def test_reports_missing_header(line: str, expected: str) -> None:
     assert expected in messages[0]
 
 
-def test_missing_allocation_is_one_finding() -> None:
-    files = files_of(SPLIT)
-    lines = files[FileKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
-    lines.remove(next(line for line in lines if line.startswith(b"allocation 1:")))
-    kinds = [kind for kind in files if kind is not FileKind.BUFFER_ASSIGNMENT]
-    broken = analyse([dump_file(b"\n".join(lines)), *(files[kind] for kind in kinds)])
-    assert _messages(broken) == [
-        "syntax: Allocation 1 is missing before this one. XLA numbers allocations without gaps."
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -166,14 +121,6 @@ def test_damaged_attribute_is_a_warning() -> None:
     ]
     assert "warning[syntax]" in findings_text(analysis)
     assert analysis.warrants.of(Quantity.LIVE).bound is Bound.UNKNOWN
-
-
-def test_cut_explains_why_two_lists_differ() -> None:
-    files = files_of(SPLIT)
-    halves = {kind: dump_file(file.document.data[: len(file.document.data) // 2], kind) for kind, file in files.items()}
-    cut = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES)
-    found = analyse(halves[kind] if kind in cut else file for kind, file in files.items()).findings
-    assert {finding.code for finding in found} == {Code.TRUNCATED_DUMP}
 
 
 def test_sums_over_64_bits_are_refused() -> None:

@@ -27,10 +27,3 @@ def test_aligned_steps_share_a_place_and_no_step_is_lost(data: st.DataObject, ol
     assert axis.length <= old_count + new_count
     if count == 0:
         assert axis.length == max(old_count, new_count)
-
-
-def test_an_inserted_layer_shifts_nothing() -> None:
-    """The new schedule has three steps more between the second and the third one."""
-    axis = common_axis(np.array([0, 1, 2, 3]), np.array([0, 1, 5, 6]), 4, 7)
-    assert axis.old.tolist() == [0, 1, 5, 6, 7]
-    assert axis.new.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]

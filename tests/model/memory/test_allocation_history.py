@@ -5,12 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
+from samples import analysis_of, analysis_of_text, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.memory.allocation_history import Intervals, allocation_history, arenas, union
+from xla_lens.model.memory.allocation_history import Intervals, allocation_history, arenas
 from xla_lens.syntax.columns import NONE
 
 
@@ -118,34 +116,8 @@ def test_idle_bytes_are_unknown_without_live_ranges() -> None:
     assert _text(history.never_used) == [(4, 8)]
 
 
-def test_history_of_an_allocation_without_values() -> None:
-    analysis = analysis_of_text(_DUMP)
-    history = allocation_history(analysis.dump, analysis.memory, 2)
-    assert (history.never_used_bytes, history.idle_bytes, history.free_at_peak) == (7, 7, None)
-
-
 def test_slices_out_of_bounds_are_clipped() -> None:
     analysis = analysis_of_text(_DUMP.replace("size 100", "size 70"))
     history = allocation_history(analysis.dump, analysis.memory, 0)
     assert _text(history.free_at_peak) == [(20, 40)]
     assert history.idle_bytes == 0
-
-
-def test_history_of_an_arena_in_a_real_dump() -> None:
-    analysis = analysis_of(SPLIT)
-    (arena,) = arenas(analysis.dump, analysis.memory)
-    assert (arena.peak_step, arena.peak_bytes, arena.top_bytes) == (36, 1_869_824, 1_869_824)
-    assert arena.fragmentation == 0
-    assert list(map(analysis.dump.value_label, arena.reaching)) == ["ynn_fusion.1"]
-    assert _text(arena.full_size_steps) == [(36, 39)]
-
-
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)), max_size=8))
-def test_union_covers_the_bytes_of_all_intervals(intervals: list[tuple[int, int]]) -> None:
-    table = np.array(intervals, np.int64).reshape(-1, 2)
-    joined = union(table[:, 0], table[:, 0] + table[:, 1])
-    covered = {at for start, size in intervals for at in range(start, start + size)}
-    counted = [at for start, end in zip(joined.start, joined.end, strict=True) for at in range(start, end)]
-    assert counted == sorted(covered)
-    assert np.all(joined.start[1:] > joined.end[:-1])
-    assert joined.total == len(covered)

@@ -64,41 +64,6 @@ def test_every_value_that_collides_is_in_a_pair(slots: list[_Slot], exempt: set[
     assert _in(pairs) == expected
 
 
-@given(st.lists(_slots, max_size=5), st.sets(st.integers(0, 60)))
-def test_allocations_do_not_affect_each_other(groups: list[list[_Slot]], exempt: set[int]) -> None:
-    everything = [slot for slots in groups for slot in slots]
-    table = _table(everything)
-    allocation = np.repeat(np.arange(len(groups)), [len(slots) for slots in groups])
-    shuffled = np.argsort(table.offset % 5, kind="stable")
-    together = replace(table, allocation=allocation).take(shuffled)
-    found, pairs, first = coverage(together), set(collisions(together, exempt.__contains__)), 0
-    for number, slots in enumerate(groups):
-        alone = coverage(_table(slots))
-        here = found.allocation == number
-        assert _totals(found.steps[here], found.deltas[here]) == _totals(alone.steps, alone.deltas)
-        own = {number - first for number in exempt}
-        found_here = {value - first for value in _in([pair for pair in pairs if allocation[pair[0]] == number])}
-        assert found_here == _in(collisions(_table(slots), own.__contains__))
-        first += len(slots)
-
-
-@given(_slots)
-def test_exemptions_are_checked_for_colliding_values_only(slots: list[_Slot]) -> None:
-    asked: set[int] = set()
-
-    def may_overlap(value: int) -> bool:
-        asked.add(value)
-        return False
-
-    collisions(_table(slots), may_overlap)
-    assert asked == {
-        one
-        for one in range(len(slots))
-        for other in range(len(slots))
-        if one != other and _collide(slots[one], slots[other])
-    }
-
-
 _SHAPES = {
     "nested": lambda count: [(0, number + 1, number, count) for number in range(count)],
     "pyramid": lambda count: [(number, 2 * (count - number), number, 2 * count) for number in range(count)],

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from samples import SEED, analysis_of, analysis_of_text, damaged, on_all_dumps, on_each_dump, parsed_instruction
+from samples import SEED, analysis_of, on_all_dumps, on_each_dump, parsed_instruction
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
@@ -76,15 +76,6 @@ def test_every_byte_of_a_word_gives_its_mention_on_all_dumps(of_all_dumps: Mappi
     assert min(of_all_dumps.values()) > 10
 
 
-def test_a_use_mentions_the_user_and_the_operand() -> None:
-    analysis = analysis_of(SEED)
-    (file,) = analysis.dump.files
-    start = file.document.data.index(b"  cublas-gemm.1, operand 1\n") + 2
-    hit = [mention_at(analysis.dump, file, start + column) for column in range(len("cublas-gemm.1, operand 1") + 1)]
-    words = [file.document.data[mention.start : mention.end].decode() for mention in hit if mention]
-    assert words == ["cublas-gemm.1"] * 14 + ["operand 1"] * 11
-
-
 def test_the_rest_of_a_row_means_its_value() -> None:
     analysis = analysis_of(SEED)
     (file,) = analysis.dump.files
@@ -95,12 +86,3 @@ def test_the_rest_of_a_row_means_its_value() -> None:
         line = file.document.data.index(row)
         mentions = {mention_at(analysis.dump, file, line + column) for column in range(len(row) + 1)} - {None}
         assert len(mentions) == 1
-
-
-def test_words_of_damaged_dumps() -> None:
-    for _, text in damaged(SEED.read_bytes()):
-        analysis = analysis_of_text(text.decode())
-        for file in analysis.dump.files:
-            for offset in range(0, len(text) + 1, 7):
-                mention = mention_at(analysis.dump, file, offset)
-                assert mention is None or 0 <= mention.start < mention.end <= len(text)

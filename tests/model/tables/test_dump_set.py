@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, dump_file, on_each_dump
-from xla_lens.model.analysis import analyse
+from samples import DUMPS, TPU, analysis_of, on_each_dump
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
@@ -54,42 +53,6 @@ def test_names_resolve_to_values() -> None:
     assert dump.value_of_id(99) == NONE
     assert dump.instruction_at(3) == "copy-start"
     assert dump.instruction_at(9) is None
-
-
-def test_three_files_join_to_the_tables_of_one_file_with_the_same_text() -> None:
-    parts = {
-        kind: next(SPLIT.parent.glob(f"module_0000*-{suffix}.txt")).read_bytes()
-        for kind, suffix in (
-            (FileKind.BUFFER_ASSIGNMENT, "buffer-assignment"),
-            (FileKind.VALUES, "buffer-assignment-values"),
-            (FileKind.LIVE_RANGE, "live-range"),
-        )
-    }
-    split = analyse(dump_file(text, kind) for kind, text in parts.items())
-    one = analyse([dump_file(b"\n".join(parts.values()))])
-    for table in ("slices", "used_values", "positions", "uses", "schedule", "live_ranges", "peak_buffers"):
-        assert len(getattr(one.dump, table)) == len(getattr(split.dump, table))
-    assert [one.dump.value_label(row) for row in range(len(one.dump.values))] == [
-        split.dump.value_label(row) for row in range(len(split.dump.values))
-    ]
-    assert [space.peak_live_bytes for space in one.memory.spaces] == [
-        space.peak_live_bytes for space in split.memory.spaces
-    ]
-
-
-def test_a_cut_off_file_keeps_its_remaining_parts() -> None:
-    text = SEED.read_text()
-    cut = analysis_of_text(text[: text.index("HloLiveRange")])
-    assert cut.dump.missing == (FileKind.LIVE_RANGE,)
-    assert [space.reserved_bytes for space in cut.memory.spaces] == [593928]
-    assert cut.memory.spaces[0].peak_step is None
-
-
-@pytest.mark.parametrize("start", range(0, 3158, 97))
-def test_any_part_of_a_dump_can_be_analyzed(start: int) -> None:
-    text = SEED.read_text()
-    for part in (text[start:], text[:start], text[start : start + 500]):
-        analysis_of_text(part)
 
 
 @pytest.mark.parametrize(

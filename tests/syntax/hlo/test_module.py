@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 from tree_sitter import Node, Parser, Query, QueryCursor
 
-import tree_sitter_xla_dump
 from fuzzing.texts import damaged
-from module_lines import module_lines
 from samples import DUMPS, SHARED_DUMPS, modules, needs_shared_dumps, never
 from xla_lens.files import find_set, load_module
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.module import ModuleColumns, _line_starts, read_module
-from xla_lens.syntax.texts import column
+from xla_lens.syntax.hlo.module import ModuleColumns, read_module
 from xla_lens.syntax.tree import HLO, Cancelled
 from xla_lens.text.document import Document
 
@@ -109,50 +106,6 @@ def test_instructions_belong_to_the_computation_around_them() -> None:
         assert (computations.first_instruction == ends - computations.instruction_count).all()
         of = np.repeat(np.arange(len(computations)), computations.instruction_count)
         assert ((computations.start[of] < instructions.start) & (instructions.end <= computations.end[of])).all()
-
-
-_LINES = [
-    b"ENTRY",
-    b"ROOT ",
-    b"%",
-    b"{",
-    b"}",
-    b"(",
-    b" ",
-    b"\t",
-    b"\r",
-    b"\n",
-    b"\n\n",
-    b'"',
-    b" = ",
-    b"f32[] ",
-    b"FileNames\n",
-    b"1 ",
-]
-"""What decides what a line is."""
-
-
-def _edited(chance: random.Random, text: bytes) -> bytes:
-    edited = bytearray(text)
-    for _ in range(chance.randrange(1, 40)):
-        place = chance.randrange(len(edited) + 1)
-        edited[place : place + chance.choice((0, 0, 1, 2, 8))] = chance.choice(_LINES)
-    return bytes(edited)
-
-
-@pytest.mark.parametrize("path", _modules(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_damaged_modules_are_read_as_by_regular_expressions(path: Path) -> None:
-    chance, text = random.Random(str(path.relative_to(DUMPS))), path.read_bytes()[:20_000]
-    whole = [b"", b"\n", b"}", b"%f (a: f32[]) -> f32[] {", b"e {\n  ROOT = f32[] add()\n  ROOT %x =\n\n(\n", text]
-    for broken in (
-        *whole,
-        *(_edited(chance, text) for _ in range(30)),
-        *(damaged(chance, text, text) for _ in range(30)),
-    ):
-        starts = _line_starts(Document(broken), never)
-        found = tree_sitter_xla_dump.read_module(broken, starts.astype(np.int64), lambda _: None)
-        rows = tuple([*zip(*(column(cells).tolist() for cells in columns), strict=True)] for columns in found)
-        assert rows == module_lines(broken, starts.tolist())
 
 
 def test_damaged_modules_give_columns_within_their_text() -> None:

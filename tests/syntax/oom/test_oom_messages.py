@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from oom_texts import GPU_LIST, TPU_LIST, TPU_RUNTIME, TPU_TENSORFLOW, TPU_TORCH, TPU_VMEM
+from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom.messages import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, read_oom_log
 from xla_lens.syntax.oom.sizes import PrintedSize, printed_size
@@ -100,65 +100,6 @@ def test_buffer_in_a_sentence_is_read(text: str, expected: OomBuffer) -> None:
     assert message.buffers == (expected,)
 
 
-def test_list_of_a_tpu_is_read() -> None:
-    (message,) = read(TPU_LIST)
-    assert (message.kind, message.line, message.space, message.is_cut_off) == (OomKind.COMPILE, 4, "hbm", False)
-    assert [(fact.group, fact.name, text_of(fact.size)) for fact in message.facts] == [
-        ("", "Total hbm usage", "65.05G"),
-        ("Total hbm usage", "reserved", "1.25G"),
-        ("Total hbm usage", "program", "63.80G"),
-        ("Total hbm usage", "arguments", "0B"),
-        ("", "Output size", "0B"),
-        ("", "Output shared with arguments", "0B"),
-        ("", "Program hbm requirement", "63.80G"),
-        ("Program hbm requirement", "global", "1.14M"),
-        ("Program hbm requirement", "scoped", "4.56M"),
-        ("Program hbm requirement", "HLO temp", "63.79G"),
-    ]
-    assert message.facts[-1].note.startswith("(100.0% utilization: Unpadded (63.58G)")
-    first, second = message.buffers
-    assert first == OomBuffer(
-        number=1,
-        size=printed_size("2.00G"),
-        shape="f32[32,4096,4096]{1,2,0:T(8,128)}",
-        name="fusion.1265.remat3",
-        opcode="fusion",
-        label="fusion.1265.remat3 = fusion(custom-call.224, custom-call.241), kind=kOutput, calls=fused.957.clone",
-        op_name="jit(train_step)/jit(main)/jvp(Model)/h/0/dot_general[dimension_numbers=(((3,), (3,)), "
-        "((0, 2), (0, 2))) preferred_element_type=bfloat16]",
-        source_file="/home/user/model.py",
-        source_line=1059,
-        unpadded=printed_size("2.00G"),
-        allocation_type="HLO temp",
-    )
-    assert (second.name, text_of(second.size), text_of(second.padding)) == ("copy.40488", "13.91G", "12.91G")
-
-
-def test_older_list_has_unknown_sizes_and_typed_operands() -> None:
-    (message,) = read(TPU_TENSORFLOW)
-    sizes = {(fact.group, fact.name): text_of(fact.size) for fact in message.facts}
-    assert sizes["Total hbm usage", "arguments"] is None
-    assert sizes["", "Output size"] is None
-    assert sizes["Program hbm requirement", "reserved"] == "4.0K"
-    (buffer,) = message.buffers
-    assert (buffer.name, buffer.opcode, buffer.op_name) == ("copy.40488", "copy", "slice/update/FloorMod")
-
-
-@pytest.mark.parametrize(
-    ("text", "names", "sizes"),
-    [
-        (TPU_TORCH, ["reshape.152469"], ["48.00M"]),
-        (TPU_VMEM, [None, "RPAm-p_256-bq_512.72"], ["50.23M", "4.00M"]),
-    ],
-)
-def test_list_is_read_where_a_logger_prefixes_each_line(text: str, names: list[str | None], sizes: list[str]) -> None:
-    (message,) = read(text)
-    assert [buffer.name for buffer in message.buffers] == names
-    assert [text_of(buffer.size) for buffer in message.buffers] == sizes
-    assert message.needed
-    assert not message.is_cut_off
-
-
 @pytest.mark.parametrize(
     "prefix", ["worker-{n}    | ", "[rank{n}]: ", "{n}: ", "[1,{n}]<stderr>:", "tpu-vm-2 INFO {n} >> ", "(3, 'x') "]
 )
@@ -182,37 +123,6 @@ def test_lists_of_two_workers_do_not_mix() -> None:
         ("41.74G", ["copy.40488"]),
         ("63.80G", ["fusion.1265.remat3"]),
     ]
-
-
-def test_state_of_the_allocator_is_read() -> None:
-    (message,) = read(TPU_RUNTIME)
-    assert fields_of(message, {"kind", "needed", "free", "capacity", "space"}) == {
-        "kind": OomKind.ALLOCATE,
-        "needed": "3.95G",
-        "free": "1.92G",
-        "capacity": "8.00G",
-        "space": "hbm",
-    }
-    sizes = {(fact.group, fact.name): fact.size and fact.size.size_bytes for fact in message.facts if fact.group}
-    # The exact numbers in brackets count. "Available after request" is negative, and no size.
-    assert sizes["HBM capacity", "Currently allocated"] == 6532939776
-    assert ("HBM capacity", "Available after request") not in sizes
-    assert sizes["Total hbm usage", "reserved(Infeed/Outfeed/Continuations)"] == 529 << 20
-    assert ("Total hbm usage", "heap allocations (without fragmentation)") in sizes
-    assert ("Persistent allocations include some or all of", "output") in sizes
-    assert ("Program hbm requirement", "HLO temp") in sizes
-
-
-def test_list_of_a_gpu_is_read() -> None:
-    warning, message = read(GPU_LIST)
-    assert (warning.kind, text_of(warning.needed)) == (OomKind.ALLOCATOR_WARNING, "29995136256")
-    sizes = {fact.name: text_of(fact.size) for fact in message.facts if fact.group == "BufferAssignment stats"}
-    assert (sizes["parameter allocation"], sizes["preallocated temp allocation"]) == ("475.37MiB", "27.93GiB")
-    assert [(one.number, one.opcode, one.shape, one.is_parameter) for one in message.buffers] == [
-        (1, "fusion", "f32[128,256,16384]", False),
-        (2, None, "f32[256,128,3]", True),
-    ]
-    assert not message.is_cut_off
 
 
 def test_message_that_is_printed_twice_counts_once() -> None:

@@ -27,13 +27,19 @@ export interface Slot {
   end: number;
   opName?: string;
   source?: string;
+  call?: number;
   derivedFrom?: string;
   kind?: string;
   padding?: number;
 }
 
 /** Make a map of one memory space, with a curve that is counted byte by byte. */
-export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: number): MemoryMap {
+export function mapOf(
+  slots: Slot[],
+  allocationSizes: number[],
+  stepCount: number,
+  calls: [frame: string, caller: number][] = [],
+): MemoryMap {
   const strings: string[] = [];
   const number = (text: string | undefined) => (text === undefined ? -1 : strings.push(text) - 1);
   const live = Array.from({ length: stepCount + 1 }, (_, step) => liveBytes(slots, allocationSizes, step));
@@ -77,9 +83,11 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
       shape: slots.map(() => -1),
       opName: slots.map(({ opName }) => number(opName)),
       source: slots.map(({ source }) => number(source)),
+      call: slots.map(({ call }) => call ?? -1),
       derivedFrom: slots.map(({ derivedFrom }) => number(derivedFrom)),
       paddingBytes: slots.map(({ padding }) => padding ?? -1),
     },
+    calls: { frame: calls.map(([frame]) => number(frame)), caller: calls.map(([, caller]) => caller) },
   };
 }
 

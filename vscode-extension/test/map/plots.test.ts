@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { changesIn } from "../../map/between";
 import { coloringBy } from "../../map/coloring";
 import { columnsOf } from "../../map/columns";
+import { type Call, type Flame, flameOf } from "../../map/flameTree";
 import { placeLabels } from "../../map/labels";
 import { layOut } from "../../map/layout";
 import { liveAt, sums } from "../../map/live";
 import { liveBytesAt, modelOf } from "../../map/model";
 import { FAINT, type Frame, HIDDEN, paint, rasterize, SHOWN } from "../../map/raster";
+import { createScenes } from "../../map/scene";
 import { stackOf } from "../../map/stack";
+import { INITIAL } from "../../map/state";
 import type { MemoryMap } from "../../shared/protocol";
 import { chance, mapOf, REAL, randomMap } from "./maps";
 
@@ -166,4 +170,101 @@ test("constants and thread-local allocations are folded, unless large or the onl
     layOut(mixed, 0, 1, true).bands.map(({ allocation }) => allocation),
     [1],
   );
+});
+
+const CALLS: [string, number][] = [
+  ["train.py:9 in main", -1],
+  ["train.py:5 in step", 0],
+  ["model.py:2 in mlp", 1],
+];
+const CALLED = mapOf(
+  [
+    { label: "saved", offset: 0, size: 6, start: 0, end: 9, call: 2 },
+    { label: "gone", offset: 6, size: 4, start: 0, end: 3, call: 1 },
+    { label: "new", offset: 6, size: 8, start: 5, end: 9, call: 2, source: "model.py:2 in mlp" },
+    { label: "state", allocation: 1, offset: 0, size: 3, start: 0, end: 9, source: "parameters state[0]" },
+  ],
+  [14, 3],
+  10,
+  CALLS,
+);
+
+/** The frames of a flame graph: their depth, name, bytes and width. */
+function framesOf({ root }: Flame): string[] {
+  const lines = (frame: Call, depth: number): string[] => [
+    `${" ".repeat(depth)}${frame.name} ${frame.bytes.join()} ${frame.width}${frame.isFound ? "" : " faint"}`,
+    ...frame.callees.flatMap((callee) => lines(callee, depth + 1)),
+  ];
+  return lines(root, 0);
+}
+
+test("the flame graph has the calls of the values that are live at a step", () => {
+  const scene = createScenes(CALLED)({ ...INITIAL, step: 2, search: "step" });
+  assert.deepEqual(framesOf(flameOf([{ scene, live: scene.live, side: 1 }])), [
+    " 0,13 13",
+    " train.py:9 in main 0,10 10",
+    "  train.py:5 in step 0,10 10",
+    "   model.py:2 in mlp 0,6 6",
+    "    saved 0,6 6",
+    "   gone 0,4 4",
+    " parameters state[0] 0,3 3 faint",
+    "  state 0,3 3 faint",
+  ]);
+});
+
+test("the flame graph of a range has what each call leads to before and after, and room for both", () => {
+  const scene = createScenes(CALLED)(INITIAL);
+  const at = (step: number, side: 0 | 1) => ({ scene, live: liveAt(scene.model, 0, step), side });
+  assert.deepEqual(framesOf(flameOf([at(2, 0), at(6, 1)])), [
+    " 13,17 21",
+    " train.py:9 in main 10,14 18",
+    "  train.py:5 in step 10,14 18",
+    "   model.py:2 in mlp 6,14 14",
+    " parameters state[0] 3,3 3",
+  ]);
+});
+
+test("flame graphs add up to the live bytes, and callees fit below their callers", () => {
+  const check = (frame: Call) => {
+    const sum = frame.callees.reduce((total, { width }) => total + width, 0);
+    assert.ok(sum <= frame.width && frame.width >= Math.max(...frame.bytes));
+    frame.callees.forEach(check);
+  };
+  for (const { map, owned } of Object.values(REAL)) {
+    for (const { color, step, ownedBytes } of owned) {
+      const scene = createScenes(map)({ ...INITIAL, color, step });
+      const { root } = flameOf([{ scene, live: scene.live, side: 1 }]);
+      assert.equal(
+        root.width,
+        ownedBytes.reduce((sum, bytes) => sum + bytes, 0),
+      );
+      check(root);
+      check(
+        flameOf([
+          { scene, live: scene.peak, side: 0 },
+          { scene, live: scene.live, side: 1 },
+        ]).root,
+      );
+    }
+  }
+});
+
+test("the changes in a range are those of the groups, and add up to the change of the curve", () => {
+  const scene = createScenes(CALLED)({ ...INITIAL, colorBy: "source" });
+  assert.deepEqual(changesIn(scene, [2, 6]), [
+    { name: "model.py:2 in mlp", growthBytes: 8, allocatedBytes: 8, freedBytes: 0, throughoutBytes: 0 },
+    { name: "parameters state[0]", growthBytes: 0, allocatedBytes: 0, freedBytes: 0, throughoutBytes: 3 },
+    { name: "no source line", growthBytes: -4, allocatedBytes: 0, freedBytes: 4, throughoutBytes: 6 },
+  ]);
+  for (const by of ["source", "kind", "padding"] as const) {
+    const real = createScenes(REAL.mlpTrain.map)({ ...INITIAL, colorBy: by });
+    for (const [first, last] of [
+      [0, 36],
+      [5, 20],
+      [36, 40],
+    ] as const) {
+      const growth = changesIn(real, [first, last]).reduce((sum, { growthBytes }) => sum + growthBytes, 0);
+      assert.equal(growth, liveBytesAt(real.space, last) - liveBytesAt(real.space, first));
+    }
+  }
 });

@@ -11,6 +11,7 @@ from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.summary import SpaceSummary, module_of
@@ -51,6 +52,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
     origins = Origins(dump, module)
     found = [origins.of_value(value) for value in rows]
     arguments = arguments_of(origins, rows)
+    call_of, calls = _calls(found)
     data: contract.MemoryMap = {
         "module": module_of(dump.files),
         "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
@@ -75,6 +77,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
             "shape": indices(None if text is None else text.decode("utf-8", "replace") for text in shapes),
             "opName": indices(origin.op_name for origin in found),
             "source": indices(_source(origin, arguments.get(value)) for value, origin in enumerate(found)),
+            "call": call_of,
             "derivedFrom": indices(origin.derived.writer if origin.derived else None for origin in found),
             "paddingBytes": [
                 NONE if size is None else size
@@ -82,6 +85,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
                 for size in [explain_padding(text, size_bytes).size_bytes]
             ],
         },
+        "calls": {"frame": indices(text for _, text in calls), "caller": [caller for caller, _ in calls]},
     }
     data["strings"] = [*strings]
     return data
@@ -96,6 +100,24 @@ def _instructions(dump: DumpSet, last_live_step: int) -> list[str | None]:
     row = np.flatnonzero((schedule.step >= 0) & (schedule.step < len(steps)))[::-1]
     steps[schedule.step[row]] = schedule.name[row]
     return [dump.label(name, NONE) if name != NONE else None for name in steps.tolist()]
+
+
+def _calls(origins: Iterable[Origin]) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the number of the innermost call of each origin, NONE if unknown, and the calls: the number of the caller
+    and the text. A loop such as `lax.scan` repeats calls, which count once, as in hovers.
+    """
+    rows = dict[tuple[int, str], int]()
+    # Most values share their frames with others.
+    known = dict[tuple[StackFrame, ...], int]()
+    innermost = []
+    for origin in origins:
+        if origin.frames not in known:
+            row = NONE
+            for text in reversed(dict.fromkeys(map(call_text, origin.frames))):
+                row = rows.setdefault((row, text), len(rows))
+            known[origin.frames] = row
+        innermost.append(known[origin.frames])
+    return innermost, [*rows]
 
 
 def _source(origin: Origin, argument: str | None) -> str | None:
