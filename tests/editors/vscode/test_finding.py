@@ -153,11 +153,15 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
         Map(window.page)
-        window.open(file)
+        window.command("View: Focus First Editor Group")
         window.command("XLA Lens: Show What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
         _wait_for_heading(window, "h4", "1. ")
-        page = next(frame for frame in window.page.frames if _headings(frame, "h4"))
+
+        def frame() -> Any:
+            return next((frame for frame in window.page.frames if _headings(frame, "h4")), None)
+
+        page = frame()
         # Beside the map, all of the text is in view, the first action without scrolling.
         width, visible = page.evaluate("[document.body.scrollWidth, document.documentElement.clientWidth]")
         assert width <= visible
@@ -166,6 +170,8 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         page.locator("text=Show in the memory map").first.click()
         map = Map(window.page)
         wait_for(lambda: map.eval("map.state.picked?.values?.length"), seconds=SECONDS)
+        # The editor may have drawn the page again meanwhile.
+        page = wait_for(frame, seconds=SECONDS)
         page.locator("text=When this helps").first.click()
         wait_for(window.active_tab, lambda name: name.endswith(".md") and "advice" not in name, SECONDS)
 
