@@ -131,6 +131,18 @@ def test_several_runs_name_modules_that_are_not_in_all() -> None:
     assert run("diff", OLD, NEW, OLD, "--max-peak-increase", "1%") == (2, "", error)
 
 
+def test_a_folder_of_runs_stands_for_its_folders(tmp_path: Path) -> None:
+    runs = [tmp_path / "runs" / name for name in ("train-1", "train-2", "train-3")]
+    for path, source in zip(runs, (OLD, NEW, OLD), strict=True):
+        shutil.copytree(source.parent, path / "process-1")
+    assert printed("diff", tmp_path / "runs") == printed("diff", *runs)
+    shutil.rmtree(runs[1])
+    assert printed("diff", tmp_path / "runs") == printed("diff", runs[0], runs[2])
+    for path, reason in ((runs[0], "not two folders with dumps in it"), (OLD, "not a folder of runs")):
+        advice = "Give OLD and NEW, or a folder of runs"
+        assert run("diff", path) == (2, "", f"xla-lens: {path}: {reason}. {advice}\n")
+
+
 # ---------------------------------------------------------------- limits
 
 

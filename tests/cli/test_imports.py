@@ -28,11 +28,8 @@ def imported(*arguments: object) -> set[str]:
     "arguments",
     [
         ("--version",),
-        ("--help",),
         ("report", "--help"),
-        ("check", "--help"),
         ("explain", "overlapping-slices"),
-        ("report", "--top", "many", "PATH"),
         ("check", "--select", "no-such-code", "PATH"),
     ],
     ids=" ".join,

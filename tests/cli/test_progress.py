@@ -36,14 +36,6 @@ def test_bar_appears_after_half_a_second_and_is_erased(terminal: _Terminal) -> N
     assert terminal.getvalue() == f"{ERASED}[{'#' * 15}{' ' * 15}]  50% Reading a{ERASED}"
 
 
-def test_bar_is_drawn_ten_times_a_second(terminal: _Terminal) -> None:
-    bar = ProgressBar(terminal, lambda: terminal.now)
-    for step in range(2001):
-        terminal.now = step / 1000
-        bar.draw("Reading a", step / 2000)
-    assert terminal.getvalue().count("\r") in (15, 16)
-
-
 def test_parts_add_up_and_long_names_are_cut(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     bar = ProgressBar(terminal, lambda: terminal.now)
     for number, name in enumerate(("a", "a dump with a long name")):

@@ -21,7 +21,6 @@ class Quote:
     shape_start: int
     opcode: bytes
     operands: tuple[bytes | None, ...]
-    operand_spans: tuple[tuple[int, int] | None, ...]
 
 
 class View:
@@ -174,7 +173,6 @@ def _read_quote(line: Line) -> Quote | None:
         offset + start,
         opcode[1],
         tuple(text[slice(*span)] if span else None for span in spans),
-        tuple((offset + span[0], offset + span[1]) if span else None for span in spans),
     )
 
 

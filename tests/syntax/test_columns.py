@@ -2,7 +2,6 @@
 
 import re
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -96,17 +95,6 @@ def test_used_values_match_an_independent_parser(path: Path) -> None:
             quoted = text.encode()[start:end]
             assert quoted.startswith(f"%{name} = ".encode())
             assert quoted[-1:] in (b")", b"}", b"]", b'"') or quoted[-1:].isalnum()
-
-
-@on_each_file
-def test_tables_are_in_the_order_of_the_file(path: Path) -> None:
-    columns = _columns(path.read_bytes())
-    for name in columns.tables():
-        table = getattr(columns, name)
-        assert all(len(getattr(table, field.name)) == len(table) for field in fields(table))
-        assert (table.start <= table.end).all()
-        if name != "sections":
-            assert (table.start[1:] >= table.end[:-1]).all(), name
 
 
 def test_attributes_of_allocations_are_read() -> None:

@@ -47,13 +47,14 @@ class Peak:
     def __init__(self, capture: "Capture", space: MemorySpace) -> None:
         dump, step = capture.analysis.dump, space.peak_step
         self._capture, self._memory_space = capture, space
-        self.space = space_name(space.id)
-        self.size_bytes = space.peak_live_bytes
-        self.bound = space.live_bound
-        self.reserved_bytes, self.needed_bytes = space.reserved_bytes, space.needed_bytes
-        self.reserved_bound = space.reserved_bound
-        self.step = step if space.live_bound is not Bound.UNKNOWN else None
-        self.instruction = dump.instruction_at(self.step) if self.step is not None else None
+        self.space: str = space_name(space.id)
+        self.size_bytes: int = space.peak_live_bytes
+        self.bound: Bound = space.live_bound
+        self.reserved_bytes: int = space.reserved_bytes
+        self.needed_bytes: int = space.needed_bytes
+        self.reserved_bound: Bound = space.reserved_bound
+        self.step: int | None = step if space.live_bound is not Bound.UNKNOWN else None
+        self.instruction: str | None = dump.instruction_at(self.step) if self.step is not None else None
 
     @property
     def live_at_peak(self) -> Table:
@@ -159,7 +160,7 @@ class Capture:
 
     def __init__(self, files: SetFiles, analysis: Analysis) -> None:
         self.analysis = analysis
-        self.folder = files.stem.parent
+        self.folder: Path = files.stem.parent
         self._files = files
         self._reports: dict[ReportOptions, Report] = {}
 

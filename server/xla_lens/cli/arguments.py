@@ -249,16 +249,24 @@ def _add_diff(commands: _Commands) -> None:
         description="Show what changed between two dumps: where the change of each peak comes from, so that the parts "
         "add up to it exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files "
         "of a dump, or folders of dumps, whose modules are paired by name. OLD may also be a report, the output of "
-        "`xla-lens report --output-format json` in a file named *.json.\n\n"
+        "`xla-lens report --output-format json` in a file named *.json. A single folder stands for the "
+        "runs in it, such as those of `xla-lens run`.\n\n"
         "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
         epilog=f"parts: {', '.join(DiffPart)}.",
     )
-    for name in ("old", "new"):
-        parser.add_argument(
-            name, metavar=name.upper(), type=Path, help=f"the {name} dump: one of its files, a folder of dumps, or -"
-        )
     parser.add_argument(
-        "more", metavar="MORE", type=Path, nargs="*", help="further dumps: shows what each module needs in all of them"
+        "old", metavar="OLD", type=Path, help="the old dump: one of its files, a folder of dumps, or -; or all the runs"
+    )
+    parser.add_argument(
+        "new", metavar="NEW", type=Path, nargs="?", help="the new dump; without it, the folders in OLD are the runs"
+    )
+    parser.add_argument(
+        "more",
+        metavar="MORE",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="further dumps: shows what each module needs in all of them",
     )
     _add_output_format(
         parser,

@@ -33,6 +33,8 @@ from xla_lens.syntax.file_names import FileKind, module_name
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
+    if arguments.new is None:
+        arguments.old, arguments.new, *arguments.more = _runs(arguments.old)
     if arguments.more:
         from xla_lens.cli.runs import print_runs
 
@@ -69,6 +71,19 @@ def run_diff(arguments: argparse.Namespace) -> int:
     for line in problems:
         print_error(line)
     return int(bool(problems))
+
+
+def _runs(folder: Path) -> list[Path]:
+    """The folders in a folder that have dumps, in the order of their names, which in those of `xla-lens run` is that of
+    time. Raises `CannotRun` for fewer than two.
+    """
+    if not folder.is_dir():
+        raise CannotRun(f"{folder}: not a folder of runs. Give OLD and NEW, or a folder of runs")
+    inside = (files.stem.relative_to(folder).parts for files in find_dumps([folder]).files)
+    runs = sorted({folder / parts[0] for parts in inside if len(parts) > 1})
+    if len(runs) < 2:
+        raise CannotRun(f"{folder}: not two folders with dumps in it. Give OLD and NEW, or a folder of runs")
+    return runs
 
 
 def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:

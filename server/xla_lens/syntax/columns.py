@@ -83,7 +83,8 @@ class Texts:
     __slots__ = ("_view", "block", "offsets")
 
     def __init__(self, block: bytes, offsets: Column) -> None:
-        self.block, self.offsets = block, offsets
+        self.block: bytes = block
+        self.offsets: Column = offsets
         # Reading one number from a memory view is several times as fast as from an array.
         self._view = offsets.data
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_TORCH, TPU_VMEM
+from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom.messages import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, read_oom_log
 from xla_lens.syntax.oom.sizes import PrintedSize, printed_size
@@ -98,21 +98,6 @@ def test_sentence_is_read_through_terminals_and_loggers(text: str, expected: dic
 def test_buffer_in_a_sentence_is_read(text: str, expected: OomBuffer) -> None:
     (message,) = read(text)
     assert message.buffers == (expected,)
-
-
-@pytest.mark.parametrize(
-    ("text", "names", "sizes"),
-    [
-        (TPU_TORCH, ["reshape.152469"], ["48.00M"]),
-        (TPU_VMEM, [None, "RPAm-p_256-bq_512.72"], ["50.23M", "4.00M"]),
-    ],
-)
-def test_list_is_read_where_a_logger_prefixes_each_line(text: str, names: list[str | None], sizes: list[str]) -> None:
-    (message,) = read(text)
-    assert [buffer.name for buffer in message.buffers] == names
-    assert [text_of(buffer.size) for buffer in message.buffers] == sizes
-    assert message.needed
-    assert not message.is_cut_off
 
 
 @pytest.mark.parametrize(

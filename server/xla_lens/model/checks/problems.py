@@ -565,8 +565,10 @@ class Problem(Enum):
     )
 
     def __init__(self, code: Code, facts: str, message: str, if_empty: tuple[tuple[str, str], ...]) -> None:
-        self.code, self.message, self.if_empty = code, message, if_empty
-        self.fact_names = facts.split()
+        self.code: Code = code
+        self.message: str = message
+        self.if_empty: tuple[tuple[str, str], ...] = if_empty
+        self.fact_names: list[str] = facts.split()
 
     def __call__(self, *facts: Any) -> "Occurrence":
         """Return an occurrence of the problem with its facts, in the order of their names in the table. Cells of
