@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -93,31 +94,30 @@ class _Measure:
 
     def __init__(self, client: Client, opened: list[_Opened], chance: random.Random) -> None:
         self._client, self._opened, self._chance = client, opened, chance
+        self._items: dict[str, list[Any]] = {"callHierarchy/": [], "codeLens/resolve": []}
 
     async def requests(self) -> dict[str, Times]:
-        times = {"none: the protocol and the pipes alone": await self._each(_REQUESTS, self._nothing)}
-        for name in ("hover", "definition", "documentHighlight"):
-            times[name] = await self._each(_REQUESTS, self._at_a_position(f"textDocument/{name}"))
-        times["selectionRange"] = await self._each(_REQUESTS, self._selection)
-        for name in ("semanticTokens/range", "inlayHint"):
-            times[f"{name}, {_LINES} lines"] = await self._each(_REQUESTS, self._of_lines(f"textDocument/{name}"))
-        for name in ("references", "prepareCallHierarchy", "codeAction"):
-            times[name] = await self._each(_REQUESTS, self._at_a_position(f"textDocument/{name}"))
-        items = await self._items()
-        for name in ("callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"):
-            times[name] = await self._each(_REQUESTS, self._of_item(name, "item", items))
-        for name in ("foldingRange", "documentLink", "documentSymbol", "codeLens"):
-            times[name] = await self._each(_REQUESTS, self._of_document(f"textDocument/{name}"))
-        lenses = await self._lenses()
-        times["codeLens/resolve"] = await self._each(
-            _REQUESTS if lenses else 0, self._of_item("codeLens/resolve", "", lenses)
-        )
-        await self._symbols()
-        times["workspace/symbol"] = await self._each(_REQUESTS, self._symbols)
-        times["hover after an edit of one character"] = await self._each(_EDITS, self._edit)
-        return times
+        """The times of each request in the table. The first one about symbols builds their index."""
+        while len(items := self._items["callHierarchy/"]) < 500:
+            items += await self._ask("textDocument/prepareCallHierarchy") or []
+        for opened in self._opened:
+            lenses = await self._client.request("textDocument/codeLens", {"textDocument": {"uri": opened.uri}})
+            self._items["codeLens/resolve"] += lenses or []
+        await self._ask("workspace/symbol")
+        return {name: await self._times(name) for name in _TARGETS}
 
-    async def _each(self, count: int, request: Callable[[], Awaitable[Any]]) -> Times:
+    async def _times(self, name: str) -> Times:
+        word = name.partition(" ")[0].strip(",:")
+        method = word if word.startswith(("callHierarchy/", "codeLens/", "workspace/")) else f"textDocument/{word}"
+        count = _REQUESTS
+        request: Callable[[], Awaitable[Any]] = partial(self._ask, method)
+        if word == "none":
+            nothing = _place(_Opened("file:///nothing", ["x"]), self._chance)
+            request = partial(self._client.request, "textDocument/hover", nothing)
+        elif name.endswith("an edit of one character"):
+            count, request = _EDITS, self._edit
+        elif word == "codeLens/resolve" and not self._items[word]:
+            return []
         times = []
         for _ in range(count):
             before = time.perf_counter()
@@ -125,47 +125,19 @@ class _Measure:
             times.append(time.perf_counter() - before)
         return times
 
-    async def _nothing(self) -> Any:
-        return await self._client.request("textDocument/hover", _place(_Opened("file:///nothing", ["x"]), self._chance))
-
-    def _at_a_position(self, method: str) -> Callable[[], Awaitable[Any]]:
-        async def request() -> Any:
-            place = _place(self._chance.choice(self._opened), self._chance)
-            position = place["position"]
-            more = {"range": {"start": position, "end": position}, "context": _CONTEXT}
-            return await self._client.request(method, {**place, **more})
-
-        return request
-
-    async def _selection(self) -> Any:
+    async def _ask(self, method: str) -> Any:
+        """Make a request at a random place, about lines from there on, or about a random item."""
+        for start, items in self._items.items():
+            if method.startswith(start):
+                item = self._chance.choice(items)
+                return await self._client.request(method, item if start == method else {"item": item})
         place = _place(self._chance.choice(self._opened), self._chance)
-        params = {"textDocument": place["textDocument"], "positions": [place["position"]]}
-        return await self._client.request("textDocument/selectionRange", params)
-
-    def _of_lines(self, method: str) -> Callable[[], Awaitable[Any]]:
-        async def request() -> Any:
-            opened = self._chance.choice(self._opened)
-            first = self._chance.randrange(max(1, len(opened.lines) - _LINES))
-            lines = {"start": {"line": first, "character": 0}, "end": {"line": first + _LINES, "character": 0}}
-            return await self._client.request(method, {"textDocument": {"uri": opened.uri}, "range": lines})
-
-        return request
-
-    def _of_document(self, method: str) -> Callable[[], Awaitable[Any]]:
-        async def request() -> Any:
-            return await self._client.request(method, {"textDocument": {"uri": self._chance.choice(self._opened).uri}})
-
-        return request
-
-    def _of_item(self, method: str, name: str, items: list[Any]) -> Callable[[], Awaitable[Any]]:
-        async def request() -> Any:
-            item = self._chance.choice(items)
-            return await self._client.request(method, {name: item} if name else item)
-
-        return request
-
-    async def _symbols(self) -> Any:
-        return await self._client.request("workspace/symbol", {"query": self._chance.choice(_QUERIES)})
+        position = place["position"]
+        lines = _LINES if method.endswith(("range", "inlayHint")) else 0
+        end = {**position, "line": position["line"] + lines}
+        asked = {"positions": [position], "range": {"start": position, "end": end}, "context": _CONTEXT}
+        query = {"query": self._chance.choice(_QUERIES)}
+        return await self._client.request(method, {**place, **asked, **query})
 
     async def _edit(self) -> Any:
         """Append a space to a line, and request a hover elsewhere at once."""
@@ -179,19 +151,6 @@ class _Measure:
         document = {"uri": opened.uri, "version": 2}
         self._client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
         return await self._client.request("textDocument/hover", _place(opened, self._chance))
-
-    async def _items(self) -> list[Any]:
-        items: list[Any] = []
-        while len(items) < 500:
-            items += await self._at_a_position("textDocument/prepareCallHierarchy")() or []
-        return items
-
-    async def _lenses(self) -> list[Any]:
-        lenses: list[Any] = []
-        for opened in self._opened:
-            answer = await self._client.request("textDocument/codeLens", {"textDocument": {"uri": opened.uri}})
-            lenses += answer or []
-        return lenses
 
 
 _CONTEXT = {"includeDeclaration": True, "diagnostics": []}
