@@ -123,7 +123,7 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
     """Every command in every format, and many errors."""
     missing = evil.dumps / f"missing{EVIL}"
     found: list[tuple[object, ...]] = [
-        *((*one, folder) for one in (*CHECKS, *REPORTS) for folder in (evil.dumps, evil.broken)),
+        *((*one, evil.broken) for one in (*CHECKS, *REPORTS)),
         *(("check", "--unknown", "--output-format", name, evil.broken) for name in ("text", "json")),
         *(("diff", evil.dumps, evil.broken, "--output-format", name) for name in DIFF_FORMATS),
         *(

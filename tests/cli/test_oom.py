@@ -29,7 +29,7 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 @pytest.mark.parametrize("how", ["name", "dash", "nothing", "gzip", "gzip-pipe", "utf-16"])
 def test_log_comes_from_a_file_or_a_pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str) -> None:
-    data = b"step\n" * 400_000 + TPU_LOG.read_bytes()
+    data = b"step\n" * 240_000 + TPU_LOG.read_bytes()
     path = tmp_path / "log"
     path.write_bytes(
         gzip.compress(data) if how == "gzip" else data.decode().encode("utf-16") if how == "utf-16" else data
@@ -38,7 +38,7 @@ def test_log_comes_from_a_file_or_a_pipe(monkeypatch: pytest.MonkeyPatch, tmp_pa
     arguments = {"dash": ["-"], "nothing": [], "gzip-pipe": ["-"]}.get(how, [str(path)])
     status, out, err = run("oom", *arguments)
     assert (status, err) == (0, "")
-    assert "line 400,001, error code E1000" in out
+    assert "line 240,001, error code E1000" in out
 
 
 def test_a_folder_alone_joins_it_with_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

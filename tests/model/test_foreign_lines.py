@@ -68,7 +68,7 @@ def _with_rows(chance: random.Random, text: bytes) -> Iterator[tuple[bytes, byte
                 yield line, text[:place] + line + b"\n" + text[place:]
 
 
-@pytest.mark.parametrize("files", sweep(_SETS[::2], 3), ids=_name)
+@pytest.mark.parametrize("files", sweep(_SETS[::2], 6), ids=_name)
 def test_rows_of_other_sections_change_nothing(files: SetFiles) -> None:
     texts = texts_of(files)
     before, chance = analysis_of_texts(texts), random.Random(_name(files))
@@ -95,7 +95,7 @@ _DAMAGE: Final = {
 
 
 @pytest.mark.parametrize("damage", _DAMAGE)
-@pytest.mark.parametrize("files", sweep(_SETS[::5], 7), ids=_name)
+@pytest.mark.parametrize("files", sweep(_SETS[::5], 14), ids=_name)
 def test_damaged_rows_make_bounds(files: SetFiles, damage: str) -> None:
     """The warrant of a number that a damaged row changes says that the number is not exact."""
     texts = texts_of(files)

@@ -22,7 +22,7 @@ def analysed(texts: Mapping[FileKind, bytes]) -> Analysis:
     return analyse(dump_file(document_of_file(text).data, kind) for kind, text in texts.items())
 
 
-@pytest.mark.parametrize("files", sweep(FORMS, 6), ids=lambda files: files.stem.name[:60])
+@pytest.mark.parametrize("files", sweep(FORMS, 12), ids=lambda files: files.stem.name[:60])
 def test_cut_numbers_say_so(files: SetFiles) -> None:
     texts = texts_of(files)
     whole = analysed(texts)
