@@ -216,9 +216,9 @@ async function nestFiles(): Promise<void> {
   await vscode.workspace.getConfiguration("explorer.fileNesting").update("enabled", true, target);
 }
 
-async function runPythonFile({ server, tree, log }: Parts, uri: unknown): Promise<void> {
+async function runPythonFile({ server, tree, comparing, log }: Parts, uri: unknown): Promise<void> {
   try {
-    await runPython(server, tree, log, uri instanceof vscode.Uri ? uri : undefined);
+    await runPython(server, tree, comparing, log, uri instanceof vscode.Uri ? uri : undefined);
   } catch (error) {
     void vscode.window.showErrorMessage(`XLA Lens: ${error instanceof Error ? error.message : error}`);
   }

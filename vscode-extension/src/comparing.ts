@@ -74,7 +74,8 @@ export class Comparing {
     setComparing(false);
   }
 
-  private async compare(old: vscode.Uri, uri: vscode.Uri): Promise<void> {
+  /** Shows how a dump differs from an older one. */
+  async compare(old: vscode.Uri, uri: vscode.Uri): Promise<void> {
     const title = "Comparing two dumps";
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     await vscode.window.withProgress(options, async (_progress, token) => {

@@ -4,15 +4,20 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, parse, relative } from "node:path";
 import * as vscode from "vscode";
 
+import type { Comparing } from "./comparing";
 import { show } from "./locations";
 import { interpreterFor } from "./python";
 import type { Server } from "./server";
 import type { Tree } from "./tree";
 
-/** Runs a Python file, that of the active editor by default, in a terminal of its own. Returns when its dumps are shown. */
+/**
+ * Runs a Python file, that of the active editor by default, in a terminal of its own. Returns when its dumps are shown, and
+ * offers to compare them with those of the previous run.
+ */
 export async function runPython(
   server: Server,
   tree: Tree,
+  comparing: Comparing,
   log: vscode.LogOutputChannel,
   given?: vscode.Uri,
 ): Promise<void> {
@@ -43,7 +48,14 @@ export async function runPython(
   );
   const folder = join(cwd, out);
   // Without dumps, the folder is gone, and the terminal says why.
-  if (existsSync(folder) && !(await tree.reveal(folder))) await showBiggest(folder);
+  if (!existsSync(folder)) return;
+  const change = await tree.reveal(folder);
+  if (change === false) await showBiggest(folder);
+  if (!change) return;
+  const compare = "Compare with Previous";
+  void vscode.window.showInformationMessage(change.text, compare).then(async (choice) => {
+    if (choice) await comparing.compare(vscode.Uri.parse(change.before.uri), vscode.Uri.parse(change.uri));
+  });
 }
 
 /** Runs a task to its end in a terminal of its own. */
@@ -71,7 +83,7 @@ async function showBiggest(folder: string): Promise<void> {
 }
 
 /** Returns a time as it stands in the name of a folder: 20261122-231502. */
-function timestamp(time: Date): string {
+export function timestamp(time: Date): string {
   const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString();
   return local.slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }

@@ -1,6 +1,6 @@
 /**
- * The tree "XLA Memory": the modules of the workspace, largest peak first, each with its memory spaces, what is live at
- * their peaks, its allocations and its files.
+ * The tree "XLA Memory": the runs of programs, newest first, then the other modules of the workspace, largest peak first, each
+ * with its memory spaces, what is live at their peaks, its allocations and its files.
  */
 
 import { dirname, sep } from "node:path";
@@ -9,9 +9,11 @@ import * as vscode from "vscode";
 import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
+import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
 import { isOver, limitText, mainSpace, neededText, spaceText, splitSmall } from "../shared/spaces";
 import type { Task } from "./activity";
 import type { Follower } from "./cursor";
+import { timestamp } from "./running";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 import { Node, OVER_COLOR, row, SetNodes } from "./treeNodes";
@@ -28,6 +30,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly subscriptions: vscode.Disposable[] = [];
   private roots: Promise<Node[]> | undefined;
   private modules: readonly ModuleSummary[] = [];
+  private runs: readonly Run<ModuleSummary>[] = [];
   private isTruncated = false;
   private isReading = true;
   private hasExpanded = false;
@@ -69,24 +72,25 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   getChildren(node?: Node): Promise<Node[]> {
     if (node) return node.children();
-    this.roots ??= this.moduleNodes();
+    this.roots ??= this.rootNodes();
     return this.roots;
   }
 
   /**
-   * Reveals the worst module in a folder, and waits until the server has read the new files there. Returns false if it lists
-   * none, as outside of the workspace.
+   * Reveals the worst module of a run, and waits until the server has read the new files there. Returns how it differs from the
+   * previous run, and false if it lists no module of the run, as outside of the workspace.
    */
-  async reveal(folder: string): Promise<boolean> {
+  async reveal(folder: string): Promise<false | Change | undefined> {
     for (let tries = 0; tries < REVEAL_TRIES; tries++) {
       if (tries) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       this.refresh();
-      const nodes = await this.getChildren();
+      const nodes = await this.moduleNodes();
       const found = nodes.find(({ uri }) => uri?.fsPath.startsWith(folder + sep));
       if (!found?.uri || this.isReading) continue;
       await this.view.reveal(found, { select: true, focus: false, expand: true });
       this.sets.view(found.uri);
-      return true;
+      const run = this.runs.find(({ modules }) => modules.some(({ uri }) => uri === found.item.id));
+      return run && changeSince(this.runs, run);
     }
     return false;
   }
@@ -96,7 +100,13 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     for (const subscription of this.subscriptions) subscription.dispose();
   }
 
+  /** The nodes of all modules, whether of a run or not. */
   private async moduleNodes(): Promise<Node[]> {
+    const roots = await this.getChildren();
+    return (await Promise.all(roots.map((node) => (isRun(node) ? node.children() : [node])))).flat();
+  }
+
+  private async rootNodes(): Promise<Node[]> {
     this.showState();
     const answer = await this.server.execute("xla-lens.modules", {}).catch(() => undefined);
     clearTimeout(this.poll);
@@ -110,8 +120,11 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
       [this.isReading, this.isTruncated] = [isReading, isTruncated];
     }
     this.showState();
-    const folders = foldersOfTwins(this.modules);
-    const nodes = this.modules.map((module) => this.module(module, folders.get(module) ?? ""));
+    const { runs, rest } = groupByRun(this.modules, ({ uri }) =>
+      vscode.workspace.asRelativePath(vscode.Uri.parse(uri)),
+    );
+    this.runs = runs;
+    const nodes = [...runs.map((run) => this.run(run, run === runs[0])), ...this.nodesOf(rest)];
     if (!this.isReading) this.expandOnly(nodes);
     return nodes;
   }
@@ -139,8 +152,23 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
   }
 
+  private run(run: Run<ModuleSummary>, isExpanded: boolean): Node {
+    const main = mainSpace(run.modules[0]?.spaces ?? []);
+    const icon: [string, string?] = main && isOver(main) ? moduleIcon("", main) : ["history"];
+    const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? neededText(main) : "", ...icon);
+    item.id = run.folder;
+    item.tooltip = `${counted(run.modules.length, "module")} in ${run.folder}`;
+    item.contextValue = "run";
+    return new Node(item, undefined, { isExpanded, holds: () => true }, (self) => this.nodesOf(run.modules, self));
+  }
+
+  private nodesOf(modules: readonly ModuleSummary[], parent?: Node): Node[] {
+    const folders = foldersOfTwins(modules);
+    return modules.map((module) => this.module(module, folders.get(module) ?? "", parent));
+  }
+
   /** The node of a module. `folder` tells it apart from the others of the same name. */
-  private module(module: ModuleSummary, folder: string): Node {
+  private module(module: ModuleSummary, folder: string, parent?: Node): Node {
     const [uri, main] = [vscode.Uri.parse(module.uri), mainSpace(module.spaces)];
     const name = module.module || "module";
     const sign = module.spaces.length ? module.gap : "empty";
@@ -152,7 +180,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
     item.contextValue = "module";
-    return new Node(item, undefined, { uri, name, holds: () => true }, async (self) => {
+    return new Node(item, parent, { uri, name, holds: () => true }, async (self) => {
       const overview = await this.sets.overview(uri);
       return overview ? new SetNodes(this.server, overview).below(self) : [];
     });
@@ -171,8 +199,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
    */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
     const overview = await this.sets.overview(uri);
-    const roots = await this.getChildren();
-    const module = roots.find(({ item }) => item.id === overview?.uri);
+    const module = (await this.moduleNodes()).find(({ item }) => item.id === overview?.uri);
     if (!module) return undefined;
     const near: Node[] = [];
     for (let node = this.view.selection[0]; node; node = node.parent) near.push(node);
@@ -184,6 +211,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     }
     return undefined;
   }
+}
+
+function isRun({ item }: Node): boolean {
+  return item.contextValue === "run";
 }
 
 function taskText({ title, message, text }: Task): string {

@@ -15,6 +15,36 @@ _OLD: Final = DUMPS / "tpu-v5p-jaxlib0.6.2-libtpu0.0.17.1" / _PROGRAM
 _NEW: Final = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / _PROGRAM
 
 
+_SCRIPT: Final = """
+import shutil, subprocess
+flags = subprocess.run(["sh", "-c", 'printf %s "$XLA_FLAGS"'], capture_output=True, text=True).stdout
+shutil.copytree("{dumps}", flags.rpartition("--xla_dump_to=")[2])
+"""
+
+
+def test_a_run_is_compared_with_the_previous_one(open_window: OpenWindow, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    shutil.copytree(_OLD, workspace / "xla-dumps" / "train-20260101-120000" / "process-1")
+    program = workspace / "train.py"
+    program.write_text(_SCRIPT.format(dumps=_NEW))
+    with open_window(workspace, program) as window:
+        window.wait_for_text("shutil.copytree")
+        window.command("XLA Lens: Run Python File and Show Memory")
+        text = "jit_roundtrip needs 4.02 MiB more than the previous run."
+        wait_for(window.notices, lambda notices: text in notices, SECONDS)
+        window.command("XLA Lens: Focus on XLA Memory View")
+        wait_for(
+            lambda: window.rows("XLA Memory"),
+            lambda rows: any(row.startswith("12.05 MiB jit_roundtrip") for row in rows),
+            SECONDS,
+        )
+        runs = window.has_rows("XLA Memory", "train · ", "train · ")
+        assert "12.05 MiB" in runs[0]
+        assert runs[1].startswith("train · 2026-01-01 12:00:00 8.03 MiB"), runs
+        window.page.locator(".notifications-toasts .monaco-button", has_text="Compare with Previous").click()
+        window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
+
+
 def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     for name, dumps in (("old", _OLD), ("new", _NEW)):

@@ -1,0 +1,68 @@
+/** The runs of programs below `xla-lens run`, whose dumps are in folders named for the program and the time. */
+
+import { basename } from "node:path/posix";
+
+import { human } from "./numbers";
+import type { ModuleSummary } from "./protocol";
+import { mainSpace } from "./spaces";
+
+/** The dumps of a run. */
+export interface Run<Module> {
+  /** The path of its folder. */
+  folder: string;
+  program: string;
+  /** Sorts as time does: `20261122-231502`, and a number if a folder had that name already. */
+  time: string;
+  modules: Module[];
+}
+
+const FOLDER = /^(?:.*?\/)??([^/]+)-(\d{8}-\d{6}(?:-\d+)?)(?=\/)/;
+
+/** Group modules by run, the newest first. The rest belongs to no run. `pathOf` returns the path from the workspace. */
+export function groupByRun<Module>(
+  modules: readonly Module[],
+  pathOf: (module: Module) => string,
+): { runs: Run<Module>[]; rest: Module[] } {
+  const [runs, rest] = [new Map<string, Run<Module>>(), [] as Module[]];
+  for (const module of modules) {
+    const [folder, program, time] = FOLDER.exec(pathOf(module)) ?? [];
+    if (!folder || !program || !time) {
+      rest.push(module);
+      continue;
+    }
+    const run = runs.get(folder) ?? { folder, program, time, modules: [] };
+    run.modules.push(module);
+    runs.set(folder, run);
+  }
+  const newest = (one: Run<Module>, other: Run<Module>) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0);
+  return { runs: [...runs.values()].sort(newest), rest };
+}
+
+/** Return the name of a run: `train · 23:15:02`, with the date unless that is the given one, such as `20261122`. */
+export function runName({ program, time }: Run<unknown>, today: string): string {
+  const [date = "", clock = "", number] = time.split("-");
+  const day = date === today ? "" : `${date.replace(/(....)(..)(..)/, "$1-$2-$3")} `;
+  return `${program} · ${day}${clock.replace(/(..)(..)(..)/, "$1:$2:$3")}${number ? ` (${number})` : ""}`;
+}
+
+/** How a module differs from that of the previous run of its program. */
+export interface Change {
+  uri: string;
+  /** The module of the previous run. */
+  before: ModuleSummary;
+  /** `jit_step needs 1.20 GiB less than the previous run.` */
+  text: string;
+}
+
+/** Compare the first module of a run with the same one of the previous run of the program, undefined if there is none. */
+export function changeSince(runs: readonly Run<ModuleSummary>[], run: Run<ModuleSummary>): Change | undefined {
+  const previous = runs.slice(runs.indexOf(run) + 1).find(({ program }) => program === run.program);
+  const [module] = run.modules;
+  const same = previous?.modules.filter((one) => one.module === module?.module) ?? [];
+  const before = same.find(({ uri }) => basename(uri) === basename(module?.uri ?? "")) ?? same[0];
+  const [now, then] = [mainSpace(module?.spaces ?? []), mainSpace(before?.spaces ?? [])];
+  if (!module || !before || now?.reservedBound !== "exact" || then?.reservedBound !== "exact") return undefined;
+  const more = now.neededBytes - then.neededBytes;
+  const words = more ? `${human(Math.abs(more))} ${more > 0 ? "more" : "less"} than` : "as much as";
+  return { uri: module.uri, before, text: `${module.module} needs ${words} the previous run.` };
+}
