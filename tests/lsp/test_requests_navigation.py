@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, lines, sibling
+from lsp.reading import Reader, copied, lines, read_page, sibling
 from lsp.wire import FULL
 from samples import GLUED, PALLAS, SEED, SPLIT, TPU, WHILE
 
@@ -28,6 +28,51 @@ async def test_references_can_exclude_the_declaration(reader: Reader) -> None:
     uri = reader.open(SEED)
     found = await reader.ask_at("references", uri, "    cublas-gemm.1{}:4-5\n       ^", **_OTHERS)
     assert [place.split(":")[1] for place in reader.shown(found)] == ["45", "47", "71", "77", "63", "37"]
+
+
+async def test_jumps_never_lead_to_a_file_that_the_editor_cannot_open(reader: Reader) -> None:
+    # The list of values and the module are larger than this.
+    await reader.start({**FULL, "experimental": {"xlaLens": {"largestFileBytes": 7000}}})
+    live, rows = reader.open(sibling(SPLIT, "live-range")), reader.open(SPLIT)
+    # Another place about the value, in a file that opens.
+    found = await reader.ask_at("definition", live, "    dot{}:35-37\n     ^")
+    assert [one.get("targetUri", one.get("uri")) for one in found] == [rows]
+    # From there, the excerpt of the list of values.
+    (found,) = await reader.ask_at(
+        "definition", rows, " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}\n             ^"
+    )
+    page, where = found.get("targetUri", found.get("uri")), found.get("targetSelectionRange", found.get("range"))
+    assert page.endswith("/jit_train_step-excerpt-of-values-1.txt")
+    text = await read_page(reader, page)
+    assert lines(text)[where["start"]["line"]].startswith("<")
+    assert " dot @0>" in lines(text)[where["start"]["line"]]
+    # The excerpt has the hovers and the jumps of the dump.
+    hover = await reader.ask("hover", page, position=where["start"])
+    assert "dot" in hover["contents"]["value"]
+    assert await reader.ask("definition", page, position=where["start"])
+    references = await reader.ask_at("references", live, "    dot{}:35-37\n     ^", **_ALL)
+    assert {one["uri"].rpartition("/")[2].partition("-excerpt")[2] for one in references} == {
+        "",
+        "-of-values-1.txt",
+        "-of-hlo-1.txt",
+    }
+
+
+async def test_references_include_those_in_the_module(reader: Reader) -> None:
+    await reader.start()
+    live = reader.open(sibling(SPLIT, "live-range"))
+    found = reader.shown(await reader.ask_at("references", live, "    dot{}:35-37\n     ^", **_ALL))
+    module = reader.open(SPLIT.with_name(SPLIT.name.replace("-buffer-assignment", "")))
+    await reader.checked(module)
+    row = next(
+        row
+        for row, line in enumerate(lines(reader.text(module)))
+        if line.startswith("  %dot = f32[784,512]{1,0} dot(%x.1")
+    )
+    there = reader.shown(await reader.ask("references", module, position={"line": row, "character": 4}, **_ALL))
+    # From the module, the operands of the instruction count as well.
+    assert set(found) < set(there)
+    assert {place for place in there if place.startswith("module_")} <= set(found)
 
 
 async def test_editors_without_markdown_get_plain_text_hovers(reader: Reader) -> None:

@@ -1,12 +1,13 @@
 """Pages: virtual documents with links into the dump."""
 
+import json
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, lines, path_of, read_page, show_page
+from lsp.reading import Reader, copied, lines, path_of, read_page, show_page, sibling
 from lsp.wire import FULL
-from samples import SEED, SPLIT
+from samples import SEED, SPLIT, TPU
 
 _PAGES: list[tuple[str, dict[str, int]]] = [
     ("showSummary", {}),
@@ -14,6 +15,18 @@ _PAGES: list[tuple[str, dict[str, int]]] = [
     ("showLiveSet", {"step": 5}),
     ("showAllocationHistory", {"allocation": 2}),
 ]
+
+
+async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: Reader) -> None:
+    await reader.start({**FULL, "experimental": {"xlaLens": {"commandUris": True}}})
+    uri = await show_page(reader, "showAdvice", uri=reader.open(sibling(TPU, "live-range")))
+    assert uri.endswith("/jit_roundtrip-advice.md")
+    found = await reader.ask("documentLink", uri)
+    links = {reader.text_at(uri, link["range"]): link["target"] for link in found if "target" in link}
+    name, _, arguments = unquote(links["Show in the memory map"]).partition("?")
+    (values,) = [one["values"] for one in json.loads(arguments)]
+    assert (name, len(values)) == ("command:xla-lens.showValuesInMap", 1)
+    assert links["When this helps"].endswith("/donate.md")
 
 
 async def test_definition_of_a_source_line_is_in_the_program(reader: Reader, tmp_path: Path) -> None:

@@ -59,13 +59,20 @@ def cell_counts(row: str) -> set[int]:
 def check_structure(lines: list[str]) -> None:
     """Check that only our own words are outside of code, and that each row has as many cells as its header."""
     columns: set[int] = set()
+    fence = ""
     for line in lines:
         assert "\n" not in line
+        if line.startswith("```"):
+            assert fence in ("", line)
+            fence = "" if fence else line
+        if fence or line.startswith("```"):
+            continue
         if line == "</details>" or re.fullmatch("<details><summary>[^<>]*</summary>", line):
             continue
         assert re.fullmatch(r"[\w .,:;()%+=…×█▏▎▍▌▋▊▉≥≤−/'|&#^–-]*", outside_of_code(line)), line
         columns = (columns or cell_counts(line)) if line.startswith("|") else set()
         assert not columns or cell_counts(line) == columns, line
+    assert not fence
 
 
 def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Report:

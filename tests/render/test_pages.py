@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
-from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
+from xla_lens.render.pages import AnyLink, JumpLink, PageLink, PageText, SourceLink, page_text
 from xla_lens.render.sources import frame_text
 
 
@@ -23,7 +23,13 @@ def _target_text(place: Place) -> str:
     return place.file.document.data[place.start : place.end].decode()
 
 
-def _link_target(link: PageLink | SourceLink) -> str:
+def _link_target(link: AnyLink) -> str:
+    if isinstance(link, JumpLink):
+        return (
+            f"explanation of {link.target}"
+            if not isinstance(link.target, tuple)
+            else f"{len(link.target)} values in the map"
+        )
     return _target_text(link.target) if isinstance(link, PageLink) else frame_text(link.frame)
 
 

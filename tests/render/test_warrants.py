@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from samples import DUMPS, analysis_of, dump_file, sweep
+from samples import DUMPS, SPLIT, analysis_of, dump_file, sweep
 from xla_lens.features.hints import hints
 from xla_lens.features.hover import hover
 from xla_lens.features.lenses import lenses
@@ -29,6 +29,7 @@ from xla_lens.render.numbers import apart, human, signed
 from xla_lens.render.pages import page_text
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
+from xla_lens.render.warrants import reasons
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import document_of_file
 from xla_lens.text.encoding import Encoding
@@ -164,3 +165,17 @@ def test_sizes_that_look_the_same_show_their_difference() -> None:
     assert apart(4_833_280, 4_833_280) == "4.61 MiB"
     assert apart(4_833_280, 9_000_000) == "4.61 MiB"
     assert [signed(size) for size in (2048, -2048, 0)] == ["+2.0 KiB", "−2.0 KiB", "0 B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"!junk!\n" * 1000, "the buffer assignment is missing, since its file has no line of a dump"),
+        (b"\n\n", "the buffer assignment is missing, since its file is empty"),
+    ],
+)
+def test_file_that_is_no_dump_is_called_that(text: bytes, reason: str) -> None:
+    whole = analysis_of(SPLIT).dump.files
+    junk = dump_file(text, FileKind.BUFFER_ASSIGNMENT)
+    files = [junk if file.kind is FileKind.BUFFER_ASSIGNMENT else file for file in whole]
+    assert reasons(analyse(files).warrants.of(Quantity.RESERVED).gaps) == (reason,)

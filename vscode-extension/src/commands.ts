@@ -67,10 +67,6 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
     if (step) await server.execute("xla-lens.showLiveSet", { uri: uri.toString(), step: Number(step) });
   },
 
-  async openSummary({ server }, uri) {
-    await server.execute("xla-lens.showSummary", { uri: uri.toString() });
-  },
-
   async openReport({ server }, uri) {
     await server.execute("xla-lens.showReport", { uri: uri.toString() });
   },

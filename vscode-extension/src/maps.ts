@@ -56,12 +56,12 @@ export class Maps implements Follower, vscode.Disposable {
     return [...this.panels.values()].some(({ isVisible }) => isVisible);
   }
 
-  /** Shows the map of the set of a file beside the text, and moves the focus there. */
-  async show(uri: vscode.Uri): Promise<void> {
+  /** Shows the map of the set of a file beside the text, and moves the focus into it. */
+  async show(uri: vscode.Uri, preserveFocus = false): Promise<void> {
     const overview = isComparison(uri) ? { uri: uri.toString() } : await this.sets.overview(uri);
     const existing = overview && this.panels.get(overview.uri);
     if (existing) {
-      existing.reveal();
+      existing.reveal(preserveFocus);
       return;
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
@@ -71,7 +71,7 @@ export class Maps implements Follower, vscode.Disposable {
     // Followers ask for the active editor when the map has been drawn, so that the focus moves after that.
     const first = map.onDidDraw(() => {
       first.dispose();
-      map.reveal();
+      map.reveal(preserveFocus);
     });
   }
 
@@ -115,6 +115,8 @@ class MapPanel implements vscode.Disposable {
   private isLoading = false;
   private isStale = false;
   private compared: ComparedMaps | undefined;
+  /** The values that stand out, also for a page that is not drawn yet. */
+  private lit: MessageToMap | undefined;
   private watchers: vscode.Disposable[] = [];
 
   /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
@@ -151,8 +153,8 @@ class MapPanel implements vscode.Disposable {
     return uris.includes(oldUri) || uris.includes(newUri);
   }
 
-  reveal(): void {
-    this.panel.reveal();
+  reveal(preserveFocus: boolean): void {
+    this.panel.reveal(undefined, preserveFocus);
   }
 
   follow(at: WhatIsAt): void {
@@ -160,7 +162,8 @@ class MapPanel implements vscode.Disposable {
   }
 
   light(name: string, values: number[]): void {
-    this.post({ type: "light", name, values });
+    this.lit = { type: "light", name, values };
+    this.post(this.lit);
   }
 
   dispose(): void {
@@ -194,6 +197,7 @@ class MapPanel implements vscode.Disposable {
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri, map, ...(this.compared && { other: this.compared.old }) });
+      if (this.lit) this.post(this.lit);
       this.watch(
         this.compared ? [this.compared.oldUri, this.compared.newUri].map((one) => vscode.Uri.parse(one)) : [this.uri],
       );

@@ -13,7 +13,7 @@ import {
 
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
 import { Activity, type Problem } from "./activity";
-import { PAGE_SCHEME } from "./documents";
+import { MAX_DOCUMENT_BYTES, PAGE_SCHEME } from "./documents";
 import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
 import { findServer } from "./python";
@@ -238,7 +238,12 @@ const STARTING = Symbol("starting");
  */
 const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
   fillClientCapabilities(capabilities) {
-    const xlaLens = { didLoad: true, commandUris: true, sourceLines: true };
+    const xlaLens = {
+      didLoad: true,
+      commandUris: true,
+      sourceLines: true,
+      largestFileBytes: MAX_DOCUMENT_BYTES,
+    };
     capabilities.experimental = { ...(capabilities.experimental as object), xlaLens };
   },
   initialize() {},

@@ -223,20 +223,40 @@ def _step(dump: DumpSet, files: _Files, step: int) -> Iterator[Occurrence]:
 # ---------------------------------------------------------------- references
 
 
-def references(dump: DumpSet, target: Target, limit: int) -> list[Place]:
-    """Return at most `limit` places that mention an entity, each once, in the order of the dump."""
-    return _first_places(occurrences(dump, target), limit)
+def references(dump: DumpSet, target: Target, limit: int, module: HloModule | None = None) -> list[Place]:
+    """Return at most `limit` places that mention an entity, each once, in the order of the dump, then those in the HLO
+    module.
+    """
+    return _first_places(occurrences(dump, target), _in_module(dump, module, target), limit)
 
 
-def references_without_declaration(dump: DumpSet, target: Target, limit: int) -> list[Place]:
+def references_without_declaration(
+    dump: DumpSet, target: Target, limit: int, module: HloModule | None = None
+) -> list[Place]:
     """Return at most `limit` references without the definition and the declaration."""
     others = (found for found in occurrences(dump, target) if not _is_declaration(target, found.role))
-    return _first_places(others, limit)
+    return _first_places(others, islice(_in_module(dump, module, target), 1, None), limit)
 
 
-def _first_places(found: Iterable[Occurrence], limit: int) -> list[Place]:
+def _first_places(found: Iterable[Occurrence], others: Iterable[Place], limit: int) -> list[Place]:
     """One place may have several adjacent words."""
-    return [place for place, _ in islice(groupby(found, lambda occurrence: occurrence.place), limit)]
+    places = (place for place, _ in groupby(found, lambda occurrence: occurrence.place))
+    return list(islice(chain(places, others), limit))
+
+
+def _in_module(dump: DumpSet, module: HloModule | None, target: Target) -> Iterator[Place]:
+    """The instruction that defines a value, then its readers in the module: those of the element that is the value."""
+    if module is None or not isinstance(target, Value | Instruction):
+        return
+    name = target.name if isinstance(target, Instruction) else int(dump.values.name[target.row])
+    row = module.row_of(dump.names[name])
+    if row == NONE:
+        return
+    yield module.place(row)
+    for use in references_to(module, HloInstruction(row)):
+        read = use.target.index if isinstance(use.target, HloInstruction) else b""
+        if isinstance(target, Instruction) or not read or meaning_of(dump, dump.names[name], read) == target:
+            yield Place(module.file, use.start, use.end)
 
 
 def module_references(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Place]:

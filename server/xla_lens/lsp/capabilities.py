@@ -48,7 +48,8 @@ class ClientCapabilities:
     `links` are the requests that it accepts `LocationLink`s for, `refreshes` the refresh requests that it handles.
     `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
     all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
-    means that links in Markdown may be `command:` URIs.
+    means that links in Markdown may be `command:` URIs. It cannot open files above `largest_file_bytes`, if it has such
+    a limit.
     `source_methods` are what can be registered for single files of the program: nothing if the editor draws their
     memory by itself.
     """
@@ -70,6 +71,7 @@ class ClientCapabilities:
     has_did_load: bool = False
     source_methods: frozenset[str] = frozenset()
     has_command_uris: bool = False
+    largest_file_bytes: int | None = None
 
 
 def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilities:
@@ -83,6 +85,7 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
 
     own = capabilities.experimental.get("xlaLens") if isinstance(capabilities.experimental, Mapping) else None
     extras = {name for name, value in own.items() if value is True} if isinstance(own, Mapping) else set()
+    largest = own.get("largestFileBytes") if isinstance(own, Mapping) else None
     formats = get("text_document.hover.content_format") or [lsp.MarkupKind.Markdown]
     refreshes, pulls = supported(_REFRESH_SUPPORT), get("text_document.diagnostic") is not None
     return ClientCapabilities(
@@ -103,5 +106,6 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
         has_text_document_content=get("workspace.text_document_content") is not None,
         has_did_load="didLoad" in extras,
         has_command_uris="commandUris" in extras,
+        largest_file_bytes=largest if isinstance(largest, int) else None,
         source_methods=frozenset() if "sourceLines" in extras else supported(_SOURCE_SUPPORT),
     )

@@ -9,11 +9,14 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.symbols import Symbol, SymbolKind
-from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.files import set_key
+from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.pages import page_uri
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.places.pages import EXCERPT_HEAD, excerpt_at
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.package_files import explanation_path
@@ -43,10 +46,28 @@ class Converter:
     editor, which may be ahead of the analysis.
     """
 
-    def __init__(self, opened: Mapping[Path, OpenDocument], encoding: Encoding) -> None:
+    def __init__(
+        self, opened: Mapping[Path, OpenDocument], encoding: Encoding, largest_bytes: int | None = None
+    ) -> None:
         # By label: constructing a `Path` takes longer than the rest of a conversion.
         self._opened = {str(path): document for path, document in opened.items()}
         self._encoding = encoding
+        self._largest_bytes = largest_bytes
+
+    def is_too_large(self, file: DumpFile) -> bool:
+        """Whether the editor cannot open a file. Its places are then in pages with excerpts of it."""
+        is_large = self._largest_bytes is not None and len(file.document.data) > self._largest_bytes
+        return is_large and file.label not in self._opened
+
+    def _in_page(self, location: lsp.Location, file: DumpFile) -> lsp.Location:
+        """A location in the page with the excerpt around it, if the editor cannot open the file."""
+        if not self.is_too_large(file):
+            return location
+        page, where = excerpt_at(file.kind, location.range.start.line), location.range
+        row = where.start.line - page.first_row + EXCERPT_HEAD
+        end = row + where.end.line - where.start.line
+        here = lsp.Range(lsp.Position(row, where.start.character), lsp.Position(end, where.end.character))
+        return lsp.Location(page_uri(set_key(Path(file.label), file.document), page), here)
 
     def uri(self, file: DumpFile) -> str:
         """Return the URI of a file: the editor's own if the file is open."""
@@ -94,25 +115,34 @@ class Converter:
         """Convert many places, each to a `Location`."""
         found: list[Json] = []
         for file, group in groupby(places, lambda place: place.file):
+            here = [*group]
+            if self.is_too_large(file):
+                found += [to_json(self.location(place)) for place in here]
+                continue
             uri = self.uri(file)
-            ranges = self.ranges(file, [(place.start, place.end) for place in group])
+            ranges = self.ranges(file, [(place.start, place.end) for place in here])
             found += [{"uri": uri, "range": where} for where in ranges]
         return RawJson(found)
 
     def location(self, place: Place) -> lsp.Location:
         """Convert a place."""
-        return lsp.Location(self.uri(place.file), self.range(place.file, place.start, place.end))
+        where = self.range(place.file, place.start, place.end)
+        return self._in_page(lsp.Location(self.uri(place.file), where), place.file)
 
     def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
         """Return a link from a range to a place. Editors preview the whole line of the place and select the place."""
         file = place.file
+        if self.is_too_large(file):
+            page = self.location(place)
+            return lsp.LocationLink(page.uri, page.range, page.range, origin)
         start, end = file.document.line_span(file.document.row(place.start))
         whole, name = self.range(file, start, max(end, place.end)), self.range(file, place.start, place.end)
         return lsp.LocationLink(self.uri(file), whole, name, origin)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
-        return f"{self.uri(place.file)}#L{self.position(place.file, place.start).line + 1}"
+        location = self.location(place)
+        return f"{location.uri}#L{location.range.start.line + 1}"
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """Convert a finding with its related places."""

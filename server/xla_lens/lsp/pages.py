@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
 
+from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import PAGE_SCHEME
@@ -19,7 +20,8 @@ from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import Page, page_name
-from xla_lens.render.pages import PageLink, PageText, SourceLink, page_text
+from xla_lens.render.pages import AnyLink, PageLink, PageText, page_text
+from xla_lens.syntax.file_names import module_name
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import decode, to_offset, to_position
@@ -42,14 +44,14 @@ class RenderedPage:
 
     sources: Generations
     document: Document
-    links: tuple[PageLink | SourceLink, ...]
+    links: tuple[AnyLink, ...]
 
-    def link_at(self, position: lsp.Position, encoding: Encoding) -> PageLink | SourceLink | None:
+    def link_at(self, position: lsp.Position, encoding: Encoding) -> AnyLink | None:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
 
-    def range_of(self, link: PageLink | SourceLink, encoding: Encoding) -> lsp.Range:
+    def range_of(self, link: AnyLink, encoding: Encoding) -> lsp.Range:
         """Return where a link is."""
         start, end = (lsp.Position(*to_position(self.document, at, encoding)) for at in (link.start, link.end))
         return lsp.Range(start, end)
@@ -78,9 +80,9 @@ class RenderedPage:
         return list(by_place.values())
 
 
-def render_page(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
+def render_page(analysis: Analysis, module: HloModule | None, page: Page, capabilities: ClientCapabilities) -> PageText:
     """Render a page. Runs in a worker thread."""
-    return page_text(analysis, page, module)
+    return page_text(analysis, page, module, has_map=capabilities.has_command_uris)
 
 
 class PageCache:
@@ -118,7 +120,7 @@ class PageCache:
 
 def page_uri(key: Path, page: Page) -> str:
     """Return the URI of a page of a set."""
-    return f"{_set_uri(key)}/{page_name(page)}"
+    return f"{_set_uri(key)}/{quote(page_name(page, module_name(key.name)))}"
 
 
 def comparison_uri(old: Path, new: Path) -> str:

@@ -260,7 +260,7 @@ class State:
         if analysis is None:
             return None
         known = analysis.on_device(self.settings.device_memory)
-        return ((state, state.generation),), render_page, (known, module, page)
+        return ((state, state.generation),), render_page, (known, module, page, self.client.capabilities)
 
     async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
         if compared := await self.comparisons.of(old, new):
@@ -303,7 +303,7 @@ class State:
                 return None
             capabilities = self.client.capabilities
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
-            convert = Converter(page.open, capabilities.encoding)
+            convert = Converter(page.open, capabilities.encoding, capabilities.largest_file_bytes)
             return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
@@ -352,7 +352,7 @@ class State:
             return None
         capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
         shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
-        convert = Converter(state.open, capabilities.encoding)
+        convert = Converter(state.open, capabilities.encoding, capabilities.largest_file_bytes)
         offset = partial(offset_in, *shown, capabilities.encoding)
         start = uri, file, convert, offset, capabilities, self.settings, on_truncated, state.analysis
         compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)

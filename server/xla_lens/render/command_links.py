@@ -1,7 +1,7 @@
 """Links in Markdown that run a command of the editor. Editors that cannot follow them get the text alone."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -34,9 +34,17 @@ class CommandLinks:
         """Return Markdown as a link to the history of an allocation, by its index in the dump."""
         return self._link(text, "xla-lens.showAllocationHistory", {"uri": self.uri, "allocation": allocation})
 
+    def values(self, values: Sequence[int]) -> str:
+        """Return the URI of the command that shows some values, by their rows, in the memory map."""
+        return _command_uri("xla-lens.showValuesInMap", {"uri": self.uri, "values": values})
+
     def _link(self, text: str, command: str, argument: Any) -> str:
-        # The encoded arguments contain no character that could end the link: `quote` leaves letters, digits and `_.-~`.
-        return f"[{text}](command:{command}?{quote(json.dumps([argument]), safe='')})" if self.uri else text
+        return f"[{text}]({_command_uri(command, argument)})" if self.uri else text
+
+
+def _command_uri(command: str, argument: Any) -> str:
+    # The encoded arguments contain no character that could end a link: `quote` leaves letters, digits and `_.-~`.
+    return f"command:{command}?{quote(json.dumps([argument], separators=(',', ':')), safe='')}"
 
 
 NO_LINKS: Final = CommandLinks()

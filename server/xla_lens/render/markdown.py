@@ -17,6 +17,12 @@ def code(text: str, longest: int = LONGEST_NAME) -> str:
     return f"{fence}{pad}{text}{pad}{fence}" if text else ""
 
 
+def code_block(text: str) -> tuple[str, ...]:
+    """Return the lines of any text as a block of code."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return fence, text, fence
+
+
 def escaped(text: str) -> str:
     """Return any text on one line as Markdown that shows it, without markup, links and HTML."""
     return _PUNCTUATION.sub(r"\\\g<0>", text)

@@ -5,26 +5,42 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
-from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.mentions import (
+    Allocation,
+    Instruction,
+    Mention,
+    Role,
+    Step,
+    Target,
+    Value,
+    mention_at,
+)
+from xla_lens.model.places.pages import AdvicePage, ExcerptPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report.allocations import history_section
-from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sections, Table, Text, headers
-from xla_lens.render.report.outline import missing_step, report_markdown, report_outline
+from xla_lens.render.report.blocks import Inline, Jump, Linked, Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.report.markdown import inline_markdown, markdown_lines
+from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link
@@ -56,39 +72,59 @@ class SourceLink:
 
 
 @dataclass(frozen=True, slots=True)
+class JumpLink:
+    """A link from bytes `start` to `end` of a page, in UTF-8, to an explanation or to values in the memory map."""
+
+    start: int
+    end: int
+    target: Rule | tuple[int, ...]
+
+
+AnyLink: TypeAlias = PageLink | SourceLink | JumpLink
+
+
+@dataclass(frozen=True, slots=True)
 class PageText:
     """A page: its text, and its links in the order of the text."""
 
     text: str
-    links: tuple[PageLink | SourceLink, ...]
+    links: tuple[AnyLink, ...]
 
 
 PAGE_LIMIT: Final = 1000
 """Maximum number of rows in a list of a page."""
 
 
-def page_text(analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT) -> PageText:
+def page_text(
+    analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT, *, has_map: bool = False
+) -> PageText:
     """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
-    at most `DEFAULT_TOP`.
+    at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map.
     """
+    place_of = partial(entity_place, analysis.dump)
 
     def made(options: ReportOptions) -> Report:
         return report(analysis, file_labels(analysis, module), options, module)
 
     match page:
         case ReportPage():
-            return PageText("\n".join(report_markdown(made(ReportOptions(top=DEFAULT_TOP)))) + "\n", ())
+            return _markdown_page(report_outline(made(ReportOptions(top=DEFAULT_TOP))), place_of, has_map=has_map)
         case SummaryPage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_source_lines=True)))
             lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
             outline = replace(outline, facts=(*outline.facts, lists))
         case AdvicePage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))))
+            incomplete = tuple(fact for fact in outline.facts if fact[0] == "incomplete")
+            outline = replace(outline, facts=incomplete, answer=outline.answer[:1])
+            return _markdown_page(outline, place_of, has_map=has_map)
         case LiveSetPage(step):
             outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_source_lines=True)), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
-    return outline_page(outline, partial(entity_place, analysis.dump))
+        case ExcerptPage():
+            return _excerpt(analysis, module, page)
+    return outline_page(outline, place_of)
 
 
 def file_labels(analysis: Analysis, module: HloModule | None = None) -> dict[FileKind, str]:
@@ -101,7 +137,7 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
     place_of = cache(place_of)
     layout = replace(_LAYOUT, short_files=_unambiguous_files(outline))
     data = bytearray()
-    links: list[PageLink | SourceLink] = []
+    links: list[AnyLink] = []
     for line in text_lines(outline, layout):
         for first, last, named in line.spans:
             start = len(data) + len(_encoded(line.text[:first]))
@@ -113,6 +149,62 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
                 links.append(PageLink(start, end, named, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
+
+
+def _markdown_page(outline: Outline, place_of: Callable[[Entity], Place | None], *, has_map: bool) -> PageText:
+    """Return a page of Markdown: its links are places in the text, as in other pages."""
+    place_of = cache(place_of)
+    targets: list[Entity | StackFrame | Jump] = []
+    short_files = _unambiguous_files(outline)
+
+    def words(inline: Inline) -> str:
+        lead, text = "", inline_markdown(inline).translate(_NO_MARKS)
+        target: Entity | StackFrame | Jump | None = None
+        match inline:
+            case Jump(words, target_of_jump) if has_map or not isinstance(target_of_jump, tuple):
+                text, target = words.lstrip(" ·"), inline
+                lead = words.removesuffix(text)
+            case Name(name, entity, _, _, frame):
+                if frame and is_file(frame.file):
+                    target = frame
+                    if frame.file in short_files:
+                        text = code(name.removeprefix(frame.file[: frame.file.rfind("/") + 1])).translate(_NO_MARKS)
+                elif entity and place_of(entity):
+                    target = entity
+            case Linked(_, entity) if place_of(entity):
+                target = entity
+        if target is None:
+            return text
+        targets.append(target)
+        return f"{lead}{_OPEN}{text}{_CLOSE}"
+
+    marked = "\n".join(markdown_lines(outline, words)) + "\n"
+    data, links = bytearray(), list[AnyLink]()
+    for number, piece in enumerate(re.split(f"[{_OPEN}{_CLOSE}]", marked)):
+        start = len(data)
+        data += _encoded(piece)
+        if number % 2:
+            links.append(_link(targets[number // 2], start, len(data), place_of))
+    return PageText(data.decode(), tuple(links))
+
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Marks around a link while a page is Markdown. A text of a dump that contains them loses them."""
+
+_NO_MARKS: Final = {ord(_OPEN): None, ord(_CLOSE): None}
+
+
+def _link(
+    target: Entity | StackFrame | Jump, start: int, end: int, place_of: Callable[[Entity], Place | None]
+) -> AnyLink:
+    match target:
+        case Jump():
+            return JumpLink(start, end, target.target)
+        case StackFrame():
+            return SourceLink(start, end, target)
+    place = place_of(target)
+    assert place is not None
+    return PageLink(start, end, target, place)
 
 
 def _unambiguous_files(outline: Outline) -> frozenset[str]:
@@ -209,6 +301,62 @@ def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
         step_link(space.peak_step) if space.live_bound is not Bound.UNKNOWN else "",
         bounded_size(space.needed_bytes, space.reserved_bound),
     )
+
+
+# ---------------------------------------------------------------- an excerpt
+
+
+def _excerpt(analysis: Analysis, module: HloModule | None, page: ExcerptPage) -> PageText:
+    """Lines of a file as they are, with links from what they mention to the other places of it."""
+    dump = analysis.dump
+    file = next((one for one in (*dump.files, *([module.file] if module else ())) if one.kind is page.kind), None)
+    if file is None:
+        return PageText("The dump has no such file.\n", ())
+    document, last = file.document, min(page.end_row, file.document.line_count)
+    name = file.label.rpartition("/")[2]
+    data = bytearray(
+        _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
+    )
+    if page.first_row >= last:
+        return PageText(data.decode(), ())
+    start, end = document.line_span(page.first_row)[0], document.line_span(last - 1)[1]
+    shift, found, place_of = len(data) - start, list[AnyLink](), cache(partial(entity_place, dump))
+    for word in _WORD.finditer(document.data, start, end):
+        if found and word.start() + shift < found[-1].end:
+            continue
+        mention = _mention(dump, module, file, word.start())
+        entity = _entity(dump, mention.target) if mention and mention.start >= start else None
+        place = place_of(entity) if entity else None
+        if mention and entity and place and mention.end <= end:
+            found.append(PageLink(mention.start + shift, mention.end + shift, entity, place))
+    return PageText((data + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
+
+
+_WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def _mention(dump: DumpSet, module: HloModule | None, file: DumpFile, offset: int) -> Mention | None:
+    """What a file mentions at an offset, in the terms of the dump."""
+    if module is None or file is not module.file:
+        return mention_at(dump, file, offset)
+    named = hlo_mention_at(module, offset)
+    if named is None or not isinstance(named.target, HloInstruction):
+        return None
+    meaning = meaning_of(dump, module.name(named.target.row), named.target.index)
+    return Mention(meaning, Role.USED_VALUE, named.start, named.end) if meaning else None
+
+
+def _entity(dump: DumpSet, target: Target) -> Entity | None:
+    match target:
+        case Value(row):
+            return Entity(EntityKind.VALUE, int(dump.values.id[row]))
+        case Allocation(row):
+            return Entity(EntityKind.ALLOCATION, int(dump.allocations.index[row]))
+        case Step(step):
+            return Entity(EntityKind.STEP, step)
+        case Instruction(name) if (row := int(dump.schedule_row_of_name[name])) != NONE:
+            return Entity(EntityKind.STEP, int(dump.schedule.step[row]))
+    return None
 
 
 # ---------------------------------------------------------------- an allocation

@@ -25,6 +25,8 @@ _FACTS: Final = {
 _VERBS: Final = {
     Cause.CUT_OFF: "cut off",
     Cause.MISSING: "missing",
+    Cause.EMPTY: "missing, since its file is empty",
+    Cause.NO_DUMP: "missing, since its file has no line of a dump",
     Cause.UNREADABLE: "unreadable in part",
 }
 
@@ -86,6 +88,8 @@ _CAUSES: Final[Mapping[Cause, tuple[GapWord, str]]] = {
     Cause.CONTRADICTION: ("contradictory", "dump contradicts itself"),
     Cause.CUT_OFF: ("cut off", "dump is cut off"),
     Cause.UNREADABLE: ("unreadable in part", "dump has unreadable lines"),
+    Cause.NO_DUMP: ("incomplete", "a file has no line of a dump"),
+    Cause.EMPTY: ("incomplete", "a file of the dump is empty"),
     Cause.MISSING: ("incomplete", "dump is incomplete"),
 }
 """The worst first."""

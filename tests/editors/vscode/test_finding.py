@@ -2,12 +2,15 @@
 
 import contextlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 from editors.driving import wait_for
+from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import ENTRIES, Error, OpenWindow, Window
+from samples import TPU
 
 
 def _fill(window: Window, text: str) -> None:
@@ -102,8 +105,9 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         assert window.texts(".tabs-container .tab .label-name") == ["jit_train_step · live ranges"]
-        window.command("XLA Lens: Show Summary")
-        wait_for(window.active_tab, lambda name: name == "summary.txt", SECONDS)
+        window.go_to(67, 7)
+        window.command("XLA Lens: Show Live Values at This Step")
+        wait_for(window.active_tab, lambda name: name == "jit_train_step-live-set-at-35.txt", SECONDS)
         # The name of a value has the hover of the dump.
         rows = wait_for(window.lines, lambda found: any("  dot  " in line for line in found), SECONDS)
         row = next(number for number, line in enumerate(rows, 1) if "  dot  " in line)
@@ -111,15 +115,17 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         assert window.hover().startswith("dot · 1.53 MiB · 36.3 % of the host memory peak")
         window.page.keyboard.press("Escape")
         # The title and the headers of a table stay in view.
-        for _ in range(3):
-            window.page.keyboard.press("PageDown")
+        size = window.page.viewport_size
+        window.page.set_viewport_size({"width": 1280, "height": 420})
+        window.go_to(23)
         sticky = ".sticky-widget .sticky-line-content"
         titles = wait_for(lambda: window.texts(sticky), lambda found: len(found) == 2, SECONDS)
-        assert titles[0].startswith("Host memory peak if one buffer were gone")
-        assert titles[1].split()[:3] == ["peak", "without", "it"]
+        assert titles[0].startswith("Live in host memory: 4.21 MiB in 12 values")
+        assert titles[1].split()[:3] == ["size", "share", "value"]
+        window.page.set_viewport_size(size)
         # The report and the explanation of a finding are rendered.
         window.command("XLA Lens: Show Report")
-        wait_for(window.active_tab, lambda name: name == "report.md", SECONDS)
+        wait_for(window.active_tab, lambda name: name == "jit_train_step-report.md", SECONDS)
         _wait_for_heading(window, "h2", "jit_train_step")
         wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         window.command("Problems: Focus on Problems View")
@@ -138,6 +144,36 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
             return target.read_text() if target.exists() else ""
 
         wait_for(version, lambda text: text.startswith("xla-lens "), SECONDS)
+
+
+def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspace: Path) -> None:
+    shutil.copytree(TPU.parent, workspace / "tpu")
+    file = file_of(workspace, "tpu", "-live-range")
+    with open_window(workspace, file) as window:
+        window.wait_for_text("MiB live")
+        window.command("XLA Lens: Show Memory Map")
+        Map(window.page)
+        window.command("View: Focus First Editor Group")
+        window.command("XLA Lens: Show What Would Lower the Peak")
+        wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
+        _wait_for_heading(window, "h4", "1. ")
+
+        def frame() -> Any:
+            return next((frame for frame in window.page.frames if _headings(frame, "h4")), None)
+
+        page = frame()
+        # Beside the map, all of the text is in view, the first action without scrolling.
+        width, visible = page.evaluate("[document.body.scrollWidth, document.documentElement.clientWidth]")
+        assert width <= visible
+        top = page.evaluate("document.querySelector('h4').getBoundingClientRect().top")
+        assert top < page.evaluate("innerHeight")
+        page.locator("text=Show in the memory map").first.click()
+        map = Map(window.page)
+        wait_for(lambda: map.eval("map.state.picked?.values?.length"), seconds=SECONDS)
+        # The editor may have drawn the page again meanwhile.
+        page = wait_for(frame, seconds=SECONDS)
+        page.locator("text=When this helps").first.click()
+        wait_for(window.active_tab, lambda name: name.endswith(".md") and "advice" not in name, SECONDS)
 
 
 def _wait_for_heading(window: Window, selector: str, text: str) -> None:

@@ -82,7 +82,7 @@ test("extension: a page brings its set into view", async () => {
   await vscode.commands.executeCommand("xla-lens.showLiveSet", { uri: (await openSplit()).uri.toString(), step: 36 });
   await eventually(
     () => vscode.window.activeTextEditor?.document.uri.path ?? "",
-    (path) => path.endsWith("/live-set-at-36.txt"),
+    (path) => path.endsWith("/jit_train_step-live-set-at-36.txt"),
   );
   // Brings another set into view in between.
   const page = vscode.window.activeTextEditor!.document;

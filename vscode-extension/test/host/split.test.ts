@@ -59,6 +59,8 @@ test("three files: references and highlights", async () => {
     "live-range.txt:38: dot",
     "live-range.txt:67: dot{}",
     "live-range.txt:85: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+    ".txt:393: dot",
+    ".txt:395: %dot",
   ]);
   assert.deepEqual((await ask.highlights(from)).sort(), ["38: dot", "67: dot{}", "85: dot{}"]);
 });
@@ -171,6 +173,15 @@ test("three files: edits are checked", async () => {
     (problems) => problems.length > 0,
   );
   const { position } = at(edited, "    dot{}:35-37", "37");
+  // Dumps are read-only until the user allows edits.
+  await vscode.window.showTextDocument(edited);
+  const isTyped = async () => {
+    const version = edited.version;
+    await vscode.commands.executeCommand("type", { text: "x" });
+    return edited.version > version;
+  };
+  assert.ok(!(await isTyped()));
+  await vscode.commands.executeCommand("workbench.action.files.setActiveEditorWriteableInSession");
   const edit = new vscode.WorkspaceEdit();
   edit.replace(edited.uri, new vscode.Range(position, position.translate(0, 2)), "47");
   assert.ok(await vscode.workspace.applyEdit(edit));

@@ -179,6 +179,12 @@ async def _show(arguments: Arguments, page: Page) -> Any:
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
+async def _show_summary(arguments: Arguments) -> Any:
+    """Show the report as text, or rendered if the editor renders pages."""
+    is_rendered = arguments.state.client.capabilities.has_command_uris
+    return await _show(arguments, ReportPage() if is_rendered else SummaryPage())
+
+
 async def _go_to(arguments: Arguments) -> Any:
     if "path" in arguments.given:
         return await _go_to_source(arguments)
@@ -211,7 +217,7 @@ async def _show_references(arguments: Arguments) -> Any:
     snapshot = await arguments.snapshot()
     mention = snapshot.mention(arguments.position())
     limit = snapshot.settings.place_limit
-    places = references(snapshot.analysis.dump, mention.target, limit) if mention else []
+    places = references(snapshot.analysis.dump, mention.target, limit, snapshot.module) if mention else []
     locations = [snapshot.convert.location(place) for place in places]
     if locations:
         await arguments.state.client.show_document(locations[0].uri, locations[0].range)
@@ -226,7 +232,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.END_COMPARISON: _end_comparison,
     Command.CHECK: _check,
     Command.EXPLAIN: _explain,
-    Command.SHOW_SUMMARY: partial(_show, page=SummaryPage()),
+    Command.SHOW_SUMMARY: _show_summary,
     Command.SHOW_REPORT: partial(_show, page=ReportPage()),
     Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
     Command.SHOW_LIVE_SET: _show_live_set,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
@@ -44,7 +45,21 @@ def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Loc
     if mention is None:
         return None
     places = _JUMPS[method](snapshot.dump, snapshot.module, mention, limit + 1)
+    if places and all(snapshot.convert.is_too_large(place.file) for place in places):
+        places = _elsewhere(snapshot, mention) or places
     return _locations(snapshot, method, mention, snapshot.truncate(places, limit, "places"))
+
+
+def _elsewhere(snapshot: Snapshot, mention: Mention | HloMention) -> list[Place]:
+    """Another place about what is mentioned, in a file that the editor can open."""
+    dump, module = snapshot.dump, snapshot.module
+    rows = navigation.declaration(dump, module, mention, 1)
+    lines = navigation.implementation(dump, module, mention, 1) if module else []
+    fits = (place for place in (*rows, *lines) if not snapshot.convert.is_too_large(place.file))
+    others = (
+        place for place in fits if place.file is not snapshot.file or not place.start <= mention.start < place.end
+    )
+    return [*islice(others, 1)]
 
 
 _Find: TypeAlias = Callable[[DumpSet, HloModule | None, Mention | HloMention, int], list[Place]]
@@ -83,7 +98,7 @@ def references(snapshot: Snapshot, params: lsp.ReferenceParams) -> RawJson | Non
     if (mention := snapshot.mention(params.position)) is None:
         return None
     find = find_references if has_declaration else references_without_declaration
-    places = find(snapshot.dump, mention.target, limit + 1)
+    places = find(snapshot.dump, mention.target, limit + 1, snapshot.module)
     return snapshot.convert.locations(snapshot.truncate(places, limit, "references"))
 
 

@@ -11,9 +11,12 @@ from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.places.entities import entity_target
 from xla_lens.model.places.mentions import Mention, Role
-from xla_lens.render.pages import PageLink, SourceLink, header_text, page_sections
+from xla_lens.package_files import explanation_path
+from xla_lens.render.command_links import CommandLinks
+from xla_lens.render.pages import AnyLink, JumpLink, PageLink, header_text, page_sections
 from xla_lens.text.positions import decode
 
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
@@ -48,6 +51,11 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
     if link is None:
         return None
+    if isinstance(link, JumpLink):
+        start = lsp.Position(0, 0)
+        if isinstance(link.target, tuple):
+            return None
+        return [lsp.Location(explanation_path(link.target).as_uri(), lsp.Range(start, start))]
     if not isinstance(link, PageLink):
         source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
         start = lsp.Position(line, 0)
@@ -56,16 +64,23 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
     return [snapshot.convert.location(one.target) for one in (link, *others)]
 
 
-def document_link(snapshot: PageSnapshot, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
     """The links of a page. Links to source files get their target from `documentLink/resolve`."""
 
-    def link_to(link: PageLink | SourceLink) -> lsp.DocumentLink:
+    def link_to(link: AnyLink) -> lsp.DocumentLink:
         where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
         if isinstance(link, PageLink):
             return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
+        if isinstance(link, JumpLink):
+            return lsp.DocumentLink(where, _jump(link.target, uri))
         return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, frame_tooltip(link.frame)))
 
+    uri = params.text_document.uri
     return [link_to(link) for link in snapshot.page.links]
+
+
+def _jump(target: Rule | tuple[int, ...], uri: str) -> str:
+    return CommandLinks(uri).values(target) if isinstance(target, tuple) else explanation_path(target).as_uri()
 
 
 def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:

@@ -106,12 +106,17 @@ def _encoded(value: object) -> Iterator[str]:
 # ---------------------------------------------------------------- an overview
 
 
+def _converter(arguments: Arguments, opened: Mapping[Path, OpenDocument]) -> Converter:
+    capabilities = arguments.state.client.capabilities
+    return Converter(opened, capabilities.encoding, capabilities.largest_file_bytes)
+
+
 async def overview(arguments: Arguments) -> RawJson:
     """Return the overview of a set."""
     top = arguments.number("top")
     dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
-    convert = Converter(opened, arguments.state.client.capabilities.encoding)
+    convert = _converter(arguments, opened)
 
     def made() -> RawJson:
         texts = {path: one.document for path, one in opened.items()}
@@ -141,7 +146,7 @@ async def values(arguments: Arguments) -> RawJson:
     count = len(analysis.dump.values)
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
-    convert = Converter(dump_set.open, arguments.state.client.capabilities.encoding)
+    convert = _converter(arguments, dump_set.open)
     locate = _locate(convert, analysis.dump)
     return RawJson(await in_thread(value_entries, analysis.dump, module, np.array(rows, np.int64), locate))
 
@@ -279,7 +284,7 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"there is no {what} {number:,}")
     mention = Mention(target, Role.USED_VALUE, place.start, place.end)
     capabilities = arguments.state.client.capabilities
-    convert = Converter(dump_set.open, capabilities.encoding)
+    convert = _converter(arguments, dump_set.open)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)

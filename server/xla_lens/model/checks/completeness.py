@@ -80,10 +80,13 @@ def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
 
 def _missing(dump: DumpSet) -> Iterator[Gap]:
     """The gaps because of missing files or parts of files."""
+    files = {file.kind: file for file in dump.files if not file.unreadable and not file.columns.has_rows()}
     for kind in dump.missing:
+        found = files.get(kind)
+        cause = Cause.MISSING if found is None else Cause.NO_DUMP if found.document.data.strip() else Cause.EMPTY
         for quantity in _OF_KIND[kind]:
             is_count = quantity in (Quantity.VALUES, Quantity.SCHEDULE)
-            yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, Cause.MISSING, kind)
+            yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, cause, kind)
     if dump.used is None and dump.assignment:
         # Without the total and the list of all values, nothing shows whether the assignment was cut off.
         for quantity in _MEMORY:

@@ -17,6 +17,7 @@ from xla_lens.render.report.blocks import (
     WIDEST_SHAPE,
     Command,
     Inline,
+    Jump,
     Name,
     Role,
     Section,
@@ -32,6 +33,9 @@ from xla_lens.render.sources import frame_text
 
 _MOST_GROUPS: Final = 3
 """Maximum number of groups of buffers shown for an action."""
+
+_MOST_IN_MAP: Final = 1000
+"""Maximum number of values of an action that the memory map shows."""
 
 _MOST_TREES: Final = 6
 """Maximum number of argument trees shown."""
@@ -132,7 +136,10 @@ def _action(report: Report, number: int, action: Action) -> Section:
         f": saves {human(action.saved_needed_bytes)} ({action.certainty})",
     )
     needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
-    numbers = (needed, *inlines(step_link(action.peak_step)), ". ", Command(f"xla-lens explain {action.rule}"))
+    values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
+    explanation = Jump("When this helps", action.rule, f"xla-lens explain {action.rule}")
+    in_map = [Jump(" · Show in the memory map", values)] if values else []
+    numbers = (needed, *inlines(step_link(action.peak_step)), ". ", explanation, *in_map)
     snippet = snippet_of(report.dump, action)
     rows = [tuple(_group(report, action, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]

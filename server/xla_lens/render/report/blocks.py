@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
 
@@ -51,9 +52,20 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line for the reader to run."""
+    """A command line for the reader to run, or code to paste. Markdown makes a block of one that stands alone."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Words that lead from a page to the explanation of a rule or to values, by their rows, in the memory map. Other
+    texts have the command line `elsewhere` instead, or nothing.
+    """
+
+    text: str
+    target: Rule | tuple[int, ...]
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,7 @@ class Bar:
     width: int = 20
 
 
-Inline: TypeAlias = str | Name | Linked | Command | Bar
+Inline: TypeAlias = str | Name | Linked | Command | Jump | Bar
 Text: TypeAlias = Inline | tuple[Inline, ...]
 
 
@@ -149,5 +161,5 @@ def joined(texts: Iterable[Text], separator: str) -> tuple[Inline, ...]:
 
 def plain_text(text: Text) -> str:
     """Return a text without its links, roles and bars."""
-    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar))
+    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar | Jump))
     return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)

@@ -4,7 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
-from xla_lens.render.report.blocks import Bar, Command, Inline, Linked, Name, Outline, Section, Table, Text, bar_text
+from xla_lens.render.report.blocks import (
+    Bar,
+    Command,
+    Inline,
+    Jump,
+    Linked,
+    Name,
+    Outline,
+    Section,
+    Table,
+    Text,
+    bar_text,
+)
 from xla_lens.render.report.blocks import inlines as inlines_of
 
 _LEVEL: Final = 2
@@ -58,6 +70,8 @@ def _inline(inline: Inline) -> str:
     match inline:
         case Name(text) | Command(text):
             return f"<code>{escape(text)}</code>"
+        case Jump(_, _, command):
+            return f"<code>{escape(command)}</code>" if command else ""
         case Linked(text):
             return escape(text)
         case Bar():

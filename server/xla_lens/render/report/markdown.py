@@ -1,14 +1,15 @@
 """Reports as Markdown for issues and chats. No name from a dump can become a link or markup."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Final
 
-from xla_lens.render.markdown import code, table
+from xla_lens.render.markdown import code, code_block, table
 from xla_lens.render.report.blocks import (
     Bar,
     Command,
     Inline,
+    Jump,
     Linked,
     Name,
     Outline,
@@ -50,52 +51,63 @@ def shortened(lines: Iterable[str]) -> Iterator[str]:
     yield from held
 
 
-def markdown_lines(outline: Outline) -> Iterator[str]:
-    """Yield the lines of a report."""
-    yield f"## {_markdown(outline.title)}"
+def markdown_lines(outline: Outline, words: Callable[[Inline], str] | None = None) -> Iterator[str]:
+    """Yield the lines of a report. `words` returns the Markdown of a piece, by default that of `inline_markdown`."""
+    words = words or inline_markdown
+    yield f"## {_markdown(outline.title, words)}"
     yield ""
     for sentence in outline.answer:
-        yield _markdown(sentence)
+        yield _markdown(sentence, words)
         yield ""
     for label, text in outline.facts:
-        yield f"- {label}: {_markdown(text)}"
+        yield f"- {label}: {_markdown(text, words)}"
     for part in outline.parts:
         for section in part:
-            yield from _section(section)
+            yield from _section(section, words)
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, words: Callable[[Inline], str]) -> Iterator[str]:
     yield ""
     if section.is_minor:
         yield f"<details><summary>{escape(' '.join(plain_text(section.title).split()))}</summary>"
     else:
-        yield f"{'#' * (3 + section.level)} {_markdown(section.title)}"
+        yield f"{'#' * (3 + section.level)} {_markdown(section.title, words)}"
     for block in section.blocks:
         yield ""
         if isinstance(block, Table):
             titles = [column.title for column in block.header]
             left = [number for number, column in enumerate(block.header) if column.is_text]
-            yield from table(titles, ([_markdown(cell) for cell in row] for row in block.rows), left)
+            yield from table(titles, ([_markdown(cell, words) for cell in row] for row in block.rows), left)
+        elif command := _only_command(block):
+            yield from code_block(command.text)
         else:
-            yield _markdown(block)
+            yield _markdown(block, words)
     if section.is_minor:
         yield ""
         yield "</details>"
 
 
-def _markdown(text: Text) -> str:
-    line = "".join(map(_inline, inlines(text)))
+def _only_command(text: Text) -> Command | None:
+    pieces = [piece for piece in inlines(text) if not isinstance(piece, str) or piece.strip()]
+    return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Command) else None
+
+
+def _markdown(text: Text, words: Callable[[Inline], str]) -> str:
+    line = "".join(map(words, inlines(text)))
     # The first level of a tree is not indented.
     level = (len(line) - len(line.lstrip(" "))) // 2 - 1
     return _INDENT * max(level, 0) + line.lstrip(" ")
 
 
-def _inline(inline: Inline) -> str:
+def inline_markdown(inline: Inline) -> str:
+    """Return a piece of a text as Markdown without links."""
     match inline:
         case Name(text, _, widest):
             return code(text) if widest else code(text, _LONGEST_PATH)
         case Command(text):
             return code(text, _LONGEST_PATH)
+        case Jump(_, _, elsewhere):
+            return code(elsewhere)
         case Linked(text):
             return text
         case Bar():

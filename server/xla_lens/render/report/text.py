@@ -17,6 +17,7 @@ from xla_lens.render.numbers import shortened as shortened_text
 from xla_lens.render.report.blocks import (
     Bar,
     Command,
+    Jump,
     Linked,
     Name,
     Outline,
@@ -157,6 +158,8 @@ class _Drawing:
                 return Piece(shortened_text(text, widest), style, cut, self._url(entity or frame), entity or frame)
             case Linked(words, entity):
                 return Piece(words, url=self._url(entity), target=entity)
+            case Jump(_, _, command):
+                return Piece(f"`{command}`" if command else "", Style.COMMAND)
             case Command(command):
                 return Piece(f"`{' '.join(command.split())}`", Style.COMMAND)
             case Bar():

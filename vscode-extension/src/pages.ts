@@ -1,0 +1,130 @@
+/** Pages of Markdown, such as advice and reports: rendered, with links into the dump, the program and the memory map. */
+
+import * as vscode from "vscode";
+
+import { PAGE_SCHEME } from "./documents";
+import { show } from "./locations";
+import type { Maps } from "./maps";
+import { LINKED_COMMANDS, SECTION } from "./server";
+
+const VIEW_TYPE = `${SECTION}.page`;
+const COMMANDS = ["openLink", "copyCode", "showValuesInMap"].map((name) => `${SECTION}.${name}`);
+
+/** How many links of a page lead to files whose places the server looks up. */
+const MOST_RESOLVED = 1000;
+
+/** Registers the view of pages, and the commands that its links run. */
+export function registerPages(maps: Maps): vscode.Disposable {
+  const register = (name: string, run: (...given: never[]) => unknown) =>
+    vscode.commands.registerCommand(`${SECTION}.${name}`, run);
+  return vscode.Disposable.from(
+    vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor }),
+    register("openLink", (uri: string) => show(uri, { viewColumn: otherColumn() })),
+    register("copyCode", async (code: string) => {
+      await vscode.env.clipboard.writeText(code);
+      vscode.window.setStatusBarMessage("$(check) Copied the code", 5000);
+    }),
+    register("showValuesInMap", async ({ uri, values }: { uri: string; values: number[] }) => {
+      const dump = vscode.Uri.parse(uri);
+      await maps.show(dump, true);
+      await maps.light(dump, "the advice", values);
+    }),
+  );
+}
+
+/** The column beside the page, in which its links open. */
+function otherColumn(): vscode.ViewColumn {
+  const { all, activeTabGroup } = vscode.window.tabGroups;
+  const shows = (group: vscode.TabGroup) => !(group.activeTab?.input instanceof vscode.TabInputWebview);
+  const other = all.find((group) => group !== activeTabGroup && shows(group));
+  return other?.viewColumn ?? vscode.ViewColumn.Beside;
+}
+
+function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.WebviewPanel): void {
+  panel.webview.options = { enableCommandUris: [...LINKED_COMMANDS, ...COMMANDS] };
+  let drawn = 0;
+  const draw = async () => {
+    drawn += 1;
+    const [number, html] = [drawn, await pageHtml(document)];
+    // Of two versions of the page, the later one stays.
+    if (number === drawn) panel.webview.html = html;
+  };
+  const subscription = vscode.workspace.onDidChangeTextDocument((event) => {
+    if (event.document === document) void draw();
+  });
+  panel.onDidDispose(() => subscription.dispose());
+  void draw();
+}
+
+async function pageHtml(document: vscode.TextDocument): Promise<string> {
+  const found = await vscode.commands.executeCommand<vscode.DocumentLink[]>(
+    "vscode.executeLinkProvider",
+    document.uri,
+    MOST_RESOLVED,
+  );
+  const rendered = await vscode.commands.executeCommand<string>(
+    "markdown.api.render",
+    withLinks(document.getText(), document, found),
+  );
+  // Without the editor's own Markdown extension there is the text.
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>${STYLE}</style>
+</head>
+<body>${rendered.replaceAll(/<pre[^>]*><code[^>]*>([\s\S]*?)<\/code><\/pre>/g, withCopy)}</body>
+</html>`;
+}
+
+/** Makes Markdown links of the links of a page, the last one first, so that their places stay right. */
+function withLinks(text: string, document: vscode.TextDocument, links: readonly vscode.DocumentLink[]): string {
+  let linked = text;
+  for (const { range, target } of links.toSorted((one, other) => other.range.start.compareTo(one.range.start))) {
+    const [start, end] = [document.offsetAt(range.start), document.offsetAt(range.end)];
+    if (!target || (target.scheme === PAGE_SCHEME && target.fragment === "")) continue;
+    const href = target.scheme === "command" ? target.toString() : commandUri("openLink", target.toString());
+    linked = `${linked.slice(0, start)}[${linked.slice(start, end)}](${href})${linked.slice(end)}`;
+  }
+  return linked;
+}
+
+/** Adds a button that copies a block of code. */
+function withCopy(block: string, html: string): string {
+  const code = html
+    .replaceAll(/<[^>]*>/g, "")
+    .replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => ENTITIES[name]!);
+  return `<div class="code">${block}<a class="copy" href="${commandUri("copyCode", code.trimEnd())}">Copy</a></div>`;
+}
+
+const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
+
+/** The URI of a command, without characters that end a link in Markdown or an attribute in HTML. */
+function commandUri(name: string, argument: string): string {
+  const query = encodeURIComponent(JSON.stringify([argument])).replaceAll(
+    /[()']/g,
+    (one) => `%${one.charCodeAt(0).toString(16)}`,
+  );
+  return `command:${SECTION}.${name}?${query}`;
+}
+
+const STYLE = `
+body { max-width: 60rem; padding: 0 1.5rem 2rem; font-size: var(--vscode-font-size); line-height: 1.55; overflow-wrap: anywhere; }
+h2 { font-size: 1.5em; margin: 0.8em 0 0.4em; }
+h3 { font-size: 1.2em; margin: 1.6em 0 0.4em; }
+h4 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
+a { color: var(--vscode-textLink-foreground); text-decoration: none; }
+a:hover, a:focus { text-decoration: underline; }
+code { font-family: var(--vscode-editor-font-family); font-size: 0.95em; color: var(--vscode-editor-foreground); background: var(--vscode-textCodeBlock-background); padding: 0.1em 0.25em; border-radius: 3px; }
+a code { color: inherit; }
+pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscode-textCodeBlock-background); border-radius: 4px; }
+pre code { padding: 0; background: none; }
+.code { position: relative; margin: 0.6em 0; }
+.copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
+table { border-collapse: collapse; margin: 0.6em 0; }
+th { text-align: left; font-weight: 600; white-space: nowrap; }
+th, td { padding: 0.2em 1em 0.2em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
+td[style*="right"] { white-space: nowrap; }
+summary { cursor: pointer; font-weight: 600; margin-top: 1.4em; }
+`;
