@@ -20,7 +20,7 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
-.PHONY: demo test test-all test-pythons lint types extension quick test-editors docs screenshots vscode every-request benchmark crosscheck prove wheels vsix dist release test-aarch64 clean
+.PHONY: demo test test-all test-pythons lint types extension quick test-editors docs screenshots vscode benchmark crosscheck prove wheels vsix dist release test-aarch64 clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -72,10 +72,6 @@ screenshots: $(VENV)/installed $(EDITORS)/installed $(JAX)/installed $(VSCODE)/i
 vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	command -v code > /dev/null || $(MAKE) $(VSCODE)/installed
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
-
-# Makes every request of an editor at every word of the dumps in tests/dumps, or of DUMPS=PATH.
-every-request: $(VENV)/installed
-	$(VENV)/bin/python tests/every_request.py $(or $(DUMPS),tests/dumps)
 
 # Prints the tables of docs/performance.md.
 benchmark: $(VENV)/installed

@@ -4,19 +4,24 @@
 with the lines that once took quadratic time.
 """
 
+import asyncio
 import random
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
-from every_request import check_requests
+from lsprotocol import types as lsp
+
+from fuzzing.games import REQUESTS, playing
 from fuzzing.texts import dump_sets
+from lsp.wire import RequestFailed
 from samples import DUMPS
 from xla_lens.cli.main import main as command
+from xla_lens.lsp.handlers import Command
 
 _COMMANDS: Final = (("report",), ("report", "--output-format", "html"), ("check",), ("check", "--unknown"))
 _CHARACTERS: Final = "aZ09 ,.:;()[]{}<>\"\\%=#/*-_@+|'\t\0é"
@@ -32,7 +37,8 @@ _KNOWN: Final = (
 """A text in a dump, and the text to repeat after it."""
 _WORD: Final = re.compile(rb"[\w.-]+|.", re.DOTALL)
 _SMALL: Final = 40_000
-_WORDS: Final = 2
+_ROUNDS: Final = 3
+"""Number of times that each request is made, at random places."""
 
 
 def lengthened(chance: random.Random, text: bytes, size_bytes: int) -> bytes:
@@ -51,7 +57,7 @@ def lengthened(chance: random.Random, text: bytes, size_bytes: int) -> bytes:
 
 
 def read(folder: Path, dump: dict[str, bytes]) -> None:
-    """Run every command on a dump, and make every request at a few of its words."""
+    """Run every command on a dump, and make every request at a few random places of its longest file."""
     for path in folder.iterdir():
         path.unlink()
     for name, data in dump.items():
@@ -60,8 +66,18 @@ def read(folder: Path, dump: dict[str, bytes]) -> None:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             command([name, str(folder), *options])
     longest = max(dump, key=lambda name: len(dump[name]))
-    failures = check_requests(folder / longest, _WORDS).failures
-    assert not failures, failures[:5]
+    asyncio.run(_request(folder, longest, dump[longest].decode("utf-8", "replace")))
+
+
+async def _request(folder: Path, name: str, text: str) -> None:
+    """Checks no positions in the answers, which would take longer than to answer."""
+    async with playing(random.Random(0), folder, []) as player:
+        here = {"uri": player.open(folder / name, text)}
+        asked = [(method, player.maker.params(method)) for method in REQUESTS * _ROUNDS]
+        asked += [(lsp.WORKSPACE_EXECUTE_COMMAND, {"command": name, "arguments": [here]}) for name in Command]
+        for method, params in asked:
+            with suppress(RequestFailed):
+                player.maker.learn(method, await player.editor.request(method, params))
 
 
 def known(size_bytes: int) -> Iterator[dict[str, bytes]]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ import pytest_asyncio
 from lsprotocol import types as lsp
 
 from lsp.conftest import Loads
-from lsp.reading import Reader
+from lsp.reading import Reader, copied, sibling
 from lsp.wire import FULL, InProcess, Process, RequestFailed
-from samples import SEED
+from samples import SEED, SPLIT
 
 _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32600, -32601, -32602
 _NOT_INITIALIZED, _CANCELLED = -32002, -32800
@@ -71,6 +72,24 @@ async def test_exit_without_shutdown_is_an_error() -> None:
     with suppress(SystemExit):
         editor.notify("exit")
     assert editor.server.exit_status == 1
+
+
+async def test_editor_that_announces_nothing_gets_no_requests(reader: Reader, tmp_path: Path) -> None:
+    """Neither for progress, settings and pages, nor to ask again for what has changed."""
+    path = copied(SPLIT, tmp_path)
+    await reader.start({}, tmp_path)
+    uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
+    for method in ("codeLens", "foldingRange", "inlayHint", "semanticTokens/range"):
+        await reader.ask(method, live, **({"range": reader.whole(live)} if method[0] in "is" else {}))
+    await reader.run("showSummary", {"uri": uri})
+    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
+    reader.editor.notify("workspace/didChangeConfiguration", {"settings": {"codeLens": {"enable": False}}})
+    await reader.checked(uri)
+    await reader.editor.request("workspace/symbol", {"query": "dot"})
+    sent = {
+        message["method"] for sender, message in reader.editor.messages if sender == "server" and "method" in message
+    }
+    assert sent == {"textDocument/publishDiagnostics"}
 
 
 async def test_capabilities_of_later_protocol_versions_are_ignored(editor: InProcess) -> None:
