@@ -130,5 +130,8 @@ def test_lines_of_big_programs_are_those_of_the_report(folder: str) -> None:
         scores = next(line for line in memory.lines if line.line == 23)
         assert scores.size_bytes >= 2 << 30
         assert [action.rule for action, _ in scores.savings] == ["attention-scores"]
+        _, _, saving, _, first, *_ = line_hover(memory, scores).split("\n")
+        assert saving.endswith(" of its buffers come from this line.")
+        assert first.startswith("- ")
         layer = next(one for one in memory.functions if one.name == "llama_layer")
         assert layer.size_bytes >= scores.size_bytes

@@ -5,8 +5,6 @@
  * - `state`: see `state.ts`; `step`, `liveBytes` and `color` are the values in effect.
  * - `selected`: the row of the selected value, or -1; `label(row)`: the label of any value.
  * - `drawnCount`: the number of rectangles at least partly in the lower plot.
- * - `matchCount`: the number of values that match the search.
- * - `bands`: the rows of the allocations in the lower plot.
  * - `colorsAtPeak`: the distinct colors of the upper plot's pixels in the column of the peak.
  * - `frameMilliseconds`: the drawing time of the last frames, up to 1000.
  * - `boxOf(value)`: the visible part of a rectangle in window coordinates, null if it is out of view.
@@ -49,12 +47,6 @@ export function exposeTestHandle({ scene, state, view, frameMilliseconds }: Page
     },
     get drawnCount() {
       return view.drawn()?.raster.drawnCount ?? 0;
-    },
-    get matchCount() {
-      return scene()?.search.matches.length ?? 0;
-    },
-    get bands() {
-      return scene()?.layout.bands.map(({ allocation }) => allocation) ?? [];
     },
     get colorsAtPeak() {
       const now = scene();

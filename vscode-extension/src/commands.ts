@@ -14,6 +14,7 @@ import type { Maps } from "./maps";
 import { runPython } from "./running";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
+import type { SourceLines } from "./sourceLines";
 import { isSourceLine } from "./sources";
 import type { Tree } from "./tree";
 import { Node } from "./treeNodes";
@@ -26,6 +27,7 @@ export interface Parts {
   tree: Tree;
   maps: Maps;
   comparing: Comparing;
+  sourceLines: SourceLines;
   log: vscode.LogOutputChannel;
 }
 
@@ -153,7 +155,8 @@ export function registerCommands(parts: Parts): vscode.Disposable {
 }
 
 async function runSetCommand(parts: Parts, run: SetCommand, argument: unknown): Promise<void> {
-  const uri = uriOf(argument) ?? dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab) ?? parts.sets.inView;
+  const inTab = dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab);
+  const uri = uriOf(argument) ?? inTab ?? parts.sourceLines.dump ?? parts.sets.inView;
   if (!uri) {
     void vscode.window.showInformationMessage(
       "No XLA dump is open. Open a dump file first, such as *-buffer-assignment.txt.",

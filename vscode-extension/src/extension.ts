@@ -55,7 +55,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     followCursor(server, [tree, maps], maps.onDidOpen),
     registerPages(maps),
     registerTreeCommands(maps),
-    registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), log }),
+    registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), sourceLines, log }),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),
     vscode.workspace.onDidChangeConfiguration((event) => {

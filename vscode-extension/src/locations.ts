@@ -33,5 +33,19 @@ export async function show(uri: string, options: vscode.TextDocumentShowOptions 
     void vscode.window.showInformationMessage(text);
     return;
   }
-  await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri), options);
+  const target = vscode.Uri.parse(uri);
+  const viewColumn = columnOf(target, options.viewColumn);
+  await vscode.commands.executeCommand("vscode.open", target, { ...options, ...(viewColumn && { viewColumn }) });
+}
+
+/** The column in which a document is open already, unless a certain column is wanted. */
+function columnOf(uri: vscode.Uri, wanted?: vscode.ViewColumn): vscode.ViewColumn | undefined {
+  const isBeside = wanted === vscode.ViewColumn.Beside;
+  if (wanted !== undefined && !isBeside) return wanted;
+  const { all, activeTabGroup } = vscode.window.tabGroups;
+  const groups = [activeTabGroup, ...all].filter((group) => !(isBeside && group === activeTabGroup));
+  const shows = ({ input }: vscode.Tab) =>
+    (input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom) &&
+    input.uri.toString() === uri.toString();
+  return groups.find(({ tabs }) => tabs.some(shows))?.viewColumn ?? wanted;
 }

@@ -20,6 +20,8 @@ const DEBOUNCE_MS = 150;
 interface SourceFile {
   lines: MovedLines;
   memory: SourceMemory | undefined;
+  /** Whether dumps of the workspace that nobody has opened were searched for the file. */
+  isSearched: boolean;
 }
 
 /**
@@ -37,6 +39,7 @@ export class SourceLines implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private lit = "";
   private isOn = this.setting;
+  private hasDumps: Thenable<boolean> | undefined;
 
   constructor(
     private readonly server: Server,
@@ -55,7 +58,10 @@ export class SourceLines implements vscode.Disposable {
       ...this.heats,
       this.stale,
       server.onDidLoad(refreshSoon),
-      server.onDidStart(refreshSoon),
+      server.onDidStart(() => {
+        this.searchAgain();
+        refreshSoon();
+      }),
       sets.onDidView(refreshSoon),
       maps.onDidOpen(() => this.follow(vscode.window.activeTextEditor)),
       vscode.window.onDidChangeVisibleTextEditors(refreshSoon),
@@ -91,6 +97,12 @@ export class SourceLines implements vscode.Disposable {
     return Object.fromEntries(lines.map((line) => [this.rowOf(file!, line.line) + 1, line.label]));
   }
 
+  /** A file of the dump that the active editor shows the memory of. */
+  get dump(): vscode.Uri | undefined {
+    const memory = this.files.get(`${vscode.window.activeTextEditor?.document.uri}`)?.memory;
+    return memory && vscode.Uri.parse(memory.uri);
+  }
+
   dispose(): void {
     clearTimeout(this.timer);
     for (const subscription of this.subscriptions) subscription.dispose();
@@ -100,13 +112,14 @@ export class SourceLines implements vscode.Disposable {
     return vscode.workspace.getConfiguration(SECTION).get<boolean>(SETTING, true);
   }
 
-  /** Shows the memory or hides it. If the user asks for it, also reads dumps that are not open. */
-  private async turn(isOn: boolean, isSearching = false): Promise<void> {
+  /** Shows the memory or hides it. If the user asks for it, says why there is none. */
+  private async turn(isOn: boolean, isAsked = false): Promise<void> {
     this.isOn = isOn;
-    await this.refresh(isOn && isSearching);
+    this.searchAgain();
+    await this.refresh();
     const editor = vscode.window.activeTextEditor;
     const file = editor && this.files.get(editor.document.uri.toString());
-    if (!isOn || !isSearching || file?.memory) return;
+    if (!isOn || !isAsked || file?.memory) return;
     const problem = file
       ? "No dump of this workspace has bytes at its peak from this file. If the program was compiled elsewhere, map its folder with the setting xla-lens.sources.pathMapping."
       : "Open a Python file first.";
@@ -125,7 +138,7 @@ export class SourceLines implements vscode.Disposable {
     if (!vscode.languages.match(PYTHON, document) || this.files.has(key)) return;
     // Known at once, so that no edit is missed. A text with unsaved changes was never on disk.
     const lines = new MovedLines(linesOf(document), document.isDirty ? Number.POSITIVE_INFINITY : 0);
-    this.files.set(key, { lines, memory: undefined });
+    this.files.set(key, { lines, memory: undefined, isSearched: false });
   }
 
   private edited({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
@@ -143,16 +156,14 @@ export class SourceLines implements vscode.Disposable {
   }
 
   /** Asks for the memory of the files in view. */
-  private async refresh(isSearching = false): Promise<void> {
+  private async refresh(): Promise<void> {
     const documents = new Set(vscode.window.visibleTextEditors.map(({ document }) => document));
-    // Opening a Python file does not start the server.
-    const canAsk = this.isOn && (this.server.isStarted || isSearching);
     await Promise.all(
       [...documents].map(async ({ uri }) => {
         const file = this.files.get(uri.toString());
         if (!file) return;
         const before = file.memory;
-        const memory = canAsk ? await this.ask(uri, isSearching) : undefined;
+        const memory = this.isOn ? await this.ask(uri, file) : undefined;
         // The server cannot tell where functions were before the file was saved.
         if (memory?.isNewer && memory.uri === before?.uri && memory.dumpTime === before.dumpTime) {
           memory.functions = before.functions;
@@ -163,13 +174,29 @@ export class SourceLines implements vscode.Disposable {
     this.update();
   }
 
-  private ask(uri: vscode.Uri, search: boolean): Promise<SourceMemory | undefined> {
+  private async ask(uri: vscode.Uri, file: SourceFile): Promise<SourceMemory | undefined> {
+    const search = !file.isSearched && (await this.workspaceHasDumps());
+    // A Python file starts the server only where it can have memory.
+    if (!search && !this.server.isStarted) return undefined;
+    file.isSearched = true;
     const dump = this.sets.inView?.toString();
     const given = { uri: uri.toString(), search, ...(dump && { dump }) };
     return this.server.execute("xla-lens.sourceMemory", given).then(
       (memory) => memory ?? undefined,
       () => undefined,
     );
+  }
+
+  private workspaceHasDumps(): Thenable<boolean> {
+    this.hasDumps ??= vscode.workspace
+      .findFiles("**/*-buffer-assignment.{txt,txt.gz,txt.zst}", undefined, 1)
+      .then((found) => found.length > 0);
+    return this.hasDumps;
+  }
+
+  private searchAgain(): void {
+    this.hasDumps = undefined;
+    for (const file of this.files.values()) file.isSearched = false;
   }
 
   private rowOf({ lines, memory }: SourceFile, line: number): number {
@@ -330,8 +357,18 @@ function level(share: number): number {
 function heat({ color, opacity }: Heat): vscode.TextEditorDecorationType {
   return vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
+    // The end of a long line is out of sight.
+    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;utf8,${encodeURIComponent(bar(color, opacity))}`),
+    gutterIconSize: "contain",
     backgroundColor: `rgba(${color}, ${opacity})`,
     overviewRulerColor: `rgba(${color}, ${Math.min(1, 0.3 + 4 * opacity)})`,
     overviewRulerLane: vscode.OverviewRulerLane.Right,
   });
+}
+
+/** A bar for the gutter, the higher the greater the share of the peak. */
+function bar(color: string, opacity: number): string {
+  const height = Math.min(16, Math.round(opacity * 90));
+  const box = `x="4" y="${16 - height}" width="6" height="${height}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect ${box} fill="rgb(${color})"/></svg>`;
 }

@@ -290,6 +290,9 @@ def _hover(
     if newer_than is not None:
         yield f"The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."
         yield ""
+    for action, size_bytes in line.savings:
+        yield f"{_markdown(largest_saving(peak.dump, action))} {human(size_bytes)} of its buffers come from this line."
+        yield ""
     for one in line.buffers[:_MOST_BUFFERS]:
         yield f"- {_buffers(peak.dump, one, link_to)}"
     if more := line.buffers[_MOST_BUFFERS:]:
@@ -307,9 +310,6 @@ def _hover(
         ]
         rest = f" and {len(named) - _MOST_CALLERS:,} more" if len(named) > _MOST_CALLERS else ""
         yield f"Called from {', '.join(named[:_MOST_CALLERS])}{rest}"
-    for action, size_bytes in line.savings:
-        yield ""
-        yield f"{_markdown(largest_saving(peak.dump, action))} {human(size_bytes)} of its buffers come from this line."
     if why := reasons(peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).gaps):
         yield ""
         yield f"Incomplete: {'; '.join(why)}."

@@ -35,11 +35,14 @@ def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: P
     program = program_in(workspace)
     with open_window(workspace, program) as window:
         window.wait_for_text("Python")
-        assert not _labels(window)
-        # No dump is open: the command reads those of the workspace, and shows that with the greatest peak.
-        window.command("XLA Lens: Show Memory on Source Lines")
+        # No dump is open: those of the workspace are read, and that with the greatest peak counts.
         window.go_to(41)
         wait_for(lambda: _labels(window), lambda found: found == ["█████▋ 3.50 MiB (69.9 %)"], SECONDS)
+        marks = window.page.locator(".margin-view-overlays .cgmr, .glyph-margin-widgets .cgmr")
+        images = "all => all.filter(e => getComputedStyle(e).backgroundImage.includes('svg')).length"
+        wait_for(lambda: marks.evaluate_all(images), lambda count: count > 0, SECONDS)
+        window.command("XLA Lens: Show What Would Lower the Peak")
+        wait_for(window.active_tab, lambda name: name != program.name, SECONDS)
         # The dump that the user opens counts.
         window.open(file_of(workspace, "split", "-live-range"))
         window.wait_for_text("MiB live")
