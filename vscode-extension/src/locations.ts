@@ -33,5 +33,17 @@ export async function show(uri: string, options: vscode.TextDocumentShowOptions 
     void vscode.window.showInformationMessage(text);
     return;
   }
-  await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri), options);
+  const viewColumn = options.viewColumn ?? (isView(vscode.window.tabGroups.activeTabGroup) ? freeColumn() : undefined);
+  await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri), { ...options, viewColumn });
+}
+
+/** The column for what would otherwise cover the active tab: another one, which shows no memory map either. */
+export function freeColumn(): vscode.ViewColumn {
+  const { all, activeTabGroup } = vscode.window.tabGroups;
+  return all.find((group) => group !== activeTabGroup && !isView(group))?.viewColumn ?? vscode.ViewColumn.Beside;
+}
+
+/** Whether a view, such as the memory map, fills a group of tabs. */
+function isView({ activeTab }: vscode.TabGroup): boolean {
+  return activeTab?.input instanceof vscode.TabInputWebview;
 }
