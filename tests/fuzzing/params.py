@@ -127,12 +127,20 @@ class Maker:
             return text.some_range(self.chance)
         known = self.answers.get(_GIVEN_BY.get(wanted, ""))
         if known and self.chance.random() < 0.8:
-            return self.chance.choice(known)
+            return self._sent_back(self.chance.choice(known))
         return {
             name: self._of(field.type, name)
             for name, field in fields_of(wanted).items()
             if field.default is attrs.NOTHING or self.chance.random() < self.share
         }
+
+    def _sent_back(self, item: Any) -> Any:
+        """Return an item of an answer, sometimes with other data."""
+        data = item.get("data")
+        if data is None or self.chance.random() > 0.2:
+            return item
+        known = isinstance(data, dict) and data and self.chance.random() < 0.8
+        return {**item, "data": {**data, self.chance.choice(list(data)): self._any()} if known else self._any()}
 
     def _command(self) -> Any:
         command = dict(self.chance.choice(self._commands))

@@ -1,7 +1,7 @@
 """Absurd parameters: the answer is an error of one line or finds nothing, and is never an internal error."""
 
 import itertools
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -126,29 +126,3 @@ async def test_requests_with_absurd_positions(reader: Reader) -> None:
             absurd = {**here, "range": {"start": position, "end": position}, "context": {"diagnostics": []}}
             for method in ("inlayHint", "codeAction", "semanticTokens/range"):
                 await _answers(reader, f"textDocument/{method}", absurd)
-
-
-async def test_items_with_absurd_data(reader: Reader) -> None:
-    """Editors send items of earlier answers back, with their data."""
-    await reader.start(FULL)
-    uri = reader.open(SEED)
-    (lens, *_), links = await reader.ask("codeLens", uri), await reader.ask("documentLink", uri)
-    link = next(link for link in links if "data" in link)
-    rows = range(len(reader.text(uri).split("\n")))
-    places = ({"line": row, "character": 15} for row in rows)
-    items = [found async for found in _items(reader, uri, places)]
-    asked = [("codeLens/resolve", lens, ""), ("documentLink/resolve", link, "")]
-    asked += [(f"callHierarchy/{name}Calls", {"item": items[0]}, "item") for name in ("incoming", "outgoing")]
-    for method, params, name in asked:
-        item = params[name] if name else params
-        known = item["data"]
-        for data in (*_ANY, *({**known, key: value} for key in known for value in (*_ANY, *_URIS))):
-            absurd = {**item, "data": data}
-            await _answers(reader, method, {name: absurd} if name else absurd)
-
-
-async def _items(reader: Reader, uri: str, places: Iterable[Mapping[str, int]]) -> AsyncIterator[Any]:
-    """Return the items of the call hierarchy at some places."""
-    for place in places:
-        for item in await reader.ask("prepareCallHierarchy", uri, position=place) or ():
-            yield item

@@ -184,17 +184,6 @@ def test_tables_show_the_content_of_the_plots(map: Map) -> None:
         assert starts == sorted(starts, reverse=is_reverse)
 
 
-def test_state_survives_in_the_url(map: Map) -> None:
-    map.click("dot")
-    map.choose("color-by", "source")
-    chosen = map.eval("map.state")
-    map.page.wait_for_url("**#*colorBy*")
-    map.page.reload()
-    again = Map(map.page)
-    assert again.eval("map.state") == chosen
-    assert again.eval("map.label(map.selected)") == "dot"
-
-
 @pytest.mark.parametrize(
     "looks",
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
@@ -280,16 +269,6 @@ def test_dragging_over_steps_shows_what_changes_between_them(map: Map) -> None:
     map.press("Escape")
     assert map.eval("map.state.range") is None
     assert map.find('[data-list="changes"]').is_hidden()
-
-
-def test_flame_graph_of_two_dumps_shows_the_difference(browser: Browser, compared: Path) -> None:
-    with Map.of_file(browser, compared, fragment="valuesAs=%22flame%22") as map:
-        assert map.eval(_FRAMES)[0] == "HBM peaks, old to new dump · +4.00 MiB"
-        color = map.eval("document.querySelector('[data-frame]').style.backgroundColor")
-        # What grew is red.
-        red, _, blue = map.eval(f"{color.replace('rgb(', '[').replace(')', ']')}")
-        assert red > blue
-        assert map.find(".other").is_hidden()
 
 
 @pytest.mark.parametrize(
