@@ -26,12 +26,6 @@ def check(analysis: Analysis, part: str, expected: str) -> None:
     raise AssertionError(part)
 
 
-def _part(path: Path, first: str, last: str) -> str:
-    text = path.read_text()
-    start = text.index(first)
-    return text[start : text.index(last, start) + len(last)]
-
-
 def test_correct_printed_peak_has_no_hint() -> None:
     text = SEED.read_text().replace("Live ranges at 5", "Live ranges at 4")
     check(analysis_of_text(text), "  Live ranges at 4 (peak):", "  Live ranges at 4 (peak):\n")
@@ -46,12 +40,6 @@ def test_hints_of_wide_rows_follow_the_name() -> None:
         f" value: <4 cublas-gemm.1 @0> (size=4096,offset=0): ({wide})",
         f" value: <4 cublas-gemm.1 @0> [4.0 KiB · 0.7 % of the peak · live 4–5] (size=4096,offset=0): ({wide})",
     )
-
-
-def test_limit_truncates_hints() -> None:
-    analysis = analysis_of(SEED)
-    file = analysis.dump.files[0]
-    assert len(hints(analysis, file, 0, 10_000, 7)) == 7
 
 
 def test_fused_instructions_have_no_hints() -> None:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from samples import DUMPS, SEED, analysis_of, lines_with_marks, mark
-from xla_lens.features.references import references, references_without_declaration
-from xla_lens.model.places.mentions import Value
+from xla_lens.features.references import references
 
 
 def check(path: Path, marked: str, expected: str) -> None:
@@ -60,9 +59,3 @@ def test_steps_have_references() -> None:
   ^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
-
-
-def test_limit_truncates_references() -> None:
-    analysis = analysis_of(SEED)
-    assert len(references(analysis.dump, Value(0), 3)) == 3
-    assert references_without_declaration(analysis.dump, Value(0), 3) == references(analysis.dump, Value(0), 5)[2:]

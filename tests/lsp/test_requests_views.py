@@ -60,19 +60,6 @@ async def test_set_without_a_schedule_has_a_memory_map(reader: Reader, tmp_path:
     assert overview["printedPeak"] is None
 
 
-@pytest.mark.parametrize("text", ["", "BufferAssignment:\n", "BufferAssignment:\nallocation 0: size\n?!\n"])
-async def test_empty_dump_has_a_memory_map(reader: Reader, tmp_path: Path, text: str) -> None:
-    await reader.start()
-    path = tmp_path / "module_0001.f.cpu_after_optimizations-buffer-assignment.txt"
-    path.write_text(text)
-    uri = reader.open(path)
-    for command, wanted in (("memoryMap", "MemoryMap"), ("overview", "Overview")):
-        found = await reader.run(command, {"uri": uri})
-        check(found, wanted)
-        assert found["spaces"] == []
-    assert await reader.run("whatIsAt", {"uri": uri, "position": {"line": 0, "character": 0}}) == _NOTHING
-
-
 # ---------------------------------------------------------------- the overview
 
 
