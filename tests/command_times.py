@@ -81,16 +81,8 @@ def command_times(dumps: Path) -> Iterator[Row]:
 
 def _small_commands() -> Iterator[Row]:
     usage(*_XLA_LENS, "--version")
-    times = _least(
-        {
-            "version": (*_XLA_LENS, "--version"),
-            "python": (sys.executable, "-c", "pass"),
-            "numpy": (sys.executable, "-c", "import numpy"),
-        },
-        10,
-    )
-    of_python = f"Python alone {times['python'].seconds:.2f}, with numpy {times['numpy'].seconds:.2f}"
-    yield f"`xla-lens --version`, seconds ({of_python})", f"{times['version'].seconds:.3f}", "0.08"
+    seconds = _least({"version": (*_XLA_LENS, "--version")}, 10)["version"].seconds
+    yield "`xla-lens --version`, seconds", f"{seconds:.3f}", "0.08"
 
 
 def _xprof() -> Iterator[Row]:
@@ -110,33 +102,23 @@ def _xprof() -> Iterator[Row]:
         }
         _least(commands, 1)
         times = _least(commands, 10)
-        text = sum(one.stat().st_size for kind, one in files.paths.items() if kind is not FileKind.HLO)
-        sizes = f"{text / 1e6:.1f} MB of text, {proto.stat().st_size / 1e6:.1f} MB of proto"
     ours, xprof = times["ours"], times["xprof"]
     yield title, f"{ours.seconds:.2f} s / {xprof.seconds:.2f} s = {ours.seconds / xprof.seconds:.2f}", "0.9"
-    yield f"the same in CPU seconds ({sizes})", f"{ours.cpu_seconds / xprof.cpu_seconds:.2f}", ""
 
 
 def _big_file(dumps: Path) -> Iterator[Row]:
     path = ladder(dumps)
     data = path.read_bytes()
-    module = find_set(path).paths[FileKind.HLO].stat().st_size
     with tempfile.TemporaryDirectory() as name:
         alone = Path(shutil.copy(path, name))
         commands: dict[str, tuple[Any, ...]] = {
             "alone": (*_XLA_LENS, "check", alone),
-            "beside its module": (*_XLA_LENS, "check", path),
             "report": (*_XLA_LENS, "report", alone),
         }
         bare, used = bare_seconds(data), _least(commands, 3)
     title = f"`check` on one file of {len(data) / 1e6:.0f} MB"
     yield f"{title}, whole command / bare parse", f"{used['alone'].seconds / bare:.2f}", "0.6"
     yield f"{title}, maximum resident memory / size", f"{used['alone'].memory_bytes / len(data):.1f}", "3"
-    title = f"the same file against its HLO module of {module / 1e6:.0f} MB"
-    both = used["beside its module"]
-    yield f"{title}, whole command / bare parse of the file", f"{both.seconds / bare:.2f}", ""
-    size = len(data) + module
-    yield f"{title}, maximum resident memory / size of both", f"{both.memory_bytes / size:.1f}", ""
     title = f"`report`, all parts, on one file of {len(data) / 1e6:.0f} MB"
     yield f"{title} / bare parse", f"{used['report'].seconds / bare:.2f}", "1.0"
     yield f"{title}, maximum resident memory / size", f"{used['report'].memory_bytes / len(data):.1f}", ""

@@ -5,11 +5,8 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from bare_client import Client
 from xla_lens.files import find_set
@@ -21,19 +18,19 @@ _REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
 _EDITS = 20
 _STARTS = 10
 _LINES = 200
-_SET = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
 _CAPABILITIES = {"textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}}
 _QUERIES = ("fusion", "dot.1", ">1GiB", "copy >1MiB", "all-gather", "")
 
-Times: TypeAlias = list[float]
-
-
-@dataclass
-class _Opened:
-    """An open document: its URI and its lines."""
-
-    uri: str
-    lines: list[str]
+_EDITED = "hover after an edit of one character"
+_TARGETS = {
+    **dict.fromkeys(("hover", "definition", "documentHighlight", "selectionRange"), "5"),
+    f"semanticTokens/range, {_LINES} lines": "10",
+    **dict.fromkeys(("references", "prepareCallHierarchy", "callHierarchy/incomingCalls"), "50"),
+    **dict.fromkeys(("callHierarchy/outgoingCalls", "foldingRange", "documentLink"), "50"),
+    **dict.fromkeys(("documentSymbol", "workspace/symbol"), "150"),
+    _EDITED: "120",
+}
+"""The targets of the requests in ms."""
 
 
 async def request_times(dumps: Path) -> list[tuple[str, ...]]:
@@ -43,136 +40,84 @@ async def request_times(dumps: Path) -> list[tuple[str, ...]]:
     # The collector of this process would scan all lines of the documents while it waits for an answer.
     gc.disable()
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
-    of_set = [path for kind, path in find_set(assignment).paths.items() if kind in _SET]
     single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
-    columns = [await _all(of_set), await _all([single]), await _all([find_set(assignment).paths[FileKind.HLO]])]
+    columns = [await _times(paths) for paths in (files_of(assignment), [single], [module_of(assignment)])]
     rows = [(name, *(_median_and_p99(column[name]) for column in columns), target) for name, target in _TARGETS.items()]
-    rows.append(("start to the answer to `initialize`", _median_and_p99(await _starts()), "", "", "350"))
-    return rows
+    starts = []
+    for _ in range(_STARTS):
+        before = time.perf_counter()
+        client = await Client.started()
+        starts.append(time.perf_counter() - before)
+        await client.stop()
+    return [*rows, ("start to the answer to `initialize`", _median_and_p99(starts), "", "", "350")]
 
 
-_TARGETS = {
-    "none: the protocol and the pipes alone": "",
-    "hover": "5",
-    "definition": "5",
-    "documentHighlight": "5",
-    "selectionRange": "5",
-    f"semanticTokens/range, {_LINES} lines": "10",
-    "references": "50",
-    "prepareCallHierarchy": "50",
-    "callHierarchy/incomingCalls": "50",
-    "callHierarchy/outgoingCalls": "50",
-    "foldingRange": "50",
-    "documentLink": "50",
-    "documentSymbol": "150",
-    "workspace/symbol": "150",
-    f"inlayHint, {_LINES} lines": "",
-    "codeLens": "",
-    "codeLens/resolve": "",
-    "codeAction": "",
-    "hover after an edit of one character": "120",
-}
+def files_of(assignment: Path) -> list[Path]:
+    """The files of a set that the server reads for the first answer."""
+    kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
+    return [path for kind, path in find_set(assignment).paths.items() if kind in kinds]
 
 
-async def _all(paths: list[Path]) -> dict[str, Times]:
-    client, chance, opened = await Client.started(_CAPABILITIES), random.Random(1), []
-    for path in paths:
-        text, uri = path.read_text(), path.as_uri()
-        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
-        client.notify("textDocument/didOpen", {"textDocument": document})
-        opened.append(_Opened(uri, text.split("\n")))
-        del text, document
-    await client.request("textDocument/hover", _place(opened[0], chance))
-    measure = _Measure(client, opened, chance)
-    times = await measure.requests()
+def module_of(assignment: Path) -> Path:
+    """The HLO module of a set."""
+    return find_set(assignment).paths[FileKind.HLO]
+
+
+def open_document(client: Client, path: Path) -> str:
+    """Open a file in the server, and return its text."""
+    text = path.read_text()
+    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": text}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    return text
+
+
+async def _times(paths: list[Path]) -> dict[str, list[float]]:
+    """The times of each request in the table."""
+    client, chance = await Client.started(_CAPABILITIES), random.Random(1)
+    documents = {path.as_uri(): open_document(client, path).split("\n") for path in paths}
+
+    def asked() -> dict[str, Any]:
+        """What any request may ask: about a random place, the lines from there on, or a name."""
+        uri = chance.choice([*documents])
+        row = chance.randrange(len(documents[uri]))
+        position = {"line": row, "character": chance.randrange(len(documents[uri][row]) + 1)}
+        asked = {"textDocument": {"uri": uri}, "position": position, "positions": [position]}
+        end = {**position, "line": row + _LINES}
+        context = {"includeDeclaration": True}
+        return {**asked, "range": {"start": position, "end": end}, "context": context, "query": chance.choice(_QUERIES)}
+
+    def edit() -> None:
+        """Append a space to a line of the shortest document."""
+        uri = min(documents, key=lambda uri: len(documents[uri]))
+        row = chance.randrange(len(documents[uri]))
+        end = {"line": row, "character": len(documents[uri][row])}
+        documents[uri][row] += " "
+        change = {"range": {"start": end, "end": end}, "text": " "}
+        client.notify(
+            "textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [change]}
+        )
+
+    # The first request waits for the load, and the first one about symbols builds their index.
+    for method in ("textDocument/hover", "workspace/symbol"):
+        await client.request(method, asked())
+    items: list[Any] = []
+    while len(items) < 500:
+        items += await client.request("textDocument/prepareCallHierarchy", asked()) or []
+    times: dict[str, list[float]] = {}
+    for name in _TARGETS:
+        word = name.partition(" ")[0].strip(",")
+        method = word if word.startswith(("callHierarchy/", "workspace/")) else f"textDocument/{word}"
+        times[name] = []
+        for _ in range(_EDITS if name == _EDITED else _REQUESTS):
+            parameters = {"item": chance.choice(items)} if method.startswith("callHierarchy/") else asked()
+            before = time.perf_counter()
+            if name == _EDITED:
+                edit()
+            await client.request(method, parameters)
+            times[name].append(time.perf_counter() - before)
     await client.stop()
     return times
 
 
-class _Measure:
-    """Requests to a server with open documents."""
-
-    def __init__(self, client: Client, opened: list[_Opened], chance: random.Random) -> None:
-        self._client, self._opened, self._chance = client, opened, chance
-        self._items: dict[str, list[Any]] = {"callHierarchy/": [], "codeLens/resolve": []}
-
-    async def requests(self) -> dict[str, Times]:
-        """The times of each request in the table. The first one about symbols builds their index."""
-        while len(items := self._items["callHierarchy/"]) < 500:
-            items += await self._ask("textDocument/prepareCallHierarchy") or []
-        for opened in self._opened:
-            lenses = await self._client.request("textDocument/codeLens", {"textDocument": {"uri": opened.uri}})
-            self._items["codeLens/resolve"] += lenses or []
-        await self._ask("workspace/symbol")
-        return {name: await self._times(name) for name in _TARGETS}
-
-    async def _times(self, name: str) -> Times:
-        word = name.partition(" ")[0].strip(",:")
-        method = word if word.startswith(("callHierarchy/", "codeLens/", "workspace/")) else f"textDocument/{word}"
-        count = _REQUESTS
-        request: Callable[[], Awaitable[Any]] = partial(self._ask, method)
-        if word == "none":
-            nothing = _place(_Opened("file:///nothing", ["x"]), self._chance)
-            request = partial(self._client.request, "textDocument/hover", nothing)
-        elif name.endswith("an edit of one character"):
-            count, request = _EDITS, self._edit
-        elif word == "codeLens/resolve" and not self._items[word]:
-            return []
-        times = []
-        for _ in range(count):
-            before = time.perf_counter()
-            await request()
-            times.append(time.perf_counter() - before)
-        return times
-
-    async def _ask(self, method: str) -> Any:
-        """Make a request at a random place, about lines from there on, or about a random item."""
-        for start, items in self._items.items():
-            if method.startswith(start):
-                item = self._chance.choice(items)
-                return await self._client.request(method, item if start == method else {"item": item})
-        place = _place(self._chance.choice(self._opened), self._chance)
-        position = place["position"]
-        lines = _LINES if method.endswith(("range", "inlayHint")) else 0
-        end = {**position, "line": position["line"] + lines}
-        asked = {"positions": [position], "range": {"start": position, "end": end}, "context": _CONTEXT}
-        query = {"query": self._chance.choice(_QUERIES)}
-        return await self._client.request(method, {**place, **asked, **query})
-
-    async def _edit(self) -> Any:
-        """Append a space to a line, and request a hover elsewhere at once."""
-        opened = max(
-            self._opened, key=lambda opened: len(opened.lines) if len(self._opened) == 1 else -len(opened.lines)
-        )
-        row = self._chance.randrange(len(opened.lines))
-        end = {"line": row, "character": len(opened.lines[row])}
-        opened.lines[row] += " "
-        change = {"range": {"start": end, "end": end}, "text": " "}
-        document = {"uri": opened.uri, "version": 2}
-        self._client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
-        return await self._client.request("textDocument/hover", _place(opened, self._chance))
-
-
-_CONTEXT = {"includeDeclaration": True, "diagnostics": []}
-
-
-def _place(opened: _Opened, chance: random.Random) -> dict[str, Any]:
-    row = chance.randrange(len(opened.lines))
-    position = {"line": row, "character": chance.randrange(len(opened.lines[row]) + 1)}
-    return {"textDocument": {"uri": opened.uri}, "position": position}
-
-
-async def _starts() -> Times:
-    times = []
-    for _ in range(_STARTS):
-        before = time.perf_counter()
-        client = await Client.started()
-        times.append(time.perf_counter() - before)
-        await client.stop()
-    return times
-
-
-def _median_and_p99(times: Times) -> str:
-    if not times:
-        return ""
+def _median_and_p99(times: list[float]) -> str:
     return f"{statistics.median(times) * 1000:.1f}, {sorted(times)[len(times) * 99 // 100] * 1000:.1f}"

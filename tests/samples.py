@@ -175,13 +175,7 @@ def malformed_modules() -> Iterator[bytes]:
         text = path.read_bytes()
         yield from (text.replace(b"\n", b"\r\n"), text.replace(b"\n", b"\r"), text + text, text.replace(b'"', b"", 1))
         yield from (text[: chance.randrange(len(text))] for _ in range(3))
-        for _ in range(6):
-            lines = text.splitlines(keepends=True)
-            for _ in range(chance.randrange(1, 9)):
-                place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-                lines[other:other] = lines[place : place + chance.randrange(1, 9)]
-                del lines[place + 1 : place + chance.randrange(9)]
-            yield b"".join(lines)
+        yield from (_with_moved_lines(text, chance) for _ in range(6))
 
 
 def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
@@ -284,11 +278,13 @@ def malformed_texts() -> Iterator[bytes]:
         yield from (text.replace(b"\n", end) for end in (b"\n", b"\r\n", b"\r"))
         yield from broken[:: max(1, len(broken) // 12)]
         yield from (text[: chance.randrange(len(text))] for _ in range(4))
-        for _ in range(12):
-            lines = text.splitlines(keepends=True)
-            for _ in range(chance.randrange(1, 9)):
-                place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-                moved = lines[place : place + chance.randrange(1, 9)]
-                lines[other:other] = moved
-                del lines[place : place + chance.randrange(9)]
-            yield b"".join(lines)
+        yield from (_with_moved_lines(text, chance) for _ in range(12))
+
+
+def _with_moved_lines(text: bytes, chance: random.Random) -> bytes:
+    lines = text.splitlines(keepends=True)
+    for _ in range(chance.randrange(1, 9)):
+        place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+        lines[other:other] = lines[place : place + chance.randrange(1, 9)]
+        del lines[place : place + chance.randrange(9)]
+    return b"".join(lines)

@@ -20,45 +20,28 @@ MIB = 1 << 20
 
 # ---------------------------------------------------------------- XLA's own proto
 
-_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
-    "HloProto": {"hlo_module": (1, "Module"), "buffer_assignment": (3, "Assignment")},
-    "Module": {"computations": (3, "Computation*"), "entry_computation_id": (6, "int64"), "schedule": (7, "Schedule")},
-    "Computation": {"instructions": (2, "Instruction*"), "id": (5, "int64"), "root_id": (6, "int64")},
-    "Instruction": {
-        "name": (1, "string"),
-        "opcode": (2, "string"),
-        "id": (35, "int64"),
-        "operand_ids": (36, "int64*"),
-        "called_computation_ids": (38, "int64*"),
-    },
-    # A map, which is written as a list of its items.
-    "Schedule": {"sequences": (1, "Item*")},
-    "Item": {"key": (1, "int64"), "value": (2, "Sequence")},
-    "Sequence": {"instruction_ids": (1, "int64*")},
-    "Assignment": {
-        "logical_buffers": (1, "Buffer*"),
-        "buffer_allocations": (3, "Allocation*"),
-        "heap_simulator_traces": (4, "Trace*"),
-    },
-    "Buffer": {"id": (1, "int64"), "size": (2, "int64"), "defined_at": (3, "Location"), "color": (4, "int64")},
-    "Location": {"shape_index": (3, "int64*"), "instruction_id": (4, "int64")},
-    "Allocation": {
-        "index": (1, "int64"),
-        "size": (2, "int64"),
-        "is_thread_local": (3, "bool"),
-        "is_entry_computation_parameter": (5, "bool"),
-        "parameter_number": (6, "int64"),
-        "maybe_live_out": (7, "bool"),
-        "color": (8, "int64"),
-        "assigned": (9, "Assigned*"),
-        "parameter_shape_index": (10, "int64*"),
-        "is_constant": (12, "bool"),
-    },
-    "Assigned": {"logical_buffer_id": (1, "int64"), "offset": (2, "int64"), "size": (3, "int64")},
-    "Trace": {"events": (1, "Event*"), "buffer_allocation_index": (3, "int64")},
-    "Event": {"kind": (1, "int64"), "buffer_id": (2, "int64"), "share_with_canonical_id": (5, "int64")},
-}
-"""The part of xla/service/hlo.proto that we compare. On PyPI, only TensorFlow ships that proto."""
+_FIELDS = """
+HloProto: hlo_module 1 Module, buffer_assignment 3 Assignment
+Module: computations 3 Computation*, entry_computation_id 6 int64, schedule 7 Schedule
+Computation: instructions 2 Instruction*, id 5 int64, root_id 6 int64
+Instruction: name 1 string, opcode 2 string, id 35 int64, operand_ids 36 int64*, called_computation_ids 38
+    int64*
+Schedule: sequences 1 Item*
+Item: key 1 int64, value 2 Sequence
+Sequence: instruction_ids 1 int64*
+Assignment: logical_buffers 1 Buffer*, buffer_allocations 3 Allocation*, heap_simulator_traces 4 Trace*
+Buffer: id 1 int64, size 2 int64, defined_at 3 Location, color 4 int64
+Location: shape_index 3 int64*, instruction_id 4 int64
+Allocation: index 1 int64, size 2 int64, is_thread_local 3 bool, is_entry_computation_parameter 5 bool,
+    parameter_number 6 int64, maybe_live_out 7 bool, color 8 int64, assigned 9 Assigned*, parameter_shape_index
+    10 int64*, is_constant 12 bool
+Assigned: logical_buffer_id 1 int64, offset 2 int64, size 3 int64
+Trace: events 1 Event*, buffer_allocation_index 3 int64
+Event: kind 1 int64, buffer_id 2 int64, share_with_canonical_id 5 int64
+"""
+"""The part of xla/service/hlo.proto that we compare: the name, number and type of each field. `*` marks a list, as which
+a map is written. On PyPI, only TensorFlow ships that proto.
+"""
 
 
 def _message() -> Any:
@@ -67,14 +50,15 @@ def _message() -> Any:
 
     field_type = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="crosscheck.proto", package="crosscheck", syntax="proto3")
-    for name, fields in _FIELDS.items():
+    messages = re.findall(r"(\w+): (.*(?:\n    .*)*)", _FIELDS)
+    for name, fields in messages:
         message = file.message_type.add(name=name)
-        for field, (number, kind) in fields.items():
-            one = message.field.add(name=field, number=number, label=field_type.LABEL_OPTIONAL)
+        for field, number, kind in map(str.split, fields.split(",")):
+            one = message.field.add(name=field, number=int(number), label=field_type.LABEL_OPTIONAL)
             if kind.endswith("*"):
                 one.label = field_type.LABEL_REPEATED
             item = kind.rstrip("*")
-            if item in _FIELDS:
+            if item in dict(messages):
                 one.type, one.type_name = field_type.TYPE_MESSAGE, f".crosscheck.{item}"
             else:
                 one.type = getattr(field_type, f"TYPE_{item.upper()}")

@@ -1,12 +1,12 @@
 """The columns of a file, compared with an independent parser of regular expressions."""
 
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mutations.lines import REPORT, lines_of
 from samples import DUMPS, dump_paths, never, on_each_file
 from xla_lens.syntax.columns import NONE, FileColumns, Kind, Texts, place_in
 from xla_lens.syntax.rows import read_columns
@@ -19,82 +19,42 @@ def _columns(text: bytes) -> FileColumns:
     return read_columns(text, never)
 
 
-def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
-    return columns.names[name].decode() + (columns.indices[index].decode() if index != NONE else "")
+_ROWS = {
+    "slices": "slice id name index size_bytes=size offset",
+    "uses": "use name index operand",
+    "positions": "position name index",
+    "live_ranges": "range name index start_step=first end_step=last",
+    "schedule": "step step name",
+    "peak_buffers": "peak-row name index size_bytes=size cumulative_bytes=cumulative",
+    "allocations": "allocation index=number size_bytes=size",
+    "used_values": "value id name index",
+}
+"""For each table the kind of its lines, and its columns with the part of the line behind each."""
 
 
 @on_each_file
 def test_rows_match_an_independent_parser(path: Path) -> None:
-    text = path.read_text()
-    columns = _columns(text.encode())
-    slices = columns.slices
-    assert [
-        (
-            slices.id[row],
-            _named(columns, slices.name[row], slices.index[row]),
-            slices.size_bytes[row],
-            slices.offset[row],
-        )
-        for row in range(len(slices))
-    ] == [
-        (int(number), name, int(size), int(offset))
-        for number, name, size, offset in re.findall(
-            r"^ value: <(\d+) ([^ >]+).*?> \(size=(\d+),offset=(\d+)\)", text, re.MULTILINE
-        )
-    ]
-    uses = columns.uses
-    assert [
-        (_named(columns, uses.name[row]), uses.operand[row], _named(columns, uses.name[row], uses.index[row]))
-        for row in range(len(uses))
-    ] == [
-        (name, int(operand), name + index)
-        for name, operand, index in re.findall(r"^  (\S+), operand (\d+)(?: (\{.*\}))?$", text, re.MULTILINE)
-    ]
-    ranges = columns.live_ranges
-    assert [
-        (_named(columns, ranges.name[row], ranges.index[row]), ranges.start_step[row], ranges.end_step[row])
-        for row in range(len(ranges))
-    ] == [
-        (name, int(start), int(end))
-        for name, start, end in re.findall(r"^    (\S+\{[\d,]*\}):(\d+)-(\d+)$", text, re.MULTILINE)
-    ]
-    schedule = columns.schedule
-    assert [(schedule.step[row], _named(columns, schedule.name[row])) for row in range(len(schedule))] == [
-        (int(step), name) for step, name in re.findall(r"^    (\d+):(\S+)$", text, re.MULTILINE)
-    ]
-    peak = columns.peak_buffers
-    assert [
-        (_named(columns, peak.name[row], peak.index[row]), peak.size_bytes[row], peak.cumulative_bytes[row])
-        for row in range(len(peak))
-    ] == [
-        (name, int(size), int(cumulative or NONE))
-        for name, size, cumulative in re.findall(
-            r"^    (\S+): (\d+) bytes(?: \(cumulative: (\d+) bytes\))?$", text, re.MULTILINE
-        )
-    ]
-    headers = re.findall(r"^allocation (\d+):(?: 0x\w+,)? size (\d+)(?:,.*)?:$", text, re.MULTILINE)
-    assert list(zip(columns.allocations.index, columns.allocations.size_bytes, strict=True)) == [
-        (int(index), int(size)) for index, size in headers
-    ]
-
-
-@on_each_file
-def test_used_values_match_an_independent_parser(path: Path) -> None:
-    text = path.read_text()
-    columns = _columns(text.encode())
-    used = columns.used_values
-    # A header may be glued to the instruction before it.
-    headers = re.findall(r"<(\d+) [^<\n]*>\n positions:", text)
-    assert used.id.tolist() == [int(number) for number in headers]
-    for row in range(len(used)):
-        start, end = used.instruction_start[row], used.instruction_end[row]
-        name = _named(columns, used.name[row])
-        first = used.first_position[row]
-        assert _named(columns, columns.positions.name[first]) == name
-        if start != NONE:
-            quoted = text.encode()[start:end]
-            assert quoted.startswith(f"%{name} = ".encode())
-            assert quoted[-1:] in (b")", b"}", b"]", b'"') or quoted[-1:].isalnum()
+    columns = _columns(path.read_bytes())
+    lines = [*lines_of(REPORT if path.name.endswith("report.txt") else "", path.read_bytes())]
+    for name, words in _ROWS.items():
+        kind, *cells = words.split()
+        table, of_kind = getattr(columns, name), [line for line in lines if line.kind == kind]
+        assert len(table) == len(of_kind), name
+        for cell in cells:
+            column, _, group = cell.partition("=")
+            texts = {"name": columns.names, "index": columns.indices}.get(column) if cell == column else None
+            read = [
+                (texts[number] if number != NONE else None) if texts else number
+                for number in getattr(table, column).tolist()
+            ]
+            parts = [line[group or column] for line in of_kind]
+            assert read == (parts if texts else [NONE if part is None else int(part) for part in parts]), cell
+    used, headers = columns.used_values, [line for line in lines if line.kind == "value"]
+    quotes = {line.parent: line.span("text") for line in lines if line.kind == "quote"}
+    spans = zip(used.instruction_start.tolist(), used.instruction_end.tolist(), strict=True)
+    assert [*spans] == [quotes.get(header, (NONE, NONE)) for header in headers]
+    first = [columns.positions.name[place] for place in used.first_position]
+    assert first == used.name.tolist()
 
 
 def test_attributes_of_allocations_are_read() -> None:
