@@ -57,16 +57,10 @@ allocation 5: size 4194304, color 5, page 0, preallocated-temp:
         FileKind.BUFFER_ASSIGNMENT,
         """
 [host memory: needs 4.21 MiB, peak 4.21 MiB] SummaryPage()
-[lenses for the 3 largest only] None
 BufferAssignment:
-[2 values] HistoryPage(allocation=0)
-allocation 0: size 1605632, page 0, parameter 0, shape |f32[784,512]| at ShapeIndex {}, maybe-live-out:
-[4 values] HistoryPage(allocation=1)
-allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:
 [100.0 % live at once, 19 values] HistoryPage(allocation=29)
 allocation 29: size 1869824, page 0, preallocated-temp:
 """,
-        limit=3,
     )
 
 

@@ -136,10 +136,10 @@ def _on_top(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Lens]:
 
 
 def _with_lens(dump: DumpSet) -> Column:
-    """The preallocated temps, and the allocations of several values. The headers of others need no lens."""
+    """The preallocated temps. The lines of other allocations show all their values."""
     table = dump.allocations
-    is_shared = ((table.kind & int(Kind.PREALLOCATED_TEMP)) != 0) | (table.slice_count > 1)
-    return np.flatnonzero(is_shared & (table.index != NONE) & (table.kind != NONE) & (table.size_bytes > 0))
+    is_temp = (table.kind != NONE) & ((table.kind & int(Kind.PREALLOCATED_TEMP)) != 0)
+    return np.flatnonzero(is_temp & (table.index != NONE) & (table.size_bytes > 0))
 
 
 def _on_allocations(dump: DumpSet, limit: int) -> Iterator[Lens]:
@@ -219,12 +219,11 @@ def _needed(analysis: Analysis, space: MemorySpace) -> str:
 
 
 def _fill(analysis: Analysis, allocation: int) -> Shown | None:
-    """The number of values of an allocation, and how full a preallocated temp gets."""
+    """The number of values of a preallocated temp, and how full it gets."""
     if allocation == NONE:
         return None
     table, live = analysis.dump.allocations, analysis.memory.allocation(allocation)
-    is_filled = live.peak_step is not None and table.kind[allocation] & int(Kind.PREALLOCATED_TEMP)
-    is_known = is_filled and analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
+    is_known = live.peak_step is not None and analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
     fill = f"{percent(live.peak_bytes, int(table.size_bytes[allocation]))} live at once, " if is_known else ""
     values = counted(int(table.slice_count[allocation]), "value")
     return Shown(f"{fill}{values}", HistoryPage(int(table.index[allocation])))

@@ -10,7 +10,7 @@ from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import apart, as_given, counted, human
+from xla_lens.render.numbers import as_given, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
@@ -46,16 +46,8 @@ def advice_sections(report: Report) -> Sections:
     advice = report.advice
     if advice is None:
         return ()
-    space = space_of(report, advice.color)
-    now = f"now {human(advice.peak_bytes)}, needed {apart(advice.needed_bytes, advice.peak_bytes)}"
-    if not advice.actions:
-        title = f"What would lower the {space} peak ({now}): none of the rules finds anything"
-    elif len(advice.actions) == 1:
-        title = f"What would lower the {space} peak ({now})"
-    else:
-        saved = human(advice.needed_bytes - advice.all_needed_bytes)
-        title = f"What would lower the {space} peak ({now}; all of it together saves {saved})"
-    blocks: list[Text | Table] = [*_decisive(advice)]
+    title = f"What would lower the {space_of(report, advice.color)} peak"
+    blocks: list[Text | Table] = [_now(advice), *_decisive(advice)]
     if advice.budget:
         blocks += _plan(advice, advice.budget)
     if advice.actions:
@@ -67,6 +59,20 @@ def advice_sections(report: Report) -> Sections:
 _NOTE: Final = (
     "Each is recomputed from the live ranges for that action alone; XLA will schedule the changed program anew."
 )
+
+
+def _now(advice: Advice) -> str:
+    """What is needed now and what the actions save: ``Needed now: 12.05 MiB. Live at the peak: 12.00 MiB.``."""
+    peak, needed = human(advice.peak_bytes), human(advice.needed_bytes)
+    # Sizes that differ by the alignment of allocations look the same.
+    almost = "almost " * (advice.needed_bytes != advice.peak_bytes)
+    live = f". Live at the peak: {peak}." if needed != peak else f", {almost}all of it live at the peak."
+    now = f"Needed now: {needed}{live}"
+    if not advice.actions:
+        return f"{now} None of the rules finds anything that lowers it."
+    if len(advice.actions) == 1:
+        return now
+    return f"{now} All of the following together saves {human(advice.needed_bytes - advice.all_needed_bytes)}."
 
 
 # ---------------------------------------------------------------- decisive facts
