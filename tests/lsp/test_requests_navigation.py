@@ -23,13 +23,6 @@ _TEXT, _READ, _WRITE = 1, 2, 3
 # ---------------------------------------------------------------- one file, and three
 
 
-async def test_references_can_exclude_the_declaration(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    found = await reader.ask_at("references", uri, "    cublas-gemm.1{}:4-5\n       ^", **_OTHERS)
-    assert [place.split(":")[1] for place in reader.shown(found)] == ["45", "47", "71", "77", "63", "37"]
-
-
 async def test_jumps_never_lead_to_a_file_that_the_editor_cannot_open(reader: Reader) -> None:
     # The list of values and the module are larger than this.
     await reader.start({**FULL, "experimental": {"xlaLens": {"largestFileBytes": 7000}}})
