@@ -109,14 +109,3 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         map.find(".details a[data-href*=showAllocationHistory]").first.click()
         wait_for(window.active_tab, lambda tab: tab.startswith("history-of-allocation"), SECONDS)
         assert map.eval("map.label(map.selected)") == "ynn_fusion.6"
-
-
-def test_dump_with_an_unknown_name_is_recognized_by_content(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "seed", "")) as window:
-        wait_for(
-            window.status,
-            lambda texts: "XLA Dump" in texts and any(" 580.0 KiB of " in text for text in texts),
-            SECONDS,
-        )
-        window.open(workspace / "other" / "notes.txt")
-        wait_for(window.status, lambda texts: "Plain Text" in texts, SECONDS)
