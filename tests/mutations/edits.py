@@ -31,6 +31,9 @@ class Mutation:
     related: frozenset[Row] = frozenset()
 
 
+ANY: Final = "*"
+"""As one of `also`: any further finding is allowed."""
+
 Edit = Callable[[random.Random, Mapping[str, bytes]], Mutation | None]
 
 EDITS: Final[dict[str, Edit]] = {}
