@@ -153,6 +153,7 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
         Map(window.page)
+        assert "Show Advice: What Would Lower the Peak" in str(window.offered("advice"))
         # The map has the focus. The advice must not cover it.
         window.command("XLA Lens: Show Advice: What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)

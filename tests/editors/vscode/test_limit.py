@@ -84,4 +84,3 @@ def test_out_of_memory_message_is_explained(open_window: OpenWindow, tmp_path: P
         wait_for(window.notices, lambda texts: any("no out-of-memory message" in text for text in texts), SECONDS)
         for words in ("oom", "out of memory"):
             assert "Explain Out-of-Memory Message" in str(window.offered(words))
-        assert "Show Advice: What Would Lower the Peak" in str(window.offered("advice"))
