@@ -1,10 +1,9 @@
 """Edit dumps, and compare what the checks report with what they should."""
 
 import random
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,34 +21,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)
-
-
-@dataclass(frozen=True)
-class Result:
-    """The outcome of one edit of one dump.
-
-    `unrelated` counts false alarms, `places` counts findings with an expected code, and `codes` are those of all new
-    errors and warnings. One edit is one cause, so it may have only one code.
-    """
-
-    edit: str
-    dump: str
-    seed: int
-    outcome: str
-    unrelated: int
-    places: int = 0
-    codes: tuple[str, ...] = ()
-    details: str = field(repr=False, default="")
-
-    @property
-    def is_good(self) -> bool:
-        is_found = self.outcome in ("found", "related")
-        return is_found and not self.unrelated and not self.has_many_findings and len(self.codes) < 2
-
-    @property
-    def has_many_findings(self) -> bool:
-        """Whether one edit has more than two findings. Two are allowed, since either of two lines may be wrong."""
-        return self.places > 2
 
 
 @dataclass(frozen=True)
@@ -110,75 +81,55 @@ def _row(place: Place) -> tuple[str, int]:
     return str(place.file.kind), place.file.document.row(place.start)
 
 
-def run(dump: Dump, edit: str, seed: int) -> Result | None:
-    """Make one edit and compare the findings with the expected ones; None if the edit does not apply."""
+def run(dump: Dump, edit: str, seed: int) -> str | None:
+    """Make one edit and compare the findings with the expected ones. Returns what is wrong, an empty text if
+    nothing is; None if the edit does not apply.
+
+    One edit is one cause, so it may have only one code, and two findings, since either of two lines may be wrong.
+    """
     mutation = EDITS[edit](random.Random(f"{dump.name} {edit} {seed}"), dump.files)
     if mutation is None:
         return None
     try:
         findings = dump.findings(mutation.files)
-    except Exception:
-        return Result(edit, dump.name, seed, "failed", 0, 0, (), _details(dump, mutation, [], traceback.format_exc()))
-    known = Counter(dump.known)
-    new = []
+    except Exception as error:
+        error.add_note(dump.name)
+        raise
+    known, new = Counter(dump.known), list[Finding]()
     for finding in findings:
         identity = _identity(finding)
         if known[identity]:
             known[identity] -= 1
         else:
             new.append(finding)
-    outcome = _outcome(mutation, new)
-    unrelated = [
-        finding
-        for finding in new
-        if finding.severity in ALARMS
-        and mutation.codes
-        and finding.code not in mutation.codes | mutation.also
-        and ANY not in mutation.also
-    ]
-    codes = tuple(sorted({str(finding.code) for finding in new if finding.severity in ALARMS}))
-    places = sum(finding.code in mutation.codes for finding in new if finding.severity in ALARMS)
-    return Result(edit, dump.name, seed, outcome, len(unrelated), places, codes, _details(dump, mutation, new))
+    alarms = [finding.code for finding in new if finding.severity in ALARMS]
+    problems = {
+        "it is not reported at its line": not _is_found(mutation, new),
+        "false alarms": mutation.codes and ANY not in mutation.also and not {*alarms} <= mutation.codes | mutation.also,
+        "more than two findings": sum(code in mutation.codes for code in alarms) > 2,
+        "more than one code": len({*alarms}) > 1,
+    }
+    wrong = ", ".join(words for words, is_wrong in problems.items() if is_wrong)
+    return f"{wrong}: {dump.name}\n{_details(dump, mutation, new)}" if wrong else ""
 
 
-def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
-    """How the checks reported an edit.
-
-    - `found`: the expected code, at the expected line
-    - `related`: the expected code, at another line that may just as well be the wrong one, with the expected line as a
-      related location
-    - `elsewhere`: the expected code, at another line
-    - `missed`: no expected code
+def _is_found(mutation: Mutation, findings: list[Finding]) -> bool:
+    """Whether an expected code is at an expected line, or at another line that may just as well be the wrong one, with
+    the expected line as a related location.
     """
     right = [finding for finding in findings if not mutation.codes or finding.code in mutation.codes]
-    if not right:
-        return "missed"
-    if not mutation.places or any(_row(finding.place) in mutation.places for finding in right):
-        return "found"
-    for finding in right:
-        names = {_row(related.place) for related in finding.related}
-        if _row(finding.place) in mutation.related and names & mutation.places:
-            return "related"
-    return "elsewhere"
+    places = [(_row(finding.place), {_row(related.place) for related in finding.related}) for finding in right]
+    return any(
+        not mutation.places or row in mutation.places or (row in mutation.related and related & mutation.places)
+        for row, related in places
+    )
 
 
-def _details(dump: Dump, mutation: Mutation, findings: Iterable[Finding], failure: str = "") -> str:
+def _details(dump: Dump, mutation: Mutation, findings: Iterable[Finding]) -> str:
     parts = []
     for kind, after in mutation.files.items():
-        old, new = dump.files[kind].split(b"\n"), after.split(b"\n")
-        if old != new:
-            row = next(row for row, (one, two) in enumerate(zip_longest(old, new)) if one != two)
-            parts += [
-                f"  {kind}:{row}",
-                *(f"    {sign} {_line(lines, row)}" for sign, lines in (("-", old), ("+", new))),
-            ]
-    places = ", ".join(f"{kind}:{row}" for kind, row in sorted(mutation.places)) or "any line"
-    parts.append(f"  expected {' | '.join(sorted(mutation.codes)) or 'anything'} at {places}")
-    for finding in findings:
-        kind, row = _row(finding.place)
-        parts.append(f"  given {finding.severity} {finding.code} at {kind}:{row} {finding.problem}")
-    return "\n".join([*(part[:300] for part in parts), *failure.splitlines()])
-
-
-def _line(lines: list[bytes], row: int) -> str:
-    return lines[row].decode(errors="replace") if row < len(lines) else "(end of the file)"
+        rows = enumerate(zip_longest(dump.files[kind].split(b"\n"), after.split(b"\n")))
+        parts += [f"  {kind}:{row} {old!r} → {new!r}" for row, (old, new) in rows if old != new][:1]
+    parts.append(f"  expected {sorted(mutation.codes)} at {sorted(mutation.places)}, given")
+    parts += [f"  {one.severity} {one.code} at {_row(one.place)} {one.problem}" for one in findings]
+    return "\n".join(part[:400] for part in parts)

@@ -93,6 +93,16 @@ def facts(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "FACTS.jsonl").read_text().splitlines()]
 
 
+def fact_of(path: Path) -> dict[str, Any]:
+    """The numbers of the dump set of a file in `tests/dumps`."""
+    return _facts_by_file()[path.relative_to(DUMPS).as_posix()]
+
+
+@cache
+def _facts_by_file() -> dict[str, dict[str, Any]]:
+    return {fact["file"]: fact for fact in facts(DUMPS)}
+
+
 def sweep(cases: Iterable[Any], every: int) -> list[Any]:
     """The cases of a sweep as parameters. `make test` runs each `every`-th of them, `make test-all` all."""
     return [

@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -76,15 +76,23 @@ def _tree(path: Path) -> ast.Module:
 
 
 @cache
+def _names() -> set[str]:
+    return {_module_name(path) for path in _modules()}
+
+
+@cache
 def _imports(path: Path) -> set[str]:
-    """The modules that a file imports anywhere: at the top, under TYPE_CHECKING and in functions."""
+    """The modules that a file imports anywhere: at the top, under TYPE_CHECKING and in functions. `from a import b`
+    imports `a.b` if that is a module of the package, else `a`.
+    """
     found: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            found.add(node.module or "")
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in _names() else node.module or "" for name in names}
     return found
 
 
@@ -139,26 +147,9 @@ def _module_name(path: Path) -> str:
     return ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imported_modules(tree: ast.Module, modules: set[str]) -> Iterator[str]:
-    """The modules of the package that a file imports, at any depth. `from a import b` imports `a.b` if that is a
-    module, else `a`.
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)
-        elif isinstance(node, ast.ImportFrom) and node.module in modules:
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield name if name in modules else node.module
-
-
-def _graph(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
-    return {name: set(_imported_modules(tree, set(trees))) for name, tree in trees.items()}
-
-
 def test_no_import_cycle() -> None:
     """Not even under TYPE_CHECKING or in functions."""
-    graph = _graph({_module_name(path): _tree(path) for path in _modules()})
+    graph = {_module_name(path): _imports(path) & _names() for path in _modules()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

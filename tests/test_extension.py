@@ -63,7 +63,7 @@ def test_commands_are_declared_once_and_registered() -> None:
         *re.findall(r"command:(xla-lens\.\w+)\)", (EXTENSION / "package.json").read_text()),
     }
     assert used <= set(declared)
-    modules = ("commands", "treeCommands", "sourceLines")
+    modules = ("commands", "treeCommands", "sourceLines", "outOfMemory")
     source = "".join((EXTENSION / "src" / f"{name}.ts").read_text() for name in modules)
     registered = set(re.findall(r"^  async (\w+)\(\{", source, re.M)) | set(re.findall(r'register\("(\w+)"', source))
     assert set(declared) <= {f"{SECTION}.{name}" for name in registered}

@@ -102,14 +102,9 @@ def test_finding_about_an_instruction_is_annotated_at_its_source_line(repository
     (repository / NEW.name).write_text(broken)
     options = ("--path-mapping", "/home/user/programs=train", "--output-format", "gitlab")
     _, out, _ = run("check", repository / NEW.name, "--select", "live-range-start,syntax", *options)
-    places = {(one["check_name"], *one["location"].values()) for one in _flat(json.loads(out))}
+    found = [(one["check_name"], one["location"]) for one in json.loads(out)]
+    places = {(name, place["path"], place["lines"]["begin"]) for name, place in found}
     assert places == {("live-range-start", "train/programs.py", 31), ("syntax", NEW.name, 2)}
-
-
-def _flat(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Findings for GitLab with the line itself in their location."""
-    lines = ({"path": one["location"]["path"], "line": one["location"]["lines"]["begin"]} for one in findings)
-    return [one | {"location": line} for one, line in zip(findings, lines, strict=True)]
 
 
 # ---------------------------------------------------------------- formats

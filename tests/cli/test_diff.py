@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed, run
-from samples import DUMPS, ROOT, SPLIT, TPU, facts
+from samples import DUMPS, ROOT, SPLIT, TPU, fact_of
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
 
@@ -25,10 +25,6 @@ def _data(*arguments: object) -> list[dict[str, Any]]:
     return data
 
 
-def _fact(path: Path) -> dict[str, Any]:
-    return next(fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
-
-
 def test_peak_without_live_ranges_is_unknown() -> None:
     new = next(DUMPS.glob("cpu-tf2.8.4/while/*-buffer-assignment.txt"))
     text = printed("diff", NO_LIVE_RANGES, new)
@@ -37,7 +33,7 @@ def test_peak_without_live_ranges_is_unknown() -> None:
     (data,) = _data(NO_LIVE_RANGES, new)
     assert data["memory_spaces"][0]["peak_live_bytes"] is None
     assert data["memory_spaces"][0]["breakdowns"] is None
-    assert data["memory_spaces"][0]["reserved_bytes"] == {"old": 3104, "new": _fact(new)["reserved_bytes"]}
+    assert data["memory_spaces"][0]["reserved_bytes"] == {"old": 3104, "new": fact_of(new)["reserved_bytes"]}
     assert data["values"]["moved"] == 0
 
 
@@ -269,7 +265,7 @@ def test_dump_that_lacks_a_file_is_compared_with_what_both_have(missing: str, tm
     new.with_name(SPLIT.name.replace("-buffer-assignment.txt", missing)).unlink()
     (data,) = _data(SPLIT, new)
     (space,) = data["memory_spaces"]
-    fact = _fact(SPLIT)
+    fact = fact_of(SPLIT)
     if missing == ".txt":
         # The module has only source lines.
         assert data["warnings"] == []

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import xla_lens
+from cli.test_schema import printed_fields
 from commands import run
 from oom_texts import GPU_LIST, TPU_LIST, TPU_VMEM
 from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
@@ -139,23 +140,16 @@ def data_of(*arguments: object) -> Any:
 def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     seen: set[str] = set()
-
-    def collect(data: Any) -> None:
-        if isinstance(data, dict):
-            seen.update(data)
-        for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-            collect(part)
-
     log = tmp_path / "log"
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
-    collect(data_of("oom", log))
-    collect(data_of("oom", TPU_LOG, FOLDER))
-    collect(data_of("report", "--oom", TPU_LOG, FOLDER, "--part", "totals"))
+    seen.update(printed_fields(data_of("oom", log)))
+    seen.update(printed_fields(data_of("oom", TPU_LOG, FOLDER)))
+    seen.update(printed_fields(data_of("report", "--oom", TPU_LOG, FOLDER, "--part", "totals")))
     name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
     log.write_text(
         TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
     )
-    collect(data_of("oom", log, TPU))
+    seen.update(printed_fields(data_of("oom", log, TPU)))
     for definition in SCHEMA["$defs"].values():
         assert definition["additionalProperties"] is False
         assert set(definition["properties"]) <= seen

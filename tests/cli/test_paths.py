@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commands import run
-from samples import DUMPS, GLUED, SEED, SPLIT, TPU, facts
+from samples import DUMPS, GLUED, SEED, SPLIT, TPU, fact_of
 from xla_lens.files import cached_modules, find_sets
 
 FOLDER = SPLIT.parent
@@ -31,8 +31,7 @@ def _peaks(reports: Any) -> list[list[int | None]]:
 
 
 def _expected_peaks(path: Path) -> list[int | None]:
-    (fact,) = (fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
-    return [space["peak_live_bytes"] for space in fact["memory_spaces"]]
+    return [space["peak_live_bytes"] for space in fact_of(path)["memory_spaces"]]
 
 
 def _feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:

@@ -48,10 +48,17 @@ def run(
     folder: Path, *command: object, options: tuple[object, ...] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder."""
+    line = [*COMMAND, *map(str, options), "--", *map(str, command)]
+    return completed_process(folder, line, environment or {})
+
+
+def completed_process(
+    folder: Path, line: list[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *map(str, options), "--", *map(str, command)],
+        line,
         cwd=folder,
-        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA, **(environment or {})},
+        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA, **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -433,18 +440,10 @@ def lines(count: int) -> str:
     return "".join(f"line {number}\n" for number in range(count))
 
 
-def shell(folder: Path, before: str, *command: str, options: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder from a shell, with shell code before `xla-lens run` and redirections after it."""
-    line = f'{before}; exec "$0" -I -m xla_lens run --out dumps -- "$@" {options}'
-    return subprocess.run(
-        ["bash", "-c", line, sys.executable, *command],
-        cwd=folder,
-        env={**os.environ, "DUMPS": str(MLP), "XLA": XLA},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def shell(folder: Path, *command: str, options: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder from a shell, with redirections."""
+    line = f'exec "$0" -I -m xla_lens run --out dumps -- "$@" {options}'
+    return completed_process(folder, ["bash", "-c", line, sys.executable, *command], {})
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
@@ -463,14 +462,14 @@ def test_output_that_is_full_or_closed_does_not_end_the_program(tmp_path: Path, 
         ["bash", "-c", f'"$0" -c "$1" {redirect}', sys.executable, script], cwd=tmp_path, check=False
     )
     (tmp_path / "done").unlink()
-    done = shell(tmp_path, ":", sys.executable, "-c", script, options=redirect)
+    done = shell(tmp_path, sys.executable, "-c", script, options=redirect)
     # The program does not notice a full disk behind standard error. Everything else is as without `xla-lens run`.
     assert done.returncode == (0 if "2>&1" in redirect else plain.returncode)
     assert (tmp_path / "done").exists()
 
 
 def test_a_program_whose_reader_is_gone_ends_as_without_the_wrapper(tmp_path: Path) -> None:
-    done = shell(tmp_path, ":", "sh", "-c", "yes >&2; echo $? > status", options="2>&1 >/dev/null | head -n 2")
+    done = shell(tmp_path, "sh", "-c", "yes >&2; echo $? > status", options="2>&1 >/dev/null | head -n 2")
     assert done.stdout == "y\ny\n"
     # The last process of the pipe ends first.
     assert wait_for(tmp_path / "status") in ("141\n", "1\n")

@@ -12,7 +12,7 @@ from typing import Any
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed_json
-from samples import DUMPS, ROOT, SEED, analysis_of, damaged, dump_file, facts, on_all_dumps, on_each_dump
+from samples import DUMPS, ROOT, SEED, analysis_of, damaged, dump_file, fact_of, on_all_dumps, on_each_dump
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
@@ -55,6 +55,14 @@ def test_every_field_has_a_description() -> None:
             assert "$ref" in field or field["description"].endswith("."), name
 
 
+def printed_fields(data: Any) -> Iterator[str]:
+    """The names of all fields in some output."""
+    if isinstance(data, dict):
+        yield from data
+    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from printed_fields(part)
+
+
 @on_each_dump
 def test_reports_match_the_schema_and_the_facts(path: Path) -> None:
     # Some dumps have no schedule, so they need company to ask for a step.
@@ -63,7 +71,7 @@ def test_reports_match_the_schema_and_the_facts(path: Path) -> None:
         reports = printed_json("report", path, *arguments)
         validator("reports").validate(reports)
     (report,) = reports
-    fact = next(fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
+    fact = fact_of(path)
     assert {
         key: report[key] for key in ("instructions", "values", "allocations", "reserved_bytes")
     }.items() <= fact.items()
@@ -79,20 +87,14 @@ def test_every_described_field_is_printed() -> None:
     """Every field of the schema is in some output, and that of damaged dumps matches it, too."""
     seen: set[str] = set()
 
-    def collect(data: Any) -> None:
-        if isinstance(data, dict):
-            seen.update(data)
-        for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-            collect(part)
-
     arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
-    collect(printed_json("report", DUMPS, *arguments))
+    seen.update(printed_fields(printed_json("report", DUMPS, *arguments)))
     on_device = analysis_of(SEED).on_device(1 << 30)
     found = json.loads(
         json.dumps(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))
     )
     validator("report").validate(found)
-    collect(found)
+    seen.update(printed_fields(found))
     validator("findings").validate(printed_json("check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
     for _, broken in islice(damaged(SEED.read_bytes()), 0, None, 3):
         file = dump_file(broken)
@@ -101,7 +103,7 @@ def test_every_described_field_is_printed() -> None:
         validator("findings").validate(findings)
         one = json.loads(json.dumps(report_data(report(analysis, {file.kind: file.label}, EVERYTHING))))
         validator("report").validate(one)
-        collect([findings, one])
+        seen.update(printed_fields([findings, one]))
     assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
 
 

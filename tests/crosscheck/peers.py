@@ -39,8 +39,8 @@ Assigned: logical_buffer_id 1 int64, offset 2 int64, size 3 int64
 Trace: events 1 Event*, buffer_allocation_index 3 int64
 Event: kind 1 int64, buffer_id 2 int64, share_with_canonical_id 5 int64
 """
-"""The part of xla/service/hlo.proto that we compare: the name, number and type of each field. `*` marks a list, as which
-a map is written. On PyPI, only TensorFlow ships that proto.
+"""The part of xla/service/hlo.proto that we compare: the name, number and type of each field. `*` marks a list, as
+which a map is written. On PyPI, only TensorFlow ships that proto.
 """
 
 

@@ -1,7 +1,6 @@
 """Emacs with eglot, set up as in docs/editors.md, on a dump of three files."""
 
 import re
-from typing import Any
 
 from editors.driving import Dump, wait_for
 from editors.emacs import Emacs
@@ -69,52 +68,3 @@ def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])
-
-
-def _outline(emacs: Emacs) -> dict[str, Any]:
-    """The outline in imenu: the row of each entry by name, with its nested entries."""
-    return emacs.lisp("""
-        (cl-labels ((rows (entries)
-                      (mapcar (lambda (entry)
-                                (cons (substring-no-properties (car entry))
-                                      (if (consp (cdr entry)) (rows (cdr entry)) (line-number-at-pos (cdr entry)))))
-                              entries)))
-          (rows (remove imenu--rescan-item (imenu--make-index-alist))))""")
-
-
-def test_outline_is_shown(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("live-range"))
-    outline = _outline(emacs)
-    # Eglot has one menu for each kind of symbol.
-    assert outline["Namespace"] == {
-        "HloLiveRange (max 40)": {
-            "InstructionSequence": 2,
-            "BufferLiveRange": 43,
-            "Live ranges at 37 (peak)": 84,
-            "Stack trace breakdown for peak usage: 5 763 116 bytes": 97,
-        }
-    }
-    assert outline["Variable"]["HloLiveRange (max 40)::Live ranges at 37 (peak)"]["multiply_subtract_fusion.5{}"] == 86
-
-
-def _shown(emacs: Emacs) -> list[str]:
-    """The visible lines."""
-    return emacs.lisp("""
-        (save-excursion
-          (goto-char (point-min))
-          (let (shown)
-            (while (not (eobp))
-              (unless (invisible-p (point))
-                (push (buffer-substring-no-properties (point) (line-end-position)) shown))
-              (forward-line))
-            (vconcat (nreverse shown))))""")
-
-
-def test_dump_can_be_folded(emacs: Emacs, split: Dump) -> None:
-    emacs.open(split.file("buffer-assignment"))
-    emacs.go_to("allocation 9: size 4, page 0, maybe-live-out:", "allocation")
-    before = _shown(emacs)
-    assert before == emacs.lines()[:-1]
-    emacs.type("\t")
-    hidden = " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]"
-    wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])

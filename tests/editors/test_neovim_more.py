@@ -13,36 +13,6 @@ def _open(neovim: Neovim, dump: Dump) -> None:
     neovim.go_to("    dot{}:35-37", "dot")
 
 
-def test_implementation_is_the_line_in_the_module(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split)
-    neovim.keys("gri")
-    _, line, rest = wait_for(neovim.here, lambda here: here[1].startswith("  %dot = "))
-    assert line == f"  %{rest}"
-    # Back from the module to the dump.
-    assert neovim.lua("return vim.bo.filetype") == "hlo"
-    neovim.lua("vim.lsp.buf.type_definition() return true")
-    wait_for(neovim.here, lambda here: here[1].startswith(" value: <244 dot @0>"))
-
-
-def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
-    """The commands that the server cannot run. Neovim defines none itself."""
-    known = neovim.lua("return vim.lsp.get_clients()[1].server_capabilities.executeCommandProvider.commands")
-    return set(commands) - set(known)
-
-
-def test_actions_are_offered(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split)
-    neovim.go_to("  Live ranges at 37 (peak):", "Live")
-    wait_for(lambda: neovim.lua("return #vim.diagnostic.get(0)"))
-    neovim.lua("vim.ui.select = function(items) _G.offered = items end return true")
-    neovim.keys("gra")
-    actions = [each["action"] for each in wait_for(lambda: neovim.lua("return _G.offered"))]
-    assert "Explain peak-understated" in [action["title"] for action in actions]
-    assert not _unknown_commands(neovim, [action["command"]["command"] for action in actions])
-    # XLA Lens never edits a dump.
-    assert not any("edit" in action for action in actions)
-
-
 def test_pages_are_shown(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")

@@ -1,7 +1,5 @@
 """Code actions."""
 
-from pathlib import Path
-
 from samples import (
     SEED,
     SPLIT,
@@ -9,13 +7,10 @@ from samples import (
     analysis_of,
     analysis_of_text,
     mark,
-    on_all_dumps,
-    on_each_dump,
 )
 from xla_lens.features.actions import Action, actions, source_actions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.places.pages import ReportPage
 from xla_lens.model.places.places import Place
 
 
@@ -214,34 +209,3 @@ def test_user_frame_comes_before_library_frames() -> None:
     assert [action.target for action in found] == [user, library, *others[:3]]
     assert [action.target for action in source_actions([library])] == [library]
     assert source_actions([StackFrame("<string>", 1)]) == source_actions([]) == []
-
-
-def _check_actions(analysis: Analysis) -> set[str]:
-    """Check the actions at the findings and at places all over the files."""
-    seen: set[str] = set()
-    places = [(finding.place.file, finding.place.start, finding.place.end) for finding in analysis.findings[:50]]
-    for file in analysis.dump.files:
-        size = len(file.document.data)
-        places += [(file, at, at) for at in range(0, size, max(1, size // 50))]
-        places.append((file, 0, size))
-    for file, start, end in places:
-        found = actions(analysis, None, file, start, end)
-        titles = [action.title for action in found]
-        assert 1 <= len(found) <= 8 + 5
-        assert found[-1].target == ReportPage()
-        assert len(set(titles)) == len(titles), titles
-        assert "\n" not in "".join(titles)
-        seen |= {type(action.target).__name__ for action in found}
-    return seen
-
-
-@on_each_dump
-def test_actions_are_few_and_have_titles(path: Path) -> None:
-    assert "ReportPage" in _check_actions(analysis_of(path))
-
-
-@on_all_dumps(_check_actions)
-def test_all_dumps_have_actions(of_all_dumps: dict[str, set[str]]) -> None:
-    assert set.union(*of_all_dumps.values()) == {
-        *("AdvicePage", "Code", "HistoryPage", "LiveSetPage", "Place", "ReportPage", "StackFrame"),
-    }

@@ -11,7 +11,6 @@ from samples import (
     BARE,
     DUMPS,
     SEED,
-    SPLIT,
     TPU,
     WHILE,
     analysis_of,
@@ -194,16 +193,6 @@ def test_item_has_the_name_in_the_allocation(name: str) -> None:
     assert item.place.start < item.selection.start < item.selection.end < item.place.end
 
 
-def test_limit_truncates_the_flow() -> None:
-    dump = analysis_of(LOOP).dump
-    loop = find_item(dump, b"while.2", None)
-    assert loop
-    assert producers(dump, loop, 2) == producers(dump, loop, 100)[:2]
-    weights = find_item(analysis_of(SPLIT).dump, b"x.1", None)
-    assert weights
-    assert len(consumers(analysis_of(SPLIT).dump, weights, 1)) == 1
-
-
 # ---------------------------------------------------------------- all dumps
 
 
@@ -325,13 +314,6 @@ def test_views_of_each_other_end() -> None:
     module = module_of_text(_VIEWS)
     assert _instruction(module, b"z")[0] == "x: %x"
     assert _instruction(module, b"x") == ("x: %y", "z: %x")
-
-
-def test_limit_applies_to_items() -> None:
-    module = module_of(WHILE)
-    entry = find_module_item(_NOTHING, module, b"main.3", is_computation=True)
-    assert entry
-    assert _flows_text(module_outgoing(_NOTHING, module, entry, 1)) == "fused_computation: %fused_computation"
 
 
 def _check_module(module: HloModule, step: int) -> int:

@@ -1,7 +1,7 @@
 """Folding and selection ranges of dump files and HLO modules."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,21 +167,6 @@ def test_instructions_of_a_module_that_span_lines_fold() -> None:
     module = module_of(PALLAS)
     lines = _folds_text(module.file.document, module_folds(module, 1000)).split("\n")
     assert sum(" = " in line for line in lines) == 2
-
-
-def test_limit_keeps_the_longest_folds_in_order() -> None:
-    file, module = analysis_of(SEED).dump.files[0], module_of(WHILE)
-    assert (
-        _folds_text(file.document, folds(file, 5))
-        == """\
-12: BufferAssignment: … value: <5 fusion @0> (size=262144,of...
-39: Used values: … from instruction:%fusion = f32[64,10...
-  8: <1 param.1 @0> … from instruction:%param.1 = f32[1024...
-21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
-  8: InstructionSequence: … 6:tuple
-"""
-    )
-    assert len(module_folds(module, 2)) == 2
 
 
 def _check_folds(document: Document, fold: Callable[[int], list[tuple[int, int]]]) -> int:
@@ -500,14 +485,6 @@ def _check_chain(found: list[tuple[int, int]], offset: int, size: int) -> None:
     for (start, end), (around_start, around_end) in pairwise(found):
         assert around_start <= start <= end <= around_end
         assert (start, end) != (around_start, around_end)
-
-
-def _places(file: DumpFile, count: int) -> Iterator[int]:
-    """Return some bytes of a file, evenly spread over its rows regardless of their length."""
-    chance = random.Random(len(file.document.data))
-    for _ in range(count):
-        start, end = file.document.line_span(chance.randrange(file.document.line_count))
-        yield chance.randint(start, min(end, start + 400))
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

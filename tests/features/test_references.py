@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from samples import DUMPS, SEED, analysis_of, lines_with_marks, mark
-from xla_lens.features.references import references, references_without_declaration
-from xla_lens.model.places.mentions import Value
+from xla_lens.features.references import references
 
 
 def check(path: Path, marked: str, expected: str) -> None:
@@ -62,43 +59,3 @@ def test_steps_have_references() -> None:
   ^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
-
-
-def test_limit_truncates_references() -> None:
-    analysis = analysis_of(SEED)
-    assert len(references(analysis.dump, Value(0), 3)) == 3
-    assert references_without_declaration(analysis.dump, Value(0), 3) == references(analysis.dump, Value(0), 5)[2:]
-
-
-@pytest.mark.parametrize(
-    ("marked", "left_out"),
-    [
-        (
-            "    cublas-gemm.1{}:4-5\n     ^",
-            """
- value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
-        ^^^^^^^^^^^^^^^^^^^^
-<4 cublas-gemm.1 @0>
-^^^^^^^^^^^^^^^^^^^^
-""",
-        ),
-        (
-            "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n   ^",
-            """
-allocation 2: 0x399bf70, size 4096, maybe-live-out:
-^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-""",
-        ),
-        ("    5:negate.0\n    ^", "\n    5:negate.0\n      ^^^^^^^^\n"),
-        ("  Live ranges at 5 (peak):\n    ^", ""),
-    ],
-    ids=["value", "allocation", "step", "printed peak"],
-)
-def test_references_can_exclude_the_declaration(marked: str, left_out: str) -> None:
-    analysis = analysis_of(SEED)
-    _, mention = mark(analysis, marked)
-    assert mention
-    others = references_without_declaration(analysis.dump, mention.target, 100)
-    found = references(analysis.dump, mention.target, 100)
-    assert lines_with_marks([place for place in found if place not in others]) == left_out.strip("\n")
-    assert [place for place in found if place in others] == others

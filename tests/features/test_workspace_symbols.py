@@ -6,7 +6,6 @@ import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of
 from xla_lens.features.workspace_symbols import Found, Query, container_text, parse_query, search
-from xla_lens.model import summary as summary_module
 from xla_lens.model.summary import EntryKind, SetSummary, summarise
 from xla_lens.text.encoding import Encoding
 
@@ -67,15 +66,6 @@ def test_empty_query_lists_modules_and_largest_allocations() -> None:
 
 def test_no_symbols_without_sets() -> None:
     assert search((), parse_query("fusion"), 10) == search((), Query(), 10) == Found((), is_truncated=False)
-
-
-def test_truncation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not check("jit", "jit_roundtrip", "jit_train_step", limit=2).is_truncated
-    assert check("jit", "jit_roundtrip", limit=1).is_truncated
-    assert not check("negate", "negate.0").is_truncated
-    monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
-    cut = summarise(analysis_of(SEED), Encoding.UTF16)
-    assert search((cut,), parse_query("negate"), 10) == Found((), is_truncated=True)
 
 
 def test_symbols_have_a_container() -> None:

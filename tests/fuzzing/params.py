@@ -127,12 +127,20 @@ class Maker:
             return text.some_range(self.chance)
         known = self.answers.get(_GIVEN_BY.get(wanted, ""))
         if known and self.chance.random() < 0.8:
-            return self.chance.choice(known)
+            return self._sent_back(self.chance.choice(known))
         return {
             name: self._of(field.type, name)
             for name, field in fields_of(wanted).items()
             if field.default is attrs.NOTHING or self.chance.random() < self.share
         }
+
+    def _sent_back(self, item: Any) -> Any:
+        """Return an item of an answer, sometimes with other data."""
+        data = item.get("data")
+        if data is None or self.chance.random() > 0.2:
+            return item
+        known = isinstance(data, dict) and data and self.chance.random() < 0.8
+        return {**item, "data": {**data, self.chance.choice(list(data)): self._any()} if known else self._any()}
 
     def _command(self) -> Any:
         command = dict(self.chance.choice(self._commands))
@@ -150,6 +158,7 @@ class Maker:
                 "budget",
                 "range",
                 "atStep",
+                *("old", "new", "query", "limit", "color", "values", "dump", "search", "path", "line", "character"),
             )
             given = {
                 "uri": self._uri,
@@ -161,7 +170,7 @@ class Maker:
 
     def _any(self) -> Any:
         chance = self.chance
-        plain = (None, True, -1, 0, 7, 2**31, 2**70, 1.5, -1e300, *_STRINGS, self._uri, self._word())
+        plain = (None, True, -1, 0, 7, 2**31, 2**53, 10**400, 1.5, -1e300, *_STRINGS, self._uri, self._word())
         match chance.randrange(8):
             case 0:
                 return [chance.choice(plain) for _ in range(3)]
@@ -181,6 +190,10 @@ class Maker:
             "xla-lens:",
             "xla-lens:/a/summary.txt",
             "file://[",
+            *("file:///\0", "file:///\ud800", "file:///%ff%fe/x-buffer-assignment.txt", "file:///a#L99999999999"),
+            *(f"file:///{'a/' * 3_000}", "http://[x", "%", "//x", "xla-lens://[/report.txt", "xla-lens:/../x.txt"),
+            *(f"xla-lens:/{name}/report.txt" for name in (".", "..", "%00", "\ud800", "a" * 5_000)),
+            *(f"xla-lens:/x/comparison.txt?{old}" for old in ("", "..", "%00", "\ud800", "/x")),
         )
         if not self.texts or self.chance.random() < 0.1:
             return self.chance.choice((*odd, *self.uris))

@@ -35,6 +35,18 @@ async def test_concurrent_edits_requests_and_cancellations_get_responses(seed: i
     assert await play("chaos", seed, tmp_path, _DUMPS)
 
 
+@pytest.mark.parametrize("seed", sweep(range(4), 4))
+async def test_commands_with_absurd_arguments_are_refused_in_one_line(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    async with playing(chance, tmp_path, _DUMPS) as player:
+        for name, data in chance.choice(_DUMPS).items():
+            (tmp_path / name).write_bytes(data)
+            player.open(tmp_path / name, data.decode())
+        for _ in range(400):
+            await player.ask("workspace/executeCommand")
+            await player.ask("workspace/textDocumentContent")
+
+
 _SMALL = {
     "in one file of 2022": "000_65ac1592097277d9.txt",
     "allocations": "module_0000.jit_roundtrip.cl_1003875606.after_optimizations-buffer-assignment.txt",

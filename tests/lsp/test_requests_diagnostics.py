@@ -284,7 +284,10 @@ async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Read
     assert not any(report["items"] for report in reports.values())
 
 
-async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Reader, tmp_path: Path) -> None:
+async def test_workspace_diagnostics_contain_closed_sets_on_request(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
     reader.editor.settings = {"diagnostics": {"workspace": True}}
     await reader.start(PULLING, tmp_path)
     path = copied(SPLIT, tmp_path / "split", _ROW, "")
@@ -303,8 +306,11 @@ async def test_workspace_diagnostics_contain_closed_sets_on_request(reader: Read
     }
     known = {uri: report["resultId"] for uri, report in reports.items()}
     assert {report["kind"] for report in (await _pull_all(reader, known)).values()} == {"unchanged"}
-    await reader.set(diagnostics={"workspace": False})
+    seed.write_text(seed.read_text().replace(*_BAD))
     await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    assert len((await _pull_all(reader, known))[seed.as_uri()]["items"]) == 2
+    await reader.set(diagnostics={"workspace": False})
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 2)
     reports = await _pull_all(reader, known)
     assert reports[seed.as_uri()]["items"] == []
     assert "resultId" not in reports[seed.as_uri()]
@@ -338,17 +344,3 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     await _until(reader, seed.as_uri(), [])
     await reader.set(diagnostics={"workspace": False})
     await _until(reader, values, [])
-
-
-async def test_changes_on_disk_refresh_workspace_diagnostics(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
-    reader.editor.settings = {"diagnostics": {"workspace": True}}
-    await reader.start(PULLING, tmp_path)
-    seed = copied(SEED, tmp_path)
-    known = {uri: report["resultId"] for uri, report in (await _pull_all(reader)).items()}
-    seed.write_text(seed.read_text().replace(*_BAD))
-    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
-    reports = await _pull_all(reader, known)
-    assert len(reports[seed.as_uri()]["items"]) == 2

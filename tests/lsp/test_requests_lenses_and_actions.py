@@ -103,7 +103,7 @@ async def test_each_action_has_a_command_and_no_edit(reader: Reader, path: Path)
         position = {"line": row, "character": len(text[row]) // 2}
         range_ = {"start": position, "end": position}
         found = await reader.ask("codeAction", uri, range=range_, context={"diagnostics": []})
-        assert 1 <= len(found) <= 8 + 5
+        assert 1 <= len({action["title"] for action in found}) == len(found) <= 8 + 5
         for action in found:
             assert action.keys() <= {"title", "kind", "command", "diagnostics"}
             arguments = action["command"]["arguments"]

@@ -9,8 +9,6 @@ from lsp.reading import Reader, sibling
 from lsp.wire import FULL
 from samples import SPLIT
 
-_PROGRAM = "/home/user/programs/programs.py"
-
 
 def _module(path: Path) -> Path:
     return path.with_name(path.name.replace("-buffer-assignment", ""))

@@ -9,13 +9,6 @@ from lsp.reading import Reader, copied, lines, path_of, read_page, show_page, si
 from lsp.wire import FULL
 from samples import SEED, SPLIT, TPU
 
-_PAGES: list[tuple[str, dict[str, int]]] = [
-    ("showSummary", {}),
-    ("showAdvice", {}),
-    ("showLiveSet", {"step": 5}),
-    ("showAllocationHistory", {"allocation": 2}),
-]
-
 
 async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: Reader) -> None:
     await reader.start({**FULL, "experimental": {"xlaLens": {"commandUris": True}}})

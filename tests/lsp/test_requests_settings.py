@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lsp.reading import Reader, copied, read_page, show_page, sibling
-from lsp.wire import FULL, PULLING
+from lsp.wire import FULL
 from samples import SEED, SPLIT
 
 _WHOLE: Mapping[str, Any] = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}}
@@ -126,19 +126,6 @@ async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
     await reader.set(device={"memory": ""})
     await reader.editor.until(lambda: len(reader.editor.received("xla-lens/didLoad")) > loads + 1)
     assert (await reader.run("overview", {"uri": uri}))["spaces"][0]["capacity"] is None
-
-
-async def test_settings_refresh_pulled_diagnostics(reader: Reader) -> None:
-    await reader.start(PULLING)
-    uri = reader.open(SEED)
-    before = await reader.ask("diagnostic", uri)
-    await reader.set(diagnostics={"maxPeak": "1KiB"})
-    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) == 1)
-    after = await reader.ask("diagnostic", uri, previousResultId=before["resultId"])
-    assert [diagnostic["code"] for diagnostic in after["items"]] == ["peak-understated", "max-peak"]
-    await reader.set()
-    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) == 2)
-    assert (await reader.ask("diagnostic", uri, previousResultId=before["resultId"]))["kind"] == "unchanged"
 
 
 # ---------------------------------------------------------------- how editors send settings

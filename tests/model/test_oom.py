@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from samples import DUMPS, PALLAS, SHARED_DUMPS, analysis_of, assignments, facts, needs_shared_dumps
+from samples import PALLAS, SHARED_DUMPS, analysis_of, assignments, fact_of, facts, needs_shared_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import (
     MOST_CHOICES,
@@ -186,8 +186,7 @@ def test_sums_are_those_of_the_headers(path: Path) -> None:
     join = join_oom(tpu_message([]), analysis_of(path))
     reserved = sum(size for size, _ in headers)
     parameters = sum(size for size, header in headers if ", parameter " in header)
-    (fact,) = (fact for fact in facts(DUMPS) if DUMPS / fact["file"] == path)
-    (space,) = (space for space in fact["memory_spaces"] if space["color"] == 0)
+    (space,) = (space for space in fact_of(path)["memory_spaces"] if space["color"] == 0)
     assert {one: size for one, (size, _) in join.sums.items()} == {
         DumpSum.RESERVED: reserved,
         DumpSum.TEMPORARIES: sum(size for size, header in headers if header.endswith(", preallocated-temp:")),

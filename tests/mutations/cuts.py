@@ -2,7 +2,7 @@
 
 import random
 
-from mutations.edits import Change, Mutation, edit, made, pick
+from mutations.edits import ANY, Change, Mutation, edit, made, pick
 from mutations.lines import ASSIGNMENT
 from mutations.view import View
 
@@ -38,7 +38,7 @@ def cut_in_line(rng: random.Random, view: View) -> Mutation:
     file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > _HEAD + 1))
     data = view.files[file]
     place = pick(rng, (place for place in range(_HEAD, len(data.rstrip())) if b"\n" not in data[place - 1 : place + 1]))
-    return made(view, [Change(file, place, len(data), b"")], [], "truncated-dump", "*")
+    return made(view, [Change(file, place, len(data), b"")], [], "truncated-dump", ANY)
 
 
 @edit
@@ -48,4 +48,4 @@ def cut_after_line(rng: random.Random, view: View) -> Mutation:
     data = view.files[file]
     places = [place for place in range(_HEAD, len(data.rstrip())) if data[place - 1 : place] == b"\n"]
     place = pick(rng, (place for place in places if not _looks_complete(view, file, place)))
-    return made(view, [Change(file, place, len(data), b"")], [], "", "*")
+    return made(view, [Change(file, place, len(data), b"")], [], "", ANY)

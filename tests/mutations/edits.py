@@ -2,14 +2,11 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from mutations.lines import Line
 from mutations.view import View, view_of
-
-ANY: Final = "*"
-"""As one of `also`: any further findings are allowed."""
 
 Row = tuple[str, int]
 """The kind of a file, and a line of it, counted from 0."""
@@ -27,23 +24,15 @@ class Mutation:
     warnings are false alarms.
     """
 
-    name: str
     files: Mapping[str, bytes]
     places: frozenset[Row]
     codes: frozenset[str]
     also: frozenset[str] = frozenset()
     related: frozenset[Row] = frozenset()
 
-    @property
-    def file(self) -> str | None:
-        """The file of the first place."""
-        return min(self.places)[0] if self.places else None
 
-    @property
-    def line(self) -> int | None:
-        """The line of the first place."""
-        return min(self.places)[1] if self.places else None
-
+ANY: Final = "*"
+"""As one of `also`: any further finding is allowed."""
 
 Edit = Callable[[random.Random, Mapping[str, bytes]], Mutation | None]
 
@@ -83,7 +72,7 @@ def register(name: str, function: Callable[[random.Random, View], Mutation | Non
         except DoesNotApplyError:
             return None
         assert made is None or made.files != files, f"{name} changes nothing"
-        return made and replace(made, name=name)
+        return made
 
     EDITS[name] = apply
 
@@ -139,7 +128,6 @@ def made(
         return place.file, files[place.file].count(b"\n", 0, offset) + place.below
 
     return Mutation(
-        "",
         files,
         frozenset(map(row, places)),
         frozenset(codes.split()),

@@ -49,7 +49,7 @@ def peak_rows_exchanged(rng: random.Random, view: View) -> Mutation:
     changes = exchanged(one, two)
     mutation = made(view, changes, [], "peak-list-mismatch", "cumulative-mismatch")
     places = frozenset({(one.file, one.row), (two.file, two.row)})
-    return Mutation("", mutation.files, places, mutation.codes, mutation.also)
+    return Mutation(mutation.files, places, mutation.codes, mutation.also)
 
 
 @edit

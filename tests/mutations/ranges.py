@@ -72,7 +72,7 @@ def steps_exchanged(rng: random.Random, view: View) -> Mutation | None:
 def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
     """Set the places of a mutation that moves no lines."""
     rows = {(place.file, view.files[place.file].count(b"\n", 0, place.offset)) for place in places}
-    return Mutation("", mutation.files, frozenset(rows), mutation.codes, mutation.also)
+    return Mutation(mutation.files, frozenset(rows), mutation.codes, mutation.also)
 
 
 @edit

@@ -11,6 +11,7 @@ import { Comparing } from "./comparing";
 import { followCursor } from "./cursor";
 import { dumpInTab, isDump, recognizeDumps } from "./documents";
 import { Maps } from "./maps";
+import { registerOutOfMemory } from "./outOfMemory";
 import { registerPages } from "./pages";
 import { SECTION, Server } from "./server";
 import { Sets } from "./sets";
@@ -54,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
     registerPages(maps),
+    registerOutOfMemory(server, sets),
     registerTreeCommands(maps),
     registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), sourceLines, log }),
     sets.onDidView(updateContext),

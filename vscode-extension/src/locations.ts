@@ -34,8 +34,9 @@ export async function show(uri: string, options: vscode.TextDocumentShowOptions 
     return;
   }
   const target = vscode.Uri.parse(uri);
-  const viewColumn = columnOf(target, options.viewColumn);
-  await vscode.commands.executeCommand("vscode.open", target, { ...options, ...(viewColumn && { viewColumn }) });
+  const free = () => (isView(vscode.window.tabGroups.activeTabGroup) ? freeColumn() : undefined);
+  const viewColumn = columnOf(target, options.viewColumn) ?? free();
+  await vscode.commands.executeCommand("vscode.open", target, { ...options, viewColumn });
 }
 
 /** The column in which a document is open already, unless a certain column is wanted. */
@@ -48,4 +49,15 @@ function columnOf(uri: vscode.Uri, wanted?: vscode.ViewColumn): vscode.ViewColum
     (input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom) &&
     input.uri.toString() === uri.toString();
   return groups.find(({ tabs }) => tabs.some(shows))?.viewColumn ?? wanted;
+}
+
+/** The column for what would otherwise cover the active tab: another one, which shows no memory map either. */
+export function freeColumn(): vscode.ViewColumn {
+  const { all, activeTabGroup } = vscode.window.tabGroups;
+  return all.find((group) => group !== activeTabGroup && !isView(group))?.viewColumn ?? vscode.ViewColumn.Beside;
+}
+
+/** Whether a view, such as the memory map, fills a group of tabs. */
+function isView({ activeTab }: vscode.TabGroup): boolean {
+  return activeTab?.input instanceof vscode.TabInputWebview;
 }

@@ -154,7 +154,9 @@ class MapPanel implements vscode.Disposable {
   }
 
   reveal(preserveFocus: boolean): void {
-    this.panel.reveal(undefined, preserveFocus);
+    // A page that leads to values in the map keeps the focus, and must not be covered by the map.
+    const isBehind = this.panel.viewColumn === vscode.window.tabGroups.activeTabGroup.viewColumn && !this.panel.active;
+    this.panel.reveal(preserveFocus && isBehind ? vscode.ViewColumn.Beside : undefined, preserveFocus);
   }
 
   follow(at: WhatIsAt): void {

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { PAGE_SCHEME } from "./documents";
-import { show } from "./locations";
+import { freeColumn, show } from "./locations";
 import type { Maps } from "./maps";
 import { LINKED_COMMANDS, SECTION } from "./server";
 
@@ -19,7 +19,7 @@ export function registerPages(maps: Maps): vscode.Disposable {
     vscode.commands.registerCommand(`${SECTION}.${name}`, run);
   return vscode.Disposable.from(
     vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor }),
-    register("openLink", (uri: string) => show(uri, { viewColumn: otherColumn() })),
+    register("openLink", (uri: string) => show(uri, { viewColumn: freeColumn() })),
     register("copyCode", async (code: string) => {
       await vscode.env.clipboard.writeText(code);
       vscode.window.setStatusBarMessage("$(check) Copied the code", 5000);
@@ -30,14 +30,6 @@ export function registerPages(maps: Maps): vscode.Disposable {
       await maps.light(dump, "the advice", values);
     }),
   );
-}
-
-/** The column beside the page, in which its links open. */
-function otherColumn(): vscode.ViewColumn {
-  const { all, activeTabGroup } = vscode.window.tabGroups;
-  const shows = (group: vscode.TabGroup) => !(group.activeTab?.input instanceof vscode.TabInputWebview);
-  const other = all.find((group) => group !== activeTabGroup && shows(group));
-  return other?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
 function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.WebviewPanel): void {

@@ -198,7 +198,7 @@ export class SetNodes {
     const { kind, label, detail, sourceLine } = one;
     const count = `${one.bound === "at_least" ? "≥ " : ""}${counted(one.count, "value")}`;
     const share = one.bound === "exact" ? shareOfPeak(one.sizeBytes, space) : "";
-    const name = sourceLine ? withoutFolders(label) : label;
+    const name = sourceLine ? withoutFolders(label) : kind === "path" ? endOf(label) : label;
     const [title, ...facts] =
       kind === "like"
         ? [`${grouped(one.count)} × ${label}`, detail]
@@ -208,7 +208,7 @@ export class SetNodes {
       .filter(Boolean)
       .join("\n");
     item.contextValue = sourceLine ? "line source" : kind;
-    const parts = { name: sourceLine ? label : name, sourceLine, holds: holdsValues([one]) };
+    const parts = { name: label, sourceLine, holds: holdsValues([one]) };
     return new Node(item, parent, parts, (self) => this.groups(one.groups, space, self, one));
   }
 
@@ -274,6 +274,14 @@ function holdsValues(groups: readonly ValueGroup[]): (key: string) => boolean {
   return holdsKeys(all);
 }
 
+/** The path of a parameter without its start if it is long: the view would cut its end, which tells paths apart. */
+function endOf(path: string): string {
+  return path.length > LONGEST_PATH ? `…${path.slice(1 - LONGEST_PATH)}` : path;
+}
+
+/** The length of a path that a view of the default width shows beside a size. */
+const LONGEST_PATH = 28;
+
 function parametersText(groups: readonly ValueGroup[]): string {
   const sizes = groups.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const count = groups.reduce((sum, one) => sum + one.count, 0);
@@ -295,7 +303,7 @@ function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?
   const isPath = isWhole && group.kind === "path";
   const item = row(
     human(sizeBytes),
-    isPath ? group.label : label,
+    isPath ? endOf(group.label) : label,
     joined(shareOfPeak(sizeBytes, space), isPath ? label : "", whatDiffers(value, group)),
     isPath ? "symbol-parameter" : "symbol-variable",
   );
@@ -332,7 +340,8 @@ function allocationNode(allocation: AllocationEntry, parent: Node): Node {
 function fileNode(file: SetFile, parent: Node): Node {
   const uri = vscode.Uri.parse(file.uri);
   const name = basename(uri.path);
-  const item = row(human(file.sizeBytes), name, file.kind, "file");
+  // All files of a dump begin alike.
+  const item = row(human(file.sizeBytes), file.kind, name, "file");
   item.resourceUri = uri;
   item.iconPath = vscode.ThemeIcon.File;
   item.tooltip = uri.fsPath;

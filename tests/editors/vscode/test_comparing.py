@@ -40,7 +40,8 @@ def test_a_run_is_compared_with_the_previous_one(open_window: OpenWindow, tmp_pa
         )
         runs = window.has_rows("XLA Memory", "train · ", "train · ")
         assert "12.05 MiB" in runs[0]
-        assert runs[1].startswith("train · 2026-01-01 12:00:00") and "8.03 MiB" in runs[1], runs
+        assert runs[1].startswith("train · 2026-01-01 12:00:00"), runs
+        assert "8.03 MiB" in runs[1], runs
         window.page.locator(".notifications-toasts .monaco-button", has_text="Compare with Previous").click()
         window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
 

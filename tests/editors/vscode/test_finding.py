@@ -153,10 +153,16 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
         Map(window.page)
-        window.command("View: Focus First Editor Group")
-        window.command("XLA Lens: Show What Would Lower the Peak")
+        assert "Show Advice: What Would Lower the Peak" in str(window.offered("advice"))
+        # The map has the focus. The advice must not cover it.
+        window.command("XLA Lens: Show Advice: What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
         _wait_for_heading(window, "h4", "1. ")
+        shown = window.page.locator(".tabs-container .tab.active").all_inner_texts()
+        assert [name.replace("\n", "").partition(":")[0].strip() for name in shown] == [
+            "jit_roundtrip-advice.md",
+            "Memory Map",
+        ]
 
         def frame() -> Any:
             return next((frame for frame in window.page.frames if _headings(frame, "h4")), None)

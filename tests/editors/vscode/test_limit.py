@@ -1,5 +1,6 @@
 """The limit of the device, hovers with links, and the telling numbers beside the text."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from editors.driving import wait_for
 from editors.vscode.server import SECONDS
-from editors.vscode.window import OpenWindow
+from editors.vscode.window import Error, OpenWindow
 from samples import TPU
 
 _MESSAGE = (
@@ -54,3 +55,32 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         (folder / ".vscode").mkdir(exist_ok=True)
         (folder / ".vscode" / "settings.json").write_text(json.dumps({"xla-lens.device.memory": "16MiB"}))
         wait_for(window.status, lambda texts: " 12.05 MiB of 16.00 MiB HBM" in texts, SECONDS)
+
+
+def test_out_of_memory_message_is_explained(open_window: OpenWindow, tmp_path: Path) -> None:
+    folder = tmp_path / "roundtrip"
+    shutil.copytree(TPU.parent, folder)
+    log = folder / "error.txt"
+    log.write_text(f"step 1\n{_MESSAGE}\n")
+    with open_window(folder, log) as window:
+
+        def headings() -> list[str]:
+            found = []
+            for frame in window.page.frames:
+                with contextlib.suppress(Error):
+                    found += frame.locator("h2, h3").all_inner_texts()
+            return found
+
+        expected = {"HBM ran out when XLA compiled jit_roundtrip", "What would lower the HBM peak"}
+        wait_for(window.lenses, lambda lenses: lenses == ["explain out-of-memory message"], SECONDS)
+        window.page.locator(".codelens-decoration a").click()
+        wait_for(window.active_tab, lambda name: name == "error.txt-explained.md", SECONDS)
+        wait_for(headings, lambda found: expected <= {*found}, SECONDS)
+        # A selection is explained by itself. The palette finds the command in other words, too.
+        window.open(log)
+        window.go_to(1)
+        window.page.keyboard.press("Shift+ArrowDown")
+        window.command("XLA Lens: Explain Out-of-Memory Message (OOM)")
+        wait_for(window.notices, lambda texts: any("no out-of-memory message" in text for text in texts), SECONDS)
+        for words in ("oom", "out of memory"):
+            assert "Explain Out-of-Memory Message" in str(window.offered(words))

@@ -11,8 +11,6 @@ import pytest
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
 from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
-from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.render.numbers import human
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -184,17 +182,6 @@ def test_tables_show_the_content_of_the_plots(map: Map) -> None:
         assert starts == sorted(starts, reverse=is_reverse)
 
 
-def test_state_survives_in_the_url(map: Map) -> None:
-    map.click("dot")
-    map.choose("color-by", "source")
-    chosen = map.eval("map.state")
-    map.page.wait_for_url("**#*colorBy*")
-    map.page.reload()
-    again = Map(map.page)
-    assert again.eval("map.state") == chosen
-    assert again.eval("map.label(map.selected)") == "dot"
-
-
 @pytest.mark.parametrize(
     "looks",
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
@@ -262,34 +249,6 @@ def test_flame_graph_zooms_opens_lines_and_describes(map: Map) -> None:
     map.find(".bars .faint").first.wait_for()
     map.find('.bars [title^="dot "]').click()
     assert map.eval("map.label(map.selected)") == "dot"
-
-
-def test_dragging_over_steps_shows_what_changes_between_them(map: Map) -> None:
-    first, last = 8, 30
-    before, after = (int(owned_bytes(analysis_of(SPLIT).dump, step, 0)[1].sum()) for step in (first, last))
-    map.drag_steps(first, last)
-    assert map.eval("map.state.range") == [first, last]
-    change = f"+{human(after - before)}"
-    assert map.find(".lists h2:visible").inner_text().startswith(f"{change} from step {first} (")
-    sizes = map.find('[data-list="changes"] .size').all_inner_texts()
-    assert len(sizes) > 5
-    assert sizes[0].startswith("+")
-    # The flame graph shows the same difference.
-    map.find('[data-action="values-flame"]').click()
-    assert map.eval(_FRAMES)[0] == f"Steps {first} to {last} · {change}"
-    map.press("Escape")
-    assert map.eval("map.state.range") is None
-    assert map.find('[data-list="changes"]').is_hidden()
-
-
-def test_flame_graph_of_two_dumps_shows_the_difference(browser: Browser, compared: Path) -> None:
-    with Map.of_file(browser, compared, fragment="valuesAs=%22flame%22") as map:
-        assert map.eval(_FRAMES)[0] == "HBM peaks, old to new dump · +4.00 MiB"
-        color = map.eval("document.querySelector('[data-frame]').style.backgroundColor")
-        # What grew is red.
-        red, _, blue = map.eval(f"{color.replace('rgb(', '[').replace(')', ']')}")
-        assert red > blue
-        assert map.find(".other").is_hidden()
 
 
 @pytest.mark.parametrize(

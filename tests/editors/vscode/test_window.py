@@ -29,57 +29,6 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "ynn_fusion.1" in text, text
 
 
-def test_tree_leads_from_modules_to_lines_and_values(open_window: OpenWindow, workspace: Path) -> None:
-    cut = workspace / "cut" / "module_0007.jit_train_step.cpu_after_optimizations-buffer-assignment.txt"
-    cut.parent.mkdir()
-    cut.write_bytes(file_of(workspace, "single", "-buffer-assignment").read_bytes()[:1000])
-    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
-        window.wait_for_text("MiB live")
-        place = window.cursor()
-        window.command("XLA Lens: Focus on XLA Memory View")
-        # Greatest peak first. Modules of the same name have a folder.
-        modules = wait_for(lambda: window.rows("XLA Memory"), lambda rows: len(rows) == 4, SECONDS)
-        assert modules[0] == "5.00 MiB jit_matmul_bias_reluHBM"
-        assert "4.21 MiB jit_train_stepsplit · host memory" in modules
-        assert any(row.endswith("jit_train_stepcut · cut off · host memory") for row in modules), modules
-        assert window.row("XLA Memory", "cut · cut off").locator(".codicon-warning").count() == 1
-        window.expand("XLA Memory", "4.21 MiB jit_train_step")
-        window.has_rows(
-            "XLA Memory", "4.21 MiB host memorypeak 4.21 MiB at step 36", "What would lower", "Allocations30", "Files5"
-        )
-        # A click on a memory space shows what is live at its peak, and leaves the editor alone.
-        window.expand("XLA Memory", "MiB host memory")
-        window.has_rows(
-            "XLA Memory",
-            "By source line4 lines",
-            "1.53 MiB params[0]36.4 % · parameters · 2 values",
-            "1.53 MiB programs.py:5036.4 % · mlp_apply · 2 values",
-            "523.0 KiB programs.py:5912.1 % · mlp_train",
-            "By parameter path8 values · 2.43 MiB",
-            "By value13 values",
-        )
-        assert window.cursor() == place
-        window.expand("XLA Memory", "programs.py:50")
-        window.has_rows("XLA Memory", "1.53 MiB dot36.3 % · f32[784,512]", "2.0 KiB ynn_fusion.1")
-        assert window.cursor() == place
-        window.row("XLA Memory", "1.53 MiB dot").click()
-        window.wait_for_line("<244 dot @0>")
-        # The tree follows the cursor only to values that are not selected already.
-        window.page.wait_for_timeout(1000)
-        assert ["dot" in text for text in window.texts(_SELECTED)] == [True]
-        window.expand("XLA Memory", "By parameter path")
-        window.has_rows("XLA Memory", "2.04 MiB params48.5 % · 6 values", "392.0 KiB x9.1 % · x.1 · f32[128,784]")
-        window.row("XLA Memory", "programs.py:59").click(button="right")
-        window.menu("Copy Name")
-        window.row("XLA Memory", "programs.py:59").click(button="right")
-        window.menu("Go to Python Source")
-        notices = wait_for(window.notices, lambda notices: any("programs.py" in text for text in notices), SECONDS)
-        assert any("not in this workspace" in text for text in notices), notices
-
-
-_SELECTED = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
-
-
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
@@ -160,14 +109,3 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         map.find(".details a[data-href*=showAllocationHistory]").first.click()
         wait_for(window.active_tab, lambda tab: tab.startswith("history-of-allocation"), SECONDS)
         assert map.eval("map.label(map.selected)") == "ynn_fusion.6"
-
-
-def test_dump_with_an_unknown_name_is_recognized_by_content(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, file_of(workspace, "seed", "")) as window:
-        wait_for(
-            window.status,
-            lambda texts: "XLA Dump" in texts and any(" 580.0 KiB of " in text for text in texts),
-            SECONDS,
-        )
-        window.open(workspace / "other" / "notes.txt")
-        wait_for(window.status, lambda texts: "Plain Text" in texts, SECONDS)

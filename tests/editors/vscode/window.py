@@ -168,6 +168,15 @@ class Window:
         """Run a command from the palette that asks for further input."""
         self._pick("F1", f">{title}", title, closes=False)
 
+    def offered(self, words: str) -> list[str]:
+        """Return the commands that the palette offers for some words."""
+        self._type("F1", f">{words}")
+        found = wait_for(
+            lambda: self.texts(ENTRIES), lambda entries: any("XLA Lens" in one for one in entries), SECONDS
+        )
+        self.page.keyboard.press("Escape")
+        return [entry.partition("\n")[0] for entry in found]
+
     def take(self, label: str) -> None:
         """Choose an entry of the open list by its label."""
         self.page.locator(".quick-input-list .monaco-list-row", has_text=label).first.click()

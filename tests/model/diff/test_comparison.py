@@ -8,7 +8,6 @@ from collections import defaultdict
 from functools import cache
 from itertools import combinations, islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from samples import (
     analysis_of,
     assignments,
     dump_file,
+    fact_of,
     facts,
     malformed_texts,
     needs_shared_dumps,
@@ -77,7 +77,7 @@ def test_comparison_adds_up_and_is_the_opposite_of_its_opposite(old: Path, new: 
     compared = _compared(old, new)
     _check(compared, _compared(new, old))
     for side, path in (("old", old), ("new", new)):
-        spaces = {space["color"]: space for space in _fact(path)["memory_spaces"]}
+        spaces = {space["color"]: space for space in fact_of(path)["memory_spaces"]}
         assert spaces.keys() <= {space.color for space in compared.memory_spaces}
         for space in compared.memory_spaces:
             fact = spaces.get(space.color, {"peak_live_bytes": 0, "reserved_bytes": 0})
@@ -128,15 +128,6 @@ def _rows(compared: Comparison, sign: int) -> set[tuple[int, ...]]:
     classes = [_OPPOSITES.get(one, one) if sign < 0 else one for one in classes]
     rest = (values.change.tolist(), values.confidence.tolist(), (sign * values.longer_by).tolist())
     return set(zip(*(column.tolist() for column in columns), classes, *rest, strict=True))
-
-
-@cache
-def _facts() -> dict[str, dict[str, Any]]:
-    return {fact["file"]: fact for fact in facts(DUMPS)}
-
-
-def _fact(path: Path) -> dict[str, Any]:
-    return _facts()[path.relative_to(DUMPS).as_posix()]
 
 
 # ---------------------------------------------------------------- renaming

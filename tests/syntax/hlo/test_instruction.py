@@ -132,36 +132,17 @@ def test_operands_are_read_regardless_of_the_context(text: bytes, names: tuple[b
         (b", metadata={}", None),
         (b', metadata={op_type="Mul" op_name="a/\\"b\\"" source_line=3}', 'a/"b"'),
         (b', metadata={source_file="x" source_line=3}', None),
+        (rb', metadata={op_name="jit(f)/\"q\"\n\303\251" source_file="x y.py" stack_frame_id=7}', 'jit(f)/"q"\né'),
         (b', backend_config={"a":{"b": 1, metadata={op_name="no"}}}', None),
         (b', frontend_attributes={a=", metadata={op_name=\\"no\\"}"}, metadata={op_name="yes"}', "yes"),
         (b', metadata={op_name="f" scheduling_name="g"}, backend_config={"n":"metadata={op_name=h}"}', "f"),
     ],
 )
 def test_op_name_comes_from_the_metadata_of_the_instruction_itself(attributes: bytes, op_name: str | None) -> None:
+    _check(b"%a = f32[] negate(%b)" + attributes)
     read = read_instruction(b"%a = f32[] negate(%b)" + attributes)
     assert read
     assert read.op_name == op_name
-
-
-def test_escapes_in_metadata_are_resolved() -> None:
-    text = (
-        b"%dot.1 = f32[2]{0} dot(f32[4]{0} %a.1, (s32[], f32[2]) %b), lhs_contracting_dims={1}, "
-        rb'metadata={op_name="jit(f)/\"q\"\n\303\251" source_file="x y.py" source_line=52 stack_frame_id=7}'
-    )
-    read, parsed = read_instruction(text), parse_instruction(text)
-    assert read
-    assert parsed
-    assert (read.name, read.opcode, read.shape) == (b"dot.1", b"dot", b"f32[2]{0}")
-    assert (parsed.opcode, parsed.shape) == (b"dot", b"f32[2]{0}")
-    assert [text[operand.start : operand.end] for operand in parsed.operands] == [b"%a.1", b"%b"]
-    assert [operand.name for operand in parsed.operands] == [b"a.1", b"b"]
-    metadata = {
-        "op_name": 'jit(f)/"q"\né',
-        "source_file": "x y.py",
-        "source_line": "52",
-        "stack_frame_id": "7",
-    }
-    assert read.metadata() == parsed.metadata == metadata
 
 
 def test_only_parameters_have_a_parameter_number() -> None:
