@@ -75,6 +75,8 @@ def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: P
         # The buffers of the line stand out in the map.
         window.page.locator(".codelens-decoration a", has_text="Show Memory Map").first.click()
         shown = Map(window.page)
+        # The map has the focus now.
+        window.page.locator(".monaco-editor .view-lines").first.click()
         window.go_to(_LINE + 1)
         wait_for(lambda: shown.eval("map.state.picked?.values?.length ?? 0"), lambda count: count > 0, SECONDS)
         window.go_to(1)
