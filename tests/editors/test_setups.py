@@ -52,8 +52,7 @@ def test_helix_can_load_the_grammars(home: Home) -> None:
         function = library[f"tree_sitter_{grammar}"]
         function.restype = ctypes.c_void_p
         assert function()
-        for path in sorted((runtime / "queries" / name).glob("*.scm")):
-            _QUERIES.append(Query(language, path.read_text()))
+        _QUERIES.extend(Query(language, path.read_text()) for path in (runtime / "queries" / name).glob("*.scm"))
 
 
 def test_zed_setup_is_valid(home: Home) -> None:
@@ -70,8 +69,7 @@ def test_zed_setup_is_valid(home: Home) -> None:
         source = manifest["grammars"][grammar]
         assert source["repository"] == ROOT.as_uri()
         assert (ROOT / source["path"] / "src" / "parser.c").is_file()
-        for path in sorted((folder / "languages" / grammar).glob("*.scm")):
-            _QUERIES.append(Query(language, path.read_text()))
+        _QUERIES.extend(Query(language, path.read_text()) for path in (folder / "languages" / grammar).glob("*.scm"))
     settings = json.loads(setup_block("Zed", "json"))
     assert settings["file_types"] == {"XLA Dump": _PATTERNS, "HLO": _MODULES}
     assert settings["languages"].keys() == set(server["languages"])
