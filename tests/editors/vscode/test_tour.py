@@ -23,8 +23,8 @@ def test_walkthrough_opens_the_sample(open_window: OpenWindow, tmp_path: Path) -
         window.command("XLA Lens: Focus on XLA Memory View")
         window.page.locator("text=Learn How to Get Dumps").click()
         steps = window.page.locator(".getting-started-step")
-        wait_for(steps.count, lambda count: count == 5, SECONDS)
-        for number in range(4):
+        wait_for(steps.count, lambda count: count == 8, SECONDS)
+        for number in (0, 1, 2, 3):
             steps.nth(number).locator(".step-title").click()
             picture = ".getting-started-media img"
             width = f"document.querySelector('{picture}')?.naturalWidth"
@@ -48,8 +48,8 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
         map.double_click("copy.2")
         # The cursor is on the value now, so that its allocation is marked as well.
         wait_for(lambda: map.eval("map.state.marked"), lambda row: row >= 0, SECONDS)
-        map.choose("color-by", "source")
-        saved = wait_for(lambda: map.eval("map.state"), lambda state: state["colorBy"] == "source", SECONDS)
+        map.choose("color-by", "kind")
+        saved = wait_for(lambda: map.eval("map.state"), lambda state: state["colorBy"] == "kind", SECONDS)
         # The page saves its state after a delay.
         window.page.wait_for_timeout(500)
         window.reload()
