@@ -41,7 +41,7 @@ def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: P
         marks = window.page.locator(".margin-view-overlays .cgmr, .glyph-margin-widgets .cgmr")
         images = "all => all.filter(e => getComputedStyle(e).backgroundImage.includes('svg')).length"
         wait_for(lambda: marks.evaluate_all(images), lambda count: count > 0, SECONDS)
-        window.command("XLA Lens: Show What Would Lower the Peak")
+        window.command("XLA Lens: Show Advice: What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name != program.name, SECONDS)
         # The dump that the user opens counts.
         window.open(file_of(workspace, "split", "-live-range"))
