@@ -209,8 +209,8 @@ def test_file_names_can_be_invalid_text(tmp_path: Path) -> None:
     (indexed,) = _index(tmp_path)
     assert indexed.summary.entries.label(0) == indexed.summary.module
     assert indexed.summary.module == "module_0001.jit_? f.cpu_after_optimizations"
-    assert indexed.summary.files[0].label == str(path)
-    assert Path(indexed.summary.files[0].label).as_uri().endswith("-buffer-assignment.txt")
+    assert indexed.summary.files[0][0] == str(path)
+    assert Path(indexed.summary.files[0][0]).as_uri().endswith("-buffer-assignment.txt")
 
 
 # ------------------------------------------------------------ reloading

@@ -48,7 +48,7 @@ def _check_places(analysis: Analysis, summary: SetSummary) -> int:
 def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
     entries, dump, memory = summary.entries, analysis.dump, analysis.memory
     assert np.all(np.diff(entries.size_bytes.astype(np.int64)) <= 0)
-    assert [(file.label, file.kind) for file in summary.files] == [(file.label, file.kind) for file in dump.files]
+    assert list(summary.files) == [(file.label, file.kind) for file in dump.files]
     kept = [np.count_nonzero(entries.kind == kind) for kind in EntryKind]
     assert kept == [1, min(summary.allocation_count, ENTRY_LIMIT), min(summary.value_count, ENTRY_LIMIT)]
     allocations = np.flatnonzero(entries.kind == EntryKind.ALLOCATION)

@@ -170,7 +170,7 @@ def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: i
 
 def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
-    file, start = summary.files[entries.file[row]], int(entries.column[row])
+    (label, file_kind), start = summary.files[entries.file[row]], int(entries.column[row])
     color, allocation_kind = int(entries.color[row]), int(entries.allocation_kind[row])
     is_at_peak = bool(entries.is_at_peak[row])
     peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and is_at_peak)
@@ -178,8 +178,8 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         name=entries.label(row),
         kind=EntryKind(int(entries.kind[row])),
         module=summary.module,
-        file_kind=file.kind,
-        label=file.label,
+        file_kind=file_kind,
+        label=label,
         row=int(entries.row[row]),
         start_column=start,
         end_column=start + int(entries.width[row]),

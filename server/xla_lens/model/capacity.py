@@ -7,10 +7,11 @@ module, or the description of the GPU that XLA compiled for. No text of a TPU du
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from xla_lens.model.memory.over_time import SpaceTotals
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.tables.backend import Backend, SpaceId
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
 
 if TYPE_CHECKING:
@@ -39,31 +40,7 @@ class Capacity:
     file: str | None = None
 
 
-class Space(Protocol):
-    """The totals of a memory space, as in `MemorySpace` and in its summary."""
-
-    @property
-    def id(self) -> SpaceId:
-        """The number and the backend."""
-
-    @property
-    def needed_bytes(self) -> int:
-        """The bytes that the device must provide."""
-
-    @property
-    def reserved_bound(self) -> Bound:
-        """How `needed_bytes` relates to the true number."""
-
-    @property
-    def peak_live_bytes(self) -> int:
-        """The live bytes at the peak."""
-
-    @property
-    def live_bound(self) -> Bound:
-        """How `peak_live_bytes` relates to the true number."""
-
-
-_Space = TypeVar("_Space", bound=Space)
+_Space = TypeVar("_Space", bound=SpaceTotals)
 
 
 def main_space(spaces: Sequence[_Space]) -> _Space | None:
@@ -88,7 +65,7 @@ def stated_capacity(messages: "Iterable[OomMessage]", module: str | None, file: 
     return Capacity(sizes.pop(), CapacitySource.OOM_MESSAGE, file) if len(sizes) == 1 else None
 
 
-def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
+def capacity_of(space: SpaceTotals, *candidates: Capacity | None) -> Capacity | None:
     """Return the first known capacity. Only the default memory space has one, and not in dumps for the CPU, where it
     is the host's memory.
     """
@@ -97,7 +74,7 @@ def capacity_of(space: Space, *candidates: Capacity | None) -> Capacity | None:
     return next((one for one in candidates if one), None)
 
 
-def over_bytes(space: Space, limit_bytes: int) -> int | None:
+def over_bytes(space: SpaceTotals, limit_bytes: int) -> int | None:
     """Return by how much a program exceeds a budget or the device, 0 if it fits, None if the dump does not tell. The
     device must provide the needed bytes for as long as the program runs.
     """

@@ -4,7 +4,6 @@ A summary keeps no text and no table of its set alive. It takes about 50 bytes f
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity
-from xla_lens.model.memory.over_time import Memory, MemorySpace, covering
-from xla_lens.model.tables.backend import Backend, SpaceId
+from xla_lens.model.memory.over_time import Memory, SpaceTotals, covering
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
-from xla_lens.model.tables.lookup import taken
-from xla_lens.model.warrants import Bound, Warrants
+from xla_lens.model.tables.lookup import biggest, taken
+from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.document import Document
@@ -78,42 +77,17 @@ class Entries:
         return self.labels[start:end].decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceSummary:
-    """One memory space. `peak_step` is None if nothing is ever live. The bounds are those of `MemorySpace`."""
-
-    id: SpaceId
-    reserved_bytes: int
-    peak_step: int | None
-    peak_live_bytes: int
-    needed_bytes: int
-    reserved_bound: Bound = Bound.EXACT
-    live_bound: Bound = Bound.EXACT
-
-    @property
-    def color(self) -> int:
-        """XLA's number for the memory space."""
-        return self.id.color
-
-
-@dataclass(frozen=True, slots=True)
-class FileSummary:
-    """One file of the set. `label` is its path or URI."""
-
-    label: str
-    kind: FileKind
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSummary:
-    """The summary of a dump set. `module` is the name of its HLO module, or else the stem of its files. `is_truncated`
-    is whether `entries` lack some allocations or values. `capacity` is that of `Analysis`.
+    """The summary of a dump set. `module` is the name of its HLO module, or else the stem of its files. `files` are
+    their labels and kinds. `is_truncated` is whether `entries` lack some allocations or values. `capacity` is that of
+    `Analysis`.
     """
 
     module: str
     backend: Backend | None
-    files: tuple[FileSummary, ...]
-    spaces: tuple[SpaceSummary, ...]
+    files: tuple[tuple[str, FileKind], ...]
+    spaces: tuple[SpaceTotals, ...]
     allocation_count: int
     value_count: int
     entries: Entries
@@ -122,36 +96,17 @@ class SetSummary:
     capacity: Capacity | None
 
 
-def summarise_space(space: MemorySpace) -> SpaceSummary:
-    """Return the totals of a memory space, without its live bytes at each step."""
-    return SpaceSummary(
-        space.id,
-        space.reserved_bytes,
-        space.peak_step,
-        space.peak_live_bytes,
-        space.needed_bytes,
-        space.reserved_bound,
-        space.live_bound,
-    )
-
-
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     """Return the summary of a dump set, with columns and widths in units of `encoding`."""
-    dump, memory = analysis.dump, analysis.memory
-    module = module_of(dump.files)
-    at_peak = np.zeros(len(dump.values), bool)
-    for space in memory.spaces:
-        if space.peak_step is not None:
-            at_peak[covering(dump, space.peak_step, space.color)] = True
-    parts = (_module_rows(dump, module, memory), _allocation_rows(dump, memory, at_peak), _value_rows(dump, at_peak))
+    dump = analysis.dump
     return SetSummary(
-        module=module,
+        module=module_of(dump.files),
         backend=dump.backend,
-        files=tuple(FileSummary(file.label, file.kind) for file in dump.files),
-        spaces=tuple(map(summarise_space, memory.spaces)),
+        files=tuple((file.label, file.kind) for file in dump.files),
+        spaces=tuple(space.totals for space in analysis.memory.spaces),
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
-        entries=_entries(dump.files, parts, encoding),
+        entries=_entries(dump, analysis.memory, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
         warrants=analysis.warrants,
         capacity=analysis.capacity,
@@ -167,67 +122,69 @@ def module_of(files: tuple[DumpFile, ...]) -> str:
     return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Entries of one kind. Missing columns are NONE. A label is at byte `start` of file number `file`."""
-
-    kind: EntryKind
-    labels: list[bytes]
-    columns: dict[str, Column]
-
-    def column(self, name: str) -> Column:
-        return self.columns[name] if name in self.columns else np.full(len(self.labels), NONE)
-
-
-def _module_rows(dump: DumpSet, module: str, memory: Memory) -> _Rows:
-    """The entry of the module, at the start of the first file. A set without files has none."""
-    peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
-    labels = [module.encode() for _ in dump.files[:1]]
-    size, place = np.full(len(labels), max(peaks, default=NONE)), np.zeros(len(labels), np.int64)
-    return _Rows(EntryKind.MODULE, labels, {"size_bytes": size, "file": place, "start": place})
-
-
-def _allocation_rows(dump: DumpSet, memory: Memory, at_peak: NDArray[np.bool_]) -> _Rows:
-    table = dump.allocations
+def _entries(dump: DumpSet, memory: Memory, encoding: Encoding) -> Entries:
+    """The entries of all kinds, the biggest first. A set without files has none for its module."""
+    table, values, kinds = dump.allocations, dump.values, allocation_kinds(dump)
+    at_peak = np.zeros(len(values), bool)
+    for space in memory.spaces:
+        if space.peak_step is not None:
+            at_peak[covering(dump, space.peak_step, space.color)] = True
     readable = np.flatnonzero(table.index != NONE)
-    rows = readable[_biggest(table.size_bytes[readable])]
-    columns = {
-        "file": np.full(len(rows), _number(dump, dump.assignment)),
-        "start": table.start[rows],
-        "size_bytes": table.size_bytes[rows],
-        "color": table.color[rows],
-        "allocation_kind": allocation_kinds(dump)[rows],
-        "is_at_peak": np.isin(rows, dump.values.allocation[at_peak]),
-        "most_live_bytes": memory.most_live_bytes(len(dump.allocations))[rows],
-    }
-    return _Rows(EntryKind.ALLOCATION, [b"allocation %d" % index for index in table.index[rows].tolist()], columns)
+    allocations = readable[biggest(table.size_bytes[readable], ENTRY_LIMIT)]
+    rows = biggest(values.size_bytes, ENTRY_LIMIT)
+    file, start, texts = _values(dump, rows)
+    labels = [module_of(dump.files).encode() for _ in dump.files[:1]]
+    counts = len(labels), len(allocations), len(rows)
+    labels += [b"allocation %d" % index for index in table.index[allocations].tolist()] + texts
+    peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
+
+    def joined(*parts: Column | NDArray[np.bool_] | int) -> Column:
+        """The cells of the module, of the allocations and of the values."""
+        return np.concatenate([np.broadcast_to(part, count) for part, count in zip(parts, counts, strict=True)])
+
+    sizes = joined(max(peaks, default=NONE), table.size_bytes[allocations], values.size_bytes[rows])
+    order = np.argsort(-sizes, kind="stable")
+    file = joined(0, _number(dump, dump.assignment), file)[order]
+    row, column = _positions(dump.files, file, joined(0, table.start[allocations], start)[order], encoding)
+    joined_labels = b"".join(labels[row] + b"\n" for row in order.tolist())
+    folded = joined_labels.lower()
+    lengths, widths = ([*map(measure, labels)] for measure in (len, lambda label: width(label, encoding)))
+    widths[: counts[0]] = [0] * counts[0]
+    return Entries(
+        labels=joined_labels,
+        folded=joined_labels if folded == joined_labels else folded,
+        label_start=_narrow(np.append(0, (np.array(lengths, np.int64)[order] + 1).cumsum())),
+        kind=_narrow(joined(EntryKind.MODULE, EntryKind.ALLOCATION, EntryKind.VALUE)[order]),
+        size_bytes=_narrow(sizes[order]),
+        color=_narrow(joined(NONE, table.color[allocations], values.color[rows])[order]),
+        allocation_kind=_narrow(joined(NONE, kinds[allocations], taken(kinds, values.allocation[rows]))[order]),
+        is_at_peak=joined(0, np.isin(allocations, values.allocation[at_peak]), at_peak[rows])[order] == 1,
+        most_live_bytes=_narrow(joined(NONE, memory.most_live_bytes(len(table))[allocations], NONE)[order]),
+        file=_narrow(file),
+        row=_narrow(row),
+        column=_narrow(column),
+        width=_narrow(np.array(widths, np.int64)[order]),
+    )
 
 
-def _value_rows(dump: DumpSet, at_peak: NDArray[np.bool_]) -> _Rows:
-    values = dump.values
-    rows = _biggest(values.size_bytes)
-    slices, used = values.slice[rows], values.used_value[rows]
+def _values(dump: DumpSet, rows: Column) -> tuple[Column, Column, list[bytes]]:
+    """The files of some values by their numbers, where their names start there, and their labels."""
+    values, slices = dump.values, dump.values.slice[rows]
     file = np.where(slices != NONE, _number(dump, dump.assignment), _number(dump, dump.used))
-    start = np.where(slices != NONE, taken(dump.slices.value_start, slices), taken(dump.used_values.start, used))
-    end = np.where(slices != NONE, taken(dump.slices.value_end, slices), taken(dump.used_values.end, used))
+    start, end = (
+        np.where(slices != NONE, taken(of_slice, slices), taken(of_used, values.used_value[rows]))
+        for of_slice, of_used in (
+            (dump.slices.value_start, dump.used_values.start),
+            (dump.slices.value_end, dump.used_values.end),
+        )
+    )
     names = [dump.names[name] for name in values.name[rows].tolist()]
     # The index NONE selects the last cell, which is empty.
     indices = (*dump.indices, b"")
     places = zip(file.tolist(), start.tolist(), end.tolist(), names, strict=True)
-    columns = {
-        "file": file,
-        "start": np.array([_name_start(dump.files[number].document, *place) for number, *place in places], np.int64),
-        "size_bytes": values.size_bytes[rows],
-        "color": values.color[rows],
-        "allocation_kind": taken(allocation_kinds(dump), values.allocation[rows]),
-        "is_at_peak": at_peak[rows],
-    }
+    starts = [_name_start(dump.files[number].document, *place) for number, *place in places]
     labels = [name + indices[index] for name, index in zip(names, values.index[rows].tolist(), strict=True)]
-    return _Rows(EntryKind.VALUE, labels, columns)
-
-
-def _biggest(sizes: Column) -> Column:
-    return np.argsort(-sizes, kind="stable")[:ENTRY_LIMIT]
+    return file, np.array(starts, np.int64), labels
 
 
 def _number(dump: DumpSet, file: DumpFile | None) -> int:
@@ -238,40 +195,6 @@ def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
     """The start of the name in ``<8 fusion{0} @0>``."""
     found = document.data.find(name, document.data.find(b" ", start, end), end)
     return found if found != NONE else start
-
-
-def _entries(files: tuple[DumpFile, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:
-    """The entries of all kinds, the biggest first."""
-    parts = tuple(parts)
-    labels = [label for part in parts for label in part.labels]
-    kind = np.concatenate([np.full(len(part.labels), part.kind) for part in parts])
-    order = np.argsort(-_joined(parts, "size_bytes"), kind="stable")
-    file, start = _joined(parts, "file")[order], _joined(parts, "start")[order]
-    labels = [labels[row] for row in order.tolist()]
-    joined = b"".join(label + b"\n" for label in labels)
-    folded = joined.lower()
-    row, column = _positions(files, file, start, encoding)
-    widths = [width(label, encoding) for label in labels]
-    label_start = np.cumsum([0, *(len(label) + 1 for label in labels)])
-    return Entries(
-        labels=joined,
-        folded=joined if folded == joined else folded,
-        label_start=_narrow(label_start),
-        kind=_narrow(kind[order]),
-        is_at_peak=_joined(parts, "is_at_peak")[order] == 1,
-        file=_narrow(file),
-        row=_narrow(row),
-        column=_narrow(column),
-        width=_narrow(np.where(kind[order] == EntryKind.MODULE, 0, widths)),
-        **{
-            name: _narrow(_joined(parts, name)[order])
-            for name in ("size_bytes", "color", "allocation_kind", "most_live_bytes")
-        },
-    )
-
-
-def _joined(parts: Iterable[_Rows], name: str) -> Column:
-    return np.concatenate([part.column(name) for part in parts])
 
 
 def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:

@@ -10,8 +10,9 @@ from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.memory.over_time import SpaceTotals
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
-from xla_lens.model.summary import SpaceSummary, module_of, summarise_space
+from xla_lens.model.summary import module_of
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.syntax.columns import NONE
@@ -31,7 +32,7 @@ class RankedModule:
     number: int | None
     name: str
     files: tuple[str, ...]
-    space: SpaceSummary
+    space: SpaceTotals
     peak_bytes: int | None
     temp_bytes: int
     value_count: int
@@ -85,7 +86,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         number=next((number for file in files if (number := module_number(file)) is not None), None),
         name=module_of(dump.files),
         files=tuple(files),
-        space=summarise_space(space) if space else SpaceSummary(dump.space_id(color), 0, None, 0, 0),
+        space=space.totals if space else SpaceTotals(dump.space_id(color), 0, 0, None, 0),
         peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
         temp_bytes=sum(allocations.size_bytes[is_temp].tolist()),
         value_count=len(dump.values),

@@ -8,6 +8,7 @@ add up to the live bytes of the memory space.
 import numpy as np
 
 from xla_lens.model.memory.over_time import covering
+from xla_lens.model.memory.sweep import segments
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
@@ -18,9 +19,8 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
     A value owns 0 bytes if all of its bytes belong to others. The sum is `MemorySpace.live.at(step)`.
     """
     values, live = dump.values, covering(dump, step, color)
-    starts, ends, lengths = byte_segments(
-        values.allocation[live], values.offset[live], values.offset[live] + values.size_bytes[live]
-    )
+    offset = values.offset[live]
+    starts, ends, lengths = segments(values.allocation[live], offset, offset + values.size_bytes[live])
     owners = np.full(len(lengths), NONE)
     by_start = np.argsort(values.start_step[live], kind="stable")
     for place, start, end in zip(by_start.tolist(), starts[by_start].tolist(), ends[by_start].tolist(), strict=True):
@@ -29,20 +29,3 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
     is_owned = owners != NONE
     np.add.at(owned, owners[is_owned], lengths[is_owned])
     return live, owned
-
-
-def byte_segments(allocation: Column, offset: Column, end_offset: Column) -> tuple[Column, Column, Column]:
-    """Cut the bytes of all allocations into segments wherever a slot begins or ends.
-
-    Returns for each slot its first segment and the one behind its last, and for each segment its length. Segments
-    between two slots, and between two allocations, belong to no slot.
-    """
-    count = len(allocation)
-    allocations, bounds = np.concatenate((allocation, allocation)), np.concatenate((offset, end_offset))
-    order = np.lexsort((bounds, allocations))
-    is_new = np.ones(2 * count, bool)
-    is_new[1:] = (np.diff(allocations[order]) != 0) | (np.diff(bounds[order]) != 0)
-    segment = np.empty(2 * count, np.int64)
-    segment[order] = is_new.cumsum() - 1
-    cuts = bounds[order][is_new]
-    return segment[:count], segment[count:], np.diff(cuts, append=cuts[-1:])

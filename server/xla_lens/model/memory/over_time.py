@@ -10,7 +10,7 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import numpy as np
@@ -57,20 +57,19 @@ class LiveBytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemorySpace:
-    """One memory space. `peak_step` is None if nothing is ever live.
+class SpaceTotals:
+    """The totals of a memory space. `peak_step` is None if nothing is ever live.
 
-    `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `live` and
-    `peak_live_bytes`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are
-    the reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
+    `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `peak_live_bytes`.
+    Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are the reserved bytes
+    without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
     """
 
     id: SpaceId
     reserved_bytes: int
-    live: LiveBytes
+    needed_bytes: int
     peak_step: int | None
     peak_live_bytes: int
-    needed_bytes: int
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
@@ -78,6 +77,18 @@ class MemorySpace:
     def color(self) -> int:
         """XLA's number for the memory space."""
         return self.id.color
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MemorySpace(SpaceTotals):
+    """A memory space over time. `live_bound` holds for `live`, too."""
+
+    live: LiveBytes
+
+    @property
+    def totals(self) -> SpaceTotals:
+        """The totals alone, which take no memory for the steps."""
+        return SpaceTotals(*(getattr(self, field.name) for field in fields(SpaceTotals)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +209,8 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
         live = accumulated(changes.steps[here], changes.deltas[here])
         reserved_bytes = sum(sizes[colors == color].tolist())
         needed_bytes = sum(sizes[(colors == color) & is_needed].tolist())
-        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes, needed_bytes)
+        space = dump.space_id(color)
+        yield MemorySpace(space, reserved_bytes, needed_bytes, live.peak_step, live.peak_bytes, live=live)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

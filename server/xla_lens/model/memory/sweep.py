@@ -4,21 +4,18 @@ A slot is a rectangle of bytes by steps. A live range includes both of its ends,
 same bytes are both live at the step where they meet; each byte counts once all the same. Two values collide if they
 share bytes and more than that one step, which is how XLA's heap simulator reads live ranges.
 
-The byte ranges between neighboring bounds of slots are the leaves of a binary tree. A slot fills at most two nodes on
-each level of the tree and crosses at most two: the ancestors of those that it fills. All slots of all allocations are
-processed together. Covered bytes are updated event by event in C, which takes O(log n) for each. Collisions are found
-level by level from the leaves to the root, which takes O(n log n) for each level, whatever the slots look like, with
-all loops in numpy.
+The bytes between neighboring bounds of slots are segments, and each slot covers a run of them. Covered bytes are
+updated event by event in C, which takes O(log n) for each.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
-from xla_lens.model.tables.lookup import as_rows, distinct, distinct_pairs
+from xla_lens.model.tables.lookup import as_rows, distinct_pairs
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -114,85 +111,48 @@ def _events(slots: Slots, end: Column) -> _Events:
 
 def _covered(slots: Slots, event: _Events) -> Column:
     """How many more bytes are covered after each event."""
-    lengths, low, high = _leaves(slots)
+    first, end, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
     counts = np.where(event.is_start, 1, -1)
-    events = np.stack((low[event.slot], high[event.slot], counts), axis=1, dtype=np.int64)
+    events = np.stack((first[event.slot], end[event.slot], counts), axis=1, dtype=np.int64)
     return np.frombuffer(covered_changes(np.append(0, lengths.cumsum()), events), np.int64)
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:
-    """For each slot one that collides with it and starts before it, and one that starts after it; NONE if there is
-    none. The slots are in the order of their starts within each allocation.
-
-    Two slots that share bytes meet at a node that one of them fills and the other fills or crosses. There it is enough
-    to compare a slot with the one before it that ends last, and with the next one.
+    """For each slot the one that ends last of those that start before it and collide with it, and the next one that
+    starts after it and does; NONE if there is none. The slots are in the order of their starts within each allocation.
     """
     count, start, end = len(slots), slots.start_step, slots.end_step
+    first, behind, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
+    spans = [slice(*span) for span in zip(first.tolist(), behind.tolist(), strict=True)]
     by_end = np.argsort(end, kind="stable")
     rank = np.empty_like(by_end)
-    rank[by_end] = np.arange(1, count + 1)
-    before, after = np.full(count, NONE), np.full(count, NONE)
-    crossing = _NO_ROWS
-    for _, filled, filling in _levels(slots):
-        # By node, then by start.
-        keys = np.concatenate((crossing, filled * count + filling))
-        order = np.argsort(keys, kind="stable")
-        is_filling, keys = order >= len(crossing), keys[order]
-        node, slot = keys // count, keys % count
-        # A slot that fills the node meets all others there; a slot that crosses it meets those that fill it.
-        base = node * (count + 1)
-        longest, longest_filling = (
-            np.maximum.accumulate(np.append(NONE, base + np.where(is_there, rank[slot], 0))[:-1]) - base
-            for is_there in (np.True_, is_filling)
-        )
-        longest = np.where(is_filling, longest, longest_filling)
-        other = by_end[np.maximum(longest, 1) - 1]
-        meets = (longest > 0) & (end[other] > start[slot])
-        before[slot[meets]] = other[meets]
-        place = np.arange(len(keys))
-        next_filling = np.minimum.accumulate(np.where(is_filling, place, len(keys))[::-1])[::-1]
-        following = np.where(is_filling, place + 1, np.append(next_filling, len(keys))[1:])
-        is_there = np.append(node, NONE)[following] == node
-        other = np.append(slot, 0)[following]
-        meets = is_there & (start[other] < end[slot])
-        after[slot[meets]] = other[meets]
-        crossing = distinct(node // 2 * count + slot)
+    rank[by_end] = np.arange(count)
+    before, after = np.full((2, count), NONE)
+    longest, following = np.full(len(lengths), NONE), np.full(len(lengths), count)
+    for row, span in enumerate(spans):
+        other = by_end[longest[span].max()]
+        if longest[span].max() != NONE and end[other] > start[row]:
+            before[row] = other
+        longest[span] = np.maximum(longest[span], rank[row])
+    for row in reversed(range(count)):
+        other = following[spans[row]].min()
+        if other < count and start[other] < end[row]:
+            after[row] = other
+        following[spans[row]] = row
     return before, after
 
 
-_NO_ROWS = np.zeros(0, np.int64)
+def segments(allocation: Column, offset: Column, end_offset: Column) -> tuple[Column, Column, Column]:
+    """Cut the bytes of all allocations into segments wherever a slot begins or ends.
 
-
-def _leaves(slots: Slots) -> tuple[Column, Column, Column]:
-    """The bytes of each leaf, and for each slot its first leaf and the one behind its last. The leaf between two
-    allocations has no bytes.
+    Returns for each slot its first segment and the one behind its last, and for each segment its length. A segment
+    between two allocations has no bytes and belongs to no slot.
     """
-    if not len(slots):
-        return _NO_ROWS, _NO_ROWS, _NO_ROWS
-    allocation, bounds = np.tile(slots.allocation, 2), np.concatenate((slots.offset, slots.end_offset))
-    order = np.lexsort((bounds, allocation))
-    steps = np.diff(bounds[order])
-    is_same = np.diff(allocation[order]) == 0
-    is_new = ~is_same | (steps != 0)
-    leaf = np.zeros(len(order), np.int64)
-    leaf[order[1:]] = is_new.cumsum()
-    low, high = np.split(leaf, 2)
-    lengths = np.where(is_same, steps, 0)[is_new]
-    return lengths, low, high
-
-
-def _levels(slots: Slots) -> Iterator[tuple[Column, Column, Column]]:
-    """The levels of the tree from the leaves to the root: the bytes of each node, and pairs of a node and a slot that
-    fills it but not its parent.
-    """
-    if not len(slots):
-        return
-    lengths, low, high = _leaves(slots)
-    lengths = np.append(lengths, np.zeros((1 << (len(lengths) - 1).bit_length()) - len(lengths), np.int64))
-    while True:
-        left, right = (np.flatnonzero((low < high) & (odd % 2 == 1)) for odd in (low, high))
-        yield lengths, np.concatenate((low[left], high[right] - 1)), np.concatenate((left, right))
-        if len(lengths) == 1:
-            return
-        lengths = lengths[::2] + lengths[1::2]
-        low, high = (low + 1) // 2, high // 2
+    count = len(allocation)
+    allocations, bounds = np.tile(allocation, 2), np.concatenate((offset, end_offset))
+    order = np.lexsort((bounds, allocations))
+    lengths, is_same = np.diff(bounds[order]), np.diff(allocations[order]) == 0
+    is_new = ~is_same | (lengths != 0)
+    segment = np.zeros(2 * count, np.int64)
+    segment[order[1:]] = is_new.cumsum()
+    return segment[:count], segment[count:], np.where(is_same, lengths, 0)[is_new]

@@ -12,9 +12,9 @@ from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.over_time import MemorySpace, SpaceTotals
 from xla_lens.model.memory.printed_peak import first_printed_peak
-from xla_lens.model.summary import SpaceSummary, module_of
+from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
@@ -139,7 +139,7 @@ _BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
 }
 
 
-def space_data(space: MemorySpace | SpaceSummary, *capacities: Capacity | None) -> contract.SpaceSummary:
+def space_data(space: SpaceTotals, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
     return {
         "color": space.color,
