@@ -38,7 +38,7 @@ from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.reading import log_blocks, open_file
-from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
+from xla_lens.syntax.oom import OomMessage, read_oom_log
 
 __all__ = [
     "Action",

@@ -52,7 +52,7 @@ from xla_lens.text.document import Document, document_of_file
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
-    from xla_lens.syntax.oom.messages import OomMessage
+    from xla_lens.syntax.oom import OomMessage
 
 _HEAD: Final = 4096
 
@@ -409,7 +409,7 @@ def _logs_in(folder: Path, _stamp_of_folder: int) -> tuple[Path, ...]:
 @lru_cache(maxsize=256)
 def _messages_in(path: Path, _stamp_of_file: Stamp) -> "tuple[OomMessage, ...]":
     """The out-of-memory messages in a file that may be a log. Cached until the file changes."""
-    from xla_lens.syntax.oom.messages import read_oom_log
+    from xla_lens.syntax.oom import read_oom_log
 
     try:
         with open_file(path) as stream:

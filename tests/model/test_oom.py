@@ -22,7 +22,7 @@ from xla_lens.model.oom import (
     join_oom,
 )
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.oom.messages import OomMessage, read_oom_log
+from xla_lens.syntax.oom import OomMessage, read_oom_log
 
 TPUS = [path for path in assignments() if path.parent.parent.name.startswith("tpu")]
 GPUS = [path for path in assignments() if path.parent.parent.name.startswith("gpu")]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.files import NotADump
 from xla_lens.render.captures import ALREADY_COMPILED, NO_DUMP, not_a_function
-from xla_lens.syntax.oom.messages import read_oom_log
+from xla_lens.syntax.oom import read_oom_log
 
 ERROR_FILE: Final = "error.log"
 """The message of a compiler that ran out of memory, beside the dump, where it also states the capacity."""

@@ -24,7 +24,7 @@ from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
 from xla_lens.syntax.file_names import module_name
-from xla_lens.syntax.oom.messages import OomLog, read_oom_log
+from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
 def run_oom(arguments: argparse.Namespace) -> int:

@@ -83,7 +83,7 @@ def _report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     from xla_lens.features.report.options import SHORT_PARTS
     from xla_lens.files import cached_modules
     from xla_lens.render.report.answer import headline
-    from xla_lens.syntax.oom.messages import read_oom_log
+    from xla_lens.syntax.oom import read_oom_log
 
     is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
     if is_short:

@@ -15,7 +15,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
 
 if TYPE_CHECKING:
-    from xla_lens.syntax.oom.messages import OomMessage
+    from xla_lens.syntax.oom import OomMessage
 
 
 class CapacitySource(StrEnum):

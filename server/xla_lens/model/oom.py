@@ -14,18 +14,16 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.oom.messages import OomBuffer, OomFact, OomKind, OomMessage
-from xla_lens.syntax.oom.sizes import PrintedSize
+from xla_lens.syntax.oom import OomBuffer, OomFact, OomKind, OomMessage, PrintedSize
 
 
 class DumpSum(StrEnum):
-    """A sum over the allocations of a memory space, or its peak."""
+    """A sum over the allocations of a memory space, or its peak. A program is everything but its parameters."""
 
     RESERVED = "reserved"
     TEMPORARIES = "temporaries"
     PARAMETERS = "parameters"
     PROGRAM = "program"
-    """Everything but the parameters."""
     OUTPUTS = "outputs"
     CONSTANTS = "constants"
     PEAK = "peak"
@@ -48,13 +46,11 @@ class FactMatch:
 
 
 class MatchedBy(StrEnum):
-    """How a listed buffer was found in the dump."""
+    """How a listed buffer was found in the dump: by its name, or by its shape and size, with or without its op_name."""
 
     NAME = "name"
     OP_NAME = "op_name"
-    """By its op_name, shape and size."""
     SHAPE = "shape"
-    """By its shape and size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class BufferMatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OomJoin:
-    """A message joined with a dump. `sums` are in bytes, with their bound."""
+    """A message joined with a dump, or without one. `sums` are in bytes, with their bound."""
 
     message: OomMessage
     color: int
@@ -85,6 +81,11 @@ class OomJoin:
         return sum(match.by is MatchedBy.NAME and not match.is_other_size for match in self.buffers)
 
     @property
+    def has_name(self) -> bool:
+        """Whether the dump has a listed buffer by its name, of any size."""
+        return any(match.by is MatchedBy.NAME for match in self.buffers)
+
+    @property
     def has_number(self) -> bool:
         """Whether a total in the message is a total of the dump."""
         return any(_TOTALS.intersection(match.equals) for match in self.facts)
@@ -94,14 +95,12 @@ class OomJoin:
         """Whether the dump is of another run: all sums that the message names are far from those of the dump, and it
         has none of the listed buffers.
         """
-        if any(match.by is MatchedBy.NAME for match in self.buffers):
-            return False
         known = [
-            (match.fact.size, match.equals, self.sums[match.meant])
+            not match.equals and _is_far(match.fact.size, *self.sums[match.meant])
             for match in self.facts
             if match.meant and match.meant in self.sums and match.fact.size
         ]
-        return bool(known) and all(not equals and _is_far(size, *found) for size, equals, found in known)
+        return bool(known) and all(known) and not self.has_name
 
 
 _FAR: Final = 2
@@ -142,19 +141,18 @@ def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
     sums = _sums(analysis, color)
     by_shape = cache(partial(_values_by_shape, analysis.dump))
     return OomJoin(
-        message=message,
-        color=color,
-        sums=sums,
-        facts=tuple(_fact_match(fact, sums) for fact in _facts(message)),
-        buffers=tuple(_buffer_match(analysis.dump, by_shape, buffer) for buffer in message.buffers),
+        message,
+        color,
+        sums,
+        tuple(_fact_match(fact, sums) for fact in _facts(message)),
+        tuple(_buffer_match(analysis.dump, by_shape, buffer) for buffer in message.buffers),
     )
 
 
 def unjoined(message: OomMessage) -> OomJoin:
     """Return a message without a dump."""
-    return OomJoin(
-        message, DEFAULT_COLOR, {}, tuple(map(FactMatch, message.facts)), tuple(map(BufferMatch, message.buffers))
-    )
+    facts, buffers = map(FactMatch, message.facts), map(BufferMatch, message.buffers)
+    return OomJoin(message, DEFAULT_COLOR, {}, tuple(facts), tuple(buffers))
 
 
 # ---------------------------------------------------------------- numbers
@@ -170,30 +168,26 @@ def _sums(analysis: Analysis, color: int) -> dict[DumpSum, tuple[int, Bound]]:
     allocations, space = analysis.dump.allocations, analysis.memory.space(color)
     if space is None:
         return {}
-    own = allocations.color == color
-
-    def total(kind: Kind) -> int:
-        return int(allocations.size_bytes[own & ((allocations.kind & int(kind)) != 0)].sum())
-
-    found = {
-        DumpSum.RESERVED: space.reserved_bytes,
-        DumpSum.TEMPORARIES: total(Kind.PREALLOCATED_TEMP),
-        DumpSum.PARAMETERS: total(Kind.PARAMETER),
-        DumpSum.PROGRAM: space.reserved_bytes - total(Kind.PARAMETER),
-        DumpSum.OUTPUTS: total(Kind.MAYBE_LIVE_OUT),
-        DumpSum.CONSTANTS: total(Kind.CONSTANT),
+    own, reserved = allocations.color == color, (space.reserved_bytes, space.reserved_bound)
+    kinds = {
+        DumpSum.TEMPORARIES: Kind.PREALLOCATED_TEMP,
+        DumpSum.PARAMETERS: Kind.PARAMETER,
+        DumpSum.OUTPUTS: Kind.MAYBE_LIVE_OUT,
+        DumpSum.CONSTANTS: Kind.CONSTANT,
     }
-    sums = {name: (size_bytes, space.reserved_bound) for name, size_bytes in found.items()}
-    return sums | {DumpSum.PEAK: (space.peak_live_bytes, space.live_bound)}
+    totals = {
+        name: (int(allocations.size_bytes[own & ((allocations.kind & int(kind)) != 0)].sum()), space.reserved_bound)
+        for name, kind in kinds.items()
+    }
+    program = space.reserved_bytes - totals[DumpSum.PARAMETERS][0], space.reserved_bound
+    peak = space.peak_live_bytes, space.live_bound
+    found = {DumpSum.RESERVED: reserved, DumpSum.PROGRAM: program, **totals, DumpSum.PEAK: peak}
+    return {name: found[name] for name in DumpSum}
 
 
 def _fact_match(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> FactMatch:
-    size = fact.size
-    equals = (
-        name
-        for name, (size_bytes, bound) in sums.items()
-        if bound is Bound.EXACT and size_bytes and size and size.may_be(size_bytes)
-    )
+    size, exact = fact.size, {name: size_bytes for name, (size_bytes, bound) in sums.items() if bound is Bound.EXACT}
+    equals = (name for name, size_bytes in exact.items() if size and size_bytes and size.may_be(size_bytes))
     return FactMatch(fact, tuple(equals), _MEANT.get(fact.name))
 
 
@@ -249,18 +243,16 @@ _LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
 
 
 class ChosenBy(StrEnum):
-    """Why a dump is that of a message."""
+    """Why a dump is that of a message: it is the only one of the module that the message names; it has the most of the
+    listed buffers; a total in the message is a total of the dump; of the dumps of the module, it reserves the most; or
+    it is the only dump, and the message neither confirms nor contradicts it.
+    """
 
     MODULE = "module"
-    """The message names the module, and this is its only dump."""
     BUFFERS = "buffers"
-    """It has the most of the listed buffers."""
     NUMBER = "number"
-    """A total in the message is a total of the dump."""
     BIGGEST = "biggest"
-    """The message names the module; of its dumps, this one reserves the most."""
     ONLY = "only"
-    """It is the only dump, and the message neither confirms nor contradicts it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,6 +273,12 @@ class Choice:
     by: ChosenBy
     count: int
 
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """What the best of several dumps has the most of."""
+        reserved, _ = self.join.sums.get(DumpSum.RESERVED, (0, Bound.EXACT))
+        return self.join.found_names, self.join.has_number, reserved
+
 
 MOST_CHOICES: Final = 20
 
@@ -291,7 +289,7 @@ def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]
     Of more than `MOST_CHOICES` messages, only the first failures get a dump.
     """
     order = sorted(range(len(messages)), key=lambda number: not messages[number].is_failure)[:MOST_CHOICES]
-    best: list[tuple[tuple[int, bool, int], Choice] | None] = [None] * len(messages)
+    best: dict[int, Choice] = {}
     fits = [[_is_module(message, one, len(candidates)) for one in candidates] for message in messages]
     for place, candidate in enumerate(candidates):
         wanted = [number for number in order if fits[number][place]]
@@ -299,13 +297,10 @@ def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]
         for number in wanted if analysis else ():
             assert analysis
             join, count = join_oom(messages[number], analysis), sum(fits[number])
-            by = _chosen_by(join, candidate.module, count, len(candidates))
-            if by:
-                rank = (join.found_names, join.has_number, join.sums.get(DumpSum.RESERVED, (0, Bound.EXACT))[0])
-                before = best[number]
-                if before is None or rank > before[0]:
-                    best[number] = rank, Choice(place, analysis, join, by, count)
-    return tuple(one[1] if one else None for one in best)
+            if by := _chosen_by(join, candidate.module, count, len(candidates)):
+                choice = Choice(place, analysis, join, by, count)
+                best[number] = max(best.get(number, choice), choice, key=lambda one: one.rank)
+    return tuple(map(best.get, range(len(messages))))
 
 
 def _is_module(message: OomMessage, candidate: Candidate, count: int) -> bool:
@@ -314,17 +309,14 @@ def _is_module(message: OomMessage, candidate: Candidate, count: int) -> bool:
 
 
 def _chosen_by(join: OomJoin, module: str | None, fitting: int, count: int) -> ChosenBy | None:
-    message = join.message
-    is_named = message.module is not None and message.module == module
-    if is_named and fitting == 1:
-        return ChosenBy.MODULE
-    named = sum(buffer.name is not None for buffer in message.buffers)
-    if named and 2 * join.found_names >= named:
-        return ChosenBy.BUFFERS
-    if join.has_number and not join.is_refuted:
-        return ChosenBy.NUMBER
-    if is_named:
-        return ChosenBy.BIGGEST
-    # The same program may have been compiled with other sizes.
-    is_likely = not join.is_refuted and (not named or any(match.by is MatchedBy.NAME for match in join.buffers))
-    return ChosenBy.ONLY if count == 1 and is_likely else None
+    is_named = join.message.module is not None and join.message.module == module
+    named = sum(buffer.name is not None for buffer in join.message.buffers)
+    reasons = {
+        ChosenBy.MODULE: is_named and fitting == 1,
+        ChosenBy.BUFFERS: bool(named) and 2 * join.found_names >= named,
+        ChosenBy.NUMBER: join.has_number and not join.is_refuted,
+        ChosenBy.BIGGEST: is_named,
+        # The same program may have been compiled with other sizes.
+        ChosenBy.ONLY: count == 1 and not join.is_refuted and (not named or join.has_name),
+    }
+    return next((by for by, is_reason in reasons.items() if is_reason), None)

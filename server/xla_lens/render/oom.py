@@ -26,8 +26,7 @@ from xla_lens.render.report.blocks import (
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.oom.messages import OomBuffer, OomKind, OomLog, OomMessage
-from xla_lens.syntax.oom.sizes import PrintedSize
+from xla_lens.syntax.oom import OomBuffer, OomKind, OomLog, OomMessage, PrintedSize
 
 
 @dataclass(frozen=True, slots=True, eq=False)

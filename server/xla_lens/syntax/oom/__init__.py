@@ -1,1 +1,0 @@
-"""XLA's out-of-memory messages, found in logs and read into dataclasses."""
