@@ -21,8 +21,7 @@ from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.edits import NextPeaks, next_peaks
 from xla_lens.model.advice.padding import Padding, PaddingAtStep, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import BytesByLine, bytes_by_line
-from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
+from xla_lens.model.attribution.breakdowns import BytesByLine, BytesByOp, bytes_by_line, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Finding

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import bytes_by_line
+from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding

@@ -13,8 +13,7 @@ from xla_lens.features.report.facts import LineReport, report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.facts import folded
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import LineBytes
-from xla_lens.model.attribution.bytes_by_op import BytesNode, parameters_at
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.attribution.frames import origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
@@ -36,7 +35,7 @@ def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -
     dump, step, lines = analysis.dump, one.space.peak_step, one.lines
     owned = owned_sizes(dump, step, color)
     bound, live_bound = made.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound, made.warrants.of(Quantity.LIVE).bound
-    parameters = parameters_at(made.origins, step, color).children
+    parameters = ops_at(made.origins, step, color).by_parameter.children
     return {
         "lines": [_line(line, lines, like_values(dump, module, line.values, owned), bound) for line in lines.lines]
         if lines

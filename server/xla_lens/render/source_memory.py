@@ -17,7 +17,7 @@ from xla_lens.model.advice.actions import Action
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_line import LineBytes, StackBytes
+from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace

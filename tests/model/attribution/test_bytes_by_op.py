@@ -18,7 +18,7 @@ from samples import (
     parsed_instruction,
 )
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op, op_name_path
+from xla_lens.model.attribution.breakdowns import BytesNode, bytes_by_op, op_name_path
 from xla_lens.model.attribution.owned import owned_bytes
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps
-from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op
+from xla_lens.model.attribution.breakdowns import BytesNode, bytes_by_op
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, moment_of, path_parts
 
 _PARAMETER = re.compile(r"^ *%?(\S+) = [^\n]* parameter\((\d+)\)[^\n]*op_name=\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)

@@ -13,7 +13,7 @@ import pytest
 
 from samples import SHARED_DUMPS, SPLIT, analysis_of, assignments, module_of, module_of_text, needs_shared_dumps
 from xla_lens.files import find_set
-from xla_lens.model.attribution.bytes_by_line import bytes_by_line
+from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins, origins
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.module import HloModule

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from xla_lens.model.advice.budget import BudgetPlan
     from xla_lens.model.advice.donation import Donation
     from xla_lens.model.advice.padding import PaddingAtStep
-    from xla_lens.model.attribution.bytes_by_line import LineBytes
-    from xla_lens.model.attribution.bytes_by_op import BytesByOp
+    from xla_lens.model.attribution.breakdowns import BytesByOp, LineBytes
     from xla_lens.model.attribution.frames import Origins
     from xla_lens.model.hlo.module import HloModule
     from xla_lens.model.memory.allocation_history import AllocationHistory, Arena
@@ -371,7 +370,7 @@ def _live_set(one: Report, space: MemorySpace, step: int) -> LiveSet:
 
 
 def _lines(origins: "Origins", space: MemorySpace, step: int, top: int | None) -> LineReport:
-    from xla_lens.model.attribution.bytes_by_line import lines_at
+    from xla_lens.model.attribution.breakdowns import lines_at
 
     found = lines_at(origins, step, space.color)
     lines, unknown = ([line for line in found.lines if line.is_known is wanted] for wanted in (True, False))
@@ -387,7 +386,7 @@ def _lines(origins: "Origins", space: MemorySpace, step: int, top: int | None) -
 
 
 def _sources(origins: "Origins", space: MemorySpace, step: int) -> "BytesByOp":
-    from xla_lens.model.attribution.bytes_by_op import ops_at
+    from xla_lens.model.attribution.breakdowns import ops_at
 
     return ops_at(origins, step, space.color)
 

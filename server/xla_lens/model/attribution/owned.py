@@ -29,3 +29,10 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
     is_owned = owners != NONE
     np.add.at(owned, owners[is_owned], lengths[is_owned])
     return live, owned
+
+
+def owners(dump: DumpSet, step: int, color: int) -> list[tuple[int, int]]:
+    """Return the values that own bytes of a memory space at a step, with these bytes, largest first."""
+    values, owned = owned_bytes(dump, step, color)
+    order = np.argsort(-owned, kind="stable")[: np.count_nonzero(owned)]
+    return list(zip(values[order].tolist(), owned[order].tolist(), strict=True))

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.owned import owners
 from xla_lens.model.attribution.parameters import argument_of, paths_of
 from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
 from xla_lens.model.hlo.module import HloModule
@@ -97,15 +95,13 @@ def breakdowns(
     """Return the bytes that are live in a memory space at a step, by everything in `By`. Numbers of layers in the paths
     of parameters are folded as they are among `other_paths`, too. If the other dump has no paths, nothing has one.
     """
-    values, owned = owned_bytes(dump, step, color)
-    by_size = np.argsort(-owned, kind="stable")[: np.count_nonzero(owned)]
-    values, owned = values[by_size], owned[by_size]
+    sizes = dict(owners(dump, step, color))
     origins = Origins(dump, module)
-    origin_of = {value: origins.of_value(value) for value in values.tolist()}
-    paths = paths_of(origins, origin_of, other_paths) if other_paths else {}
-    kinds = allocation_kinds(dump)[dump.values.allocation[values]].tolist()
+    paths = paths_of(origins, sizes, other_paths) if other_paths else {}
+    kinds = allocation_kinds(dump)
     rows: dict[By, list[tuple[Key, Part]]] = {by: [] for by in By}
-    for (value, origin), size_bytes, kind in zip(origin_of.items(), owned.tolist(), kinds, strict=True):
+    for value, size_bytes in sizes.items():
+        origin = origins.of_value(value)
         line = line_key(origin.line.file, origin.line.line) if origin.line else None
         path, op_name = paths.get(value), plain_op_name(origin.op_name)
         opcode = (dump.opcode(int(dump.values.name[value])) or b"").decode() or None
@@ -116,7 +112,7 @@ def breakdowns(
             By.PARAMETER: path,
             By.OP_NAME: op_name,
             By.OPCODE: opcode,
-            By.KIND: KIND_NAMES[kind],
+            By.KIND: KIND_NAMES[kinds[dump.values.allocation[value]]],
             By.GROUP: group,
         }
         part = Part(size_bytes, 1, value)

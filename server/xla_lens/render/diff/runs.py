@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from xla_lens.model.attribution.bytes_by_line import LineBytes
+from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.render.diff.words import change_text, grown_text
 from xla_lens.render.numbers import counted, human, sparkline

@@ -8,7 +8,7 @@ from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.advice.alive import last_uses
-from xla_lens.model.attribution.bytes_by_op import op_name_path
+from xla_lens.model.attribution.breakdowns import op_name_path
 from xla_lens.model.attribution.parameters import path_parts
 from xla_lens.model.diff.breakdowns import By, Group, Key
 from xla_lens.model.diff.changes import Change, ValueClass

@@ -21,7 +21,7 @@ from xla_lens.syntax.columns import NONE, Column
 if TYPE_CHECKING:
     from xla_lens.model.advice.actions import Advice
     from xla_lens.model.advice.donation import Donation
-    from xla_lens.model.attribution.bytes_by_op import BytesNode
+    from xla_lens.model.attribution.breakdowns import BytesNode
     from xla_lens.model.hlo.stack_frames import StackFrame
     from xla_lens.model.memory.allocation_history import AllocationHistory, Intervals
 

@@ -6,8 +6,7 @@ from typing import Final
 
 from xla_lens.features.report.facts import LineReport, Report, SpaceReport
 from xla_lens.features.report.options import DEFAULT_TOP, Part
-from xla_lens.model.attribution.bytes_by_line import LineBytes
-from xla_lens.model.attribution.bytes_by_op import BytesNode
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import capitalized, counted, human

@@ -1,0 +1,195 @@
+"""The live bytes of a step by source line, op_name, opcode, kind of allocation and parameter.
+
+Each byte counts for the value that owns it (`model/attribution/owned.py`), and each value for its origin
+(`model/attribution/frames.py`): the user frame, which is the innermost call outside of libraries, and the op_name. No
+line makes the parameters of the program; they count for their argument. Values that own no byte are left out.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.owned import owners
+from xla_lens.model.attribution.parameters import MAX_DEPTH, arguments_of, path_parts, paths_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+
+
+@dataclass(frozen=True, slots=True)
+class StackBytes:
+    """The bytes of one call stack, innermost frame first."""
+
+    frames: tuple[StackFrame, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineBytes:
+    """The bytes of one source line, or of the parameters below one name, such as ``state[1]``.
+
+    `frame` has no column. `argument` is the name of parameters that have no line (`argument_of`). Both are None for the
+    values without a source. `values` are rows of `DumpSet.values` and `stacks` the call stacks that lead to the line,
+    both by size, largest first. The source of `derived_bytes` is derived from the data flow.
+    """
+
+    frame: StackFrame | None
+    argument: str | None
+    size_bytes: int
+    values: tuple[int, ...]
+    stacks: tuple[StackBytes, ...]
+    derived_bytes: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the values have a line or an argument."""
+        return self.frame is not None or self.argument is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BytesByLine:
+    """The lines and arguments by size, largest first, then the values without a source. They add up to the live bytes.
+
+    `unresolved_bytes` of them have a source that only the HLO module contains, but the module is missing or lacks it.
+    """
+
+    lines: tuple[LineBytes, ...]
+    unresolved_bytes: int
+
+
+def bytes_by_line(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
+) -> BytesByLine:
+    """Return the bytes that are live in a memory space at a step, by source line or argument. Without `through_loops`,
+    what a loop carries counts for the line of the loop.
+    """
+    return lines_at(Origins(dump, module, through_loops=through_loops), step, color)
+
+
+def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
+    """Return what `bytes_by_line` does, from origins that other parts of a report share."""
+    sizes = dict(owners(origins.dump, step, color))
+    arguments = arguments_of(origins, sizes)
+    rows: defaultdict[tuple[StackFrame | None, str | None], list[int]] = defaultdict(list)
+    for value in sizes:
+        frame = origins.of_value(value).line
+        rows[frame, None if frame else arguments.get(value)].append(value)
+    lines = [_line(*key, {value: sizes[value] for value in values}, origins) for key, values in rows.items()]
+    unresolved_bytes = sum(size_bytes for value, size_bytes in sizes.items() if origins.of_value(value).is_unresolved)
+    return BytesByLine(tuple(sorted(lines, key=lambda line: (not line.is_known, -line.size_bytes))), unresolved_bytes)
+
+
+def _line(frame: StackFrame | None, argument: str | None, sizes: dict[int, int], origins: Origins) -> LineBytes:
+    by_stack: defaultdict[tuple[StackFrame, ...], int] = defaultdict(int)
+    for value, size_bytes in sizes.items():
+        by_stack[origins.of_value(value).frames] += size_bytes
+    stacks = (StackBytes(frames, size_bytes) for frames, size_bytes in by_stack.items() if frames)
+    return LineBytes(
+        frame=frame,
+        argument=argument,
+        size_bytes=sum(sizes.values()),
+        values=tuple(sizes),
+        stacks=tuple(sorted(stacks, key=lambda stack: -stack.size_bytes)),
+        derived_bytes=sum(size_bytes for value, size_bytes in sizes.items() if origins.of_value(value).derived),
+    )
+
+
+# ---------------------------------------------------------------- trees
+
+
+@dataclass(frozen=True, slots=True)
+class BytesNode:
+    """A node of a breakdown, whose bytes are those of its own values and those of its children.
+
+    `name` is the last part of its path, None for the root and for the child of the root that collects the values whose
+    path is unknown. `values` are the rows of `DumpSet.values` at the node itself, which own `own_bytes`. `count` is the
+    number of values including those of the children. Values and children are ordered by size, largest first.
+    """
+
+    name: str | None
+    size_bytes: int
+    own_bytes: int
+    count: int
+    values: tuple[int, ...]
+    children: tuple["BytesNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BytesByOp:
+    """Four breakdowns of the same bytes. In `by_parameter`, numbers of layers are folded, and what is neither in the
+    buffer of a parameter with a path nor a copy of one has the name None.
+    """
+
+    by_op_name: BytesNode
+    by_opcode: BytesNode
+    by_kind: BytesNode
+    by_parameter: BytesNode
+
+
+def bytes_by_op(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
+) -> BytesByOp:
+    """Return the bytes that are live in a memory space at a step, by op_name, opcode, kind of allocation, and path of
+    the parameter. Values without a source of their own have the op_name of the
+    instruction that computes their content. Without `through_loops`, what a loop carries has the op_name of the loop.
+    """
+    return ops_at(Origins(dump, module, through_loops=through_loops), step, color)
+
+
+def ops_at(origins: Origins, step: int, color: int) -> BytesByOp:
+    """Return what `bytes_by_op` does, from origins that other parts of a report share."""
+    dump, rows = origins.dump, owners(origins.dump, step, color)
+    paths = paths_of(origins, dict(rows))
+    names, kinds, allocations = dump.values.name.tolist(), allocation_kinds(dump), dump.values.allocation
+
+    def tree(path: Callable[[int], _Path]) -> BytesNode:
+        return _node(None, [(value, size_bytes, path(value)) for value, size_bytes in rows], 0)
+
+    return BytesByOp(
+        by_op_name=tree(lambda value: op_name_path(origins.of_value(value).op_name)),
+        by_opcode=tree(lambda value: ((dump.opcode(names[value]) or b"").decode() or None,)),
+        by_kind=tree(lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
+        by_parameter=tree(lambda value: path_parts(paths.get(value))),
+    )
+
+
+_Path: TypeAlias = tuple[str | None, ...]
+
+
+def _node(name: str | None, rows: list[tuple[int, int, _Path]], depth: int) -> BytesNode:
+    """The node of values with their bytes and their paths, which agree in the first `depth` parts."""
+    own = [(value, size_bytes) for value, size_bytes, path in rows if len(path) == depth]
+    below: defaultdict[str | None, list[tuple[int, int, _Path]]] = defaultdict(list)
+    for row in rows:
+        if len(row[2]) > depth:
+            below[row[2][depth]].append(row)
+    children = [_node(part, of_part, depth + 1) for part, of_part in below.items()]
+    return BytesNode(
+        name=name,
+        size_bytes=sum(size_bytes for _, size_bytes, _ in rows),
+        own_bytes=sum(size_bytes for _, size_bytes in own),
+        count=len(rows),
+        values=tuple(value for value, _ in own),
+        children=tuple(sorted(children, key=lambda child: (-child.size_bytes, child.name is None, child.name or ""))),
+    )
+
+
+_BRACKET: Final = re.compile(r"[()\[\]{}]")
+
+
+def op_name_path(op_name: str | None) -> _Path:
+    """Return the parts of an op_name, split at slashes outside of brackets; the single part None without an op_name."""
+    if not op_name:
+        return (None,)
+    pieces, parts, depth = op_name.split("/"), list[str](), 0
+    for piece in pieces:
+        parts[-1:] = [f"{parts[-1]}/{piece}"] if depth else [*parts[-1:], piece]
+        for bracket in _BRACKET.findall(piece):
+            depth = max(0, depth + (1 if bracket in "([{" else -1))
+    # An unclosed bracket does not nest.
+    parts = [part for part in (pieces if depth else parts) if part] or [op_name]
+    return (*parts[: MAX_DEPTH - 1], "/".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
