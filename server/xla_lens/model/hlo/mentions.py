@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Instruction, Value
+from xla_lens.model.places.mentions import Instruction, Value, meaning
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
@@ -177,10 +177,4 @@ def meaning_of(dump: DumpSet, name: bytes, index: bytes) -> Value | Instruction 
     """Return what an instruction of a module, or an element of it, is in the dump: the value that it defines or whose
     bytes it shows, else its entry in the schedule, else None.
     """
-    number = dump.name_number(name)
-    value = dump.value_at(number, dump.index_number(index) if index else NONE)
-    if value != NONE:
-        return Value(value)
-    if number != NONE and dump.schedule_row_of_name[number] != NONE:
-        return Instruction(number)
-    return None
+    return meaning(dump, dump.name_number(name), dump.index_number(index) if index else NONE)

@@ -20,8 +20,8 @@ from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import as_rows
-from xla_lens.syntax.columns import NONE, Column, Table, place_in
+from xla_lens.model.tables.lookup import as_rows, row_at
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
@@ -139,11 +139,11 @@ class HloModule:
 
     def instruction_at(self, offset: int) -> int:
         """Return the instruction around a byte, NONE if there is none."""
-        return _row_at(self.columns.instructions, offset)
+        return row_at(self.columns.instructions, offset)
 
     def computation_at(self, offset: int) -> int:
         """Return the computation around a byte, NONE if there is none."""
-        return _row_at(self.columns.computations, offset)
+        return row_at(self.columns.computations, offset)
 
     def computation_span(self, row: int) -> tuple[int, int]:
         """Return the span of a computation."""
@@ -259,8 +259,3 @@ def _has_loops(data: bytes, is_cancelled: Callable[[], bool] = lambda: False) ->
         if data.find(_LOOP, start, start + _CHUNK + len(_LOOP)) >= 0:
             return True
     return False
-
-
-def _row_at(table: Table, offset: int) -> int:
-    row = place_in(table.start, offset, "right") - 1
-    return row if row >= 0 and offset <= table.end[row] else NONE

@@ -7,12 +7,13 @@ A name without a value means the instruction, if it is scheduled.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.model.places.places import live_range_steps, report_table_allocation, use_places
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Table, place_in
+from xla_lens.model.tables.lookup import row_at
+from xla_lens.syntax.columns import NONE, place_in
 from xla_lens.syntax.hlo.lexical import reference_at
 
 
@@ -88,15 +89,11 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     """Return what the text at a byte of a file means. A byte right after a word counts as the word. In rows about one
     thing, every byte means that thing.
     """
-    finders: list[Callable[[DumpSet, int], Mention | None]] = []
-    if file is dump.assignment:
-        finders += [_in_allocation, _in_slice]
-    if file is dump.used:
-        finders += [_in_used_value, _in_position, _in_use, _in_instruction_text]
-    if file is dump.live:
-        finders += [_in_schedule, _in_live_range, _in_peak, _in_peak_buffer, _in_stack_trace]
-    mentions = (finder(dump, offset) for finder in finders)
-    return next((mention for mention in mentions if mention), None) or _in_report(dump, file, offset)
+    finders: list[_Finder] = [rows.find for rows in _ROWS if file is getattr(dump, rows.holder, file)]
+    finders += [_in_use, _in_instruction_text] if file is dump.used else []
+    finders += [_in_schedule, _in_live_range] if file is dump.live else []
+    mentions = (finder(dump, file, offset) for finder in finders)
+    return next((mention for mention in mentions if mention), None)
 
 
 def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
@@ -121,134 +118,143 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
     return None
 
 
-def _row_at(table: Table, offset: int) -> int:
-    row = place_in(table.start, offset, "right") - 1
-    return row if row >= 0 and offset <= table.end[row] else NONE
+# ---------------------------------------------------------------- rows about one thing
+
+_Finder: TypeAlias = Callable[[DumpSet, DumpFile, int], Mention | None]
 
 
-def _value_mention(row: int, role: Role, start: int, end: int, name: int = NONE) -> Mention | None:
-    return Mention(Value(row), role, int(start), int(end), name) if row != NONE else None
+class _Rows(NamedTuple):
+    """The rows of a table. `holder` is the file that has to hold it, empty for any; `span` are the columns that span
+    the mention, and `target_of` is what a row means.
+    """
+
+    holder: str
+    name: str
+    role: Role
+    span: tuple[str, str]
+    target_of: Callable[[DumpSet, DumpFile, int], Target | None]
+
+    def find(self, dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
+        """Return the mention in the row around a byte."""
+        table = getattr(file.columns, self.name)
+        row = row_at(table, offset)
+        target = self.target_of(dump, file, row) if row != NONE else None
+        start, end = (int(getattr(table, column)[row]) if target else NONE for column in self.span)
+        printed = int(dump.positions.name[row]) if target and self.role is Role.POSITION else NONE
+        return Mention(target, self.role, start, end, printed) if target else None
 
 
-def _in_allocation(dump: DumpSet, offset: int) -> Mention | None:
-    table = dump.allocations
-    row = _row_at(table, offset)
-    if row == NONE or table.index[row] == NONE:
-        return None
-    return Mention(Allocation(row), Role.ALLOCATION_HEADER, int(table.start[row]), int(table.end[row]))
+def _value(row: int) -> Value | None:
+    return Value(int(row)) if row != NONE else None
 
 
-def _in_slice(dump: DumpSet, offset: int) -> Mention | None:
-    table = dump.slices
-    row = _row_at(table, offset)
-    if row == NONE:
-        return None
-    return _value_mention(int(dump.value_of_slice[row]), Role.SLICE, table.value_start[row], table.value_end[row])
+def _owner(dump: DumpSet, used_value: int) -> Value | None:
+    return _value(dump.value_of_used_value[used_value]) if used_value != NONE else None
 
 
-def _in_used_value(dump: DumpSet, offset: int) -> Mention | None:
-    table = dump.used_values
-    row = _row_at(table, offset)
-    if row == NONE:
-        return None
-    return _value_mention(int(dump.value_of_used_value[row]), Role.USED_VALUE, table.start[row], table.end[row])
+def _of_allocation(dump: DumpSet, _: DumpFile, row: int) -> Allocation | None:
+    return Allocation(row) if dump.allocations.index[row] != NONE else None
 
 
-def _in_position(dump: DumpSet, offset: int) -> Mention | None:
+def _of_slice(dump: DumpSet, _: DumpFile, row: int) -> Value | None:
+    return _value(dump.value_of_slice[row])
+
+
+def _of_position(dump: DumpSet, _: DumpFile, row: int) -> Value | None:
     table = dump.positions
-    row = _row_at(table, offset)
+    return _owner(dump, int(table.value[row])) or _value(dump.value_at(int(table.name[row]), int(table.index[row])))
+
+
+def _of_peak_buffer(dump: DumpSet, _: DumpFile, row: int) -> Target | None:
+    return _value(dump.value_of_peak_buffer[row]) or meaning(dump, int(dump.peak_buffers.name[row]))
+
+
+def _of_stack_trace(dump: DumpSet, file: DumpFile, row: int) -> Target | None:
+    """Leaves without an op_name print the name and index of the value."""
+    start, end = dump.stack_traces.name_start[row], dump.stack_traces.name_end[row]
+    return meaning(dump, *position_of(dump, file.document.data[start:end]))
+
+
+def _of_report_allocation(dump: DumpSet, file: DumpFile, row: int) -> Allocation | None:
+    allocation = dump.allocation_row(int(file.columns.report_allocations.index[row]))
+    return Allocation(allocation) if allocation != NONE else None
+
+
+def _of_report_row(dump: DumpSet, file: DumpFile, row: int) -> Value | None:
+    """The biggest of the values that a row of a report stands for."""
+    rows = file.columns.report_rows
+    allocation = report_table_allocation(dump, rows, row)
+    values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
+    values = values[dump.values.offset[values] == rows.offset[row]]
+    return Value(int(values[dump.values.size_bytes[values].argmax()])) if len(values) else None
+
+
+_SPAN: Final = ("start", "end")
+_ROWS: Final = (
+    _Rows("assignment", "allocations", Role.ALLOCATION_HEADER, _SPAN, _of_allocation),
+    _Rows("assignment", "slices", Role.SLICE, ("value_start", "value_end"), _of_slice),
+    _Rows("used", "used_values", Role.USED_VALUE, _SPAN, lambda dump, _, row: _owner(dump, row)),
+    _Rows("used", "positions", Role.POSITION, _SPAN, _of_position),
+    _Rows("live", "peaks", Role.PEAK, _SPAN, lambda _, __, row: Peak(row)),
+    _Rows("live", "peak_buffers", Role.PEAK, ("start", "value_end"), _of_peak_buffer),
+    _Rows("live", "stack_traces", Role.STACK_TRACE, ("name_start", "name_end"), _of_stack_trace),
+    _Rows("", "report_allocations", Role.REPORT, _SPAN, _of_report_allocation),
+    _Rows("", "report_rows", Role.REPORT, _SPAN, _of_report_row),
+)
+
+
+# ---------------------------------------------------------------- rows about several things
+
+
+def _in_use(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
+    row = row_at(dump.uses, offset)
     if row == NONE:
         return None
-    value = _owner(dump, int(table.value[row]))
-    if value == NONE:
-        value = dump.value_at(int(table.name[row]), int(table.index[row]))
-    return _value_mention(value, Role.POSITION, table.start[row], table.end[row], int(table.name[row]))
-
-
-def _in_use(dump: DumpSet, offset: int) -> Mention | None:
-    table = dump.uses
-    row = _row_at(table, offset)
-    if dump.used is None or row == NONE:
-        return None
-    ((place, user_end),) = use_places(dump, dump.used, range(row, row + 1))
+    ((place, user_end),) = use_places(dump, file, range(row, row + 1))
     if offset > user_end:
-        return _value_mention(_owner(dump, int(table.value[row])), Role.OPERAND, user_end + len(b", "), place.end)
-    name = int(table.name[row])
+        value = _owner(dump, int(dump.uses.value[row]))
+        return Mention(value, Role.OPERAND, user_end + len(b", "), place.end) if value else None
+    return _named(dump, int(dump.uses.name[row]), Role.USER, place.start, user_end)
+
+
+def _named(dump: DumpSet, name: int, role: Role, start: int, end: int) -> Mention | None:
     target = meaning(dump, name)
-    return Mention(target, Role.USER, place.start, user_end, name) if target else None
+    return Mention(target, role, start, end, name) if target else None
 
 
-def _owner(dump: DumpSet, used_value: int) -> int:
-    return int(dump.value_of_used_value[used_value]) if used_value != NONE else NONE
-
-
-def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
+def _in_instruction_text(dump: DumpSet, _: DumpFile, offset: int) -> Mention | None:
     table = dump.used_values
     row = place_in(table.start, offset, "right") - 1
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
         return None
-    text = dump.instruction_text(row)
-    operand = reference_at(text, offset - int(table.instruction_start[row])) if text else None
+    start, text = int(table.instruction_start[row]), dump.instruction_text(row)
+    operand = reference_at(text, offset - start) if text else None
     name = dump.name_number(operand.name) if operand else NONE
-    target = meaning(dump, name)
-    if operand is None or target is None:
-        return None
-    start = int(table.instruction_start[row])
-    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end, name)
+    return _named(dump, name, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end) if operand else None
 
 
-def _in_schedule(dump: DumpSet, offset: int) -> Mention | None:
+def _in_schedule(dump: DumpSet, _: DumpFile, offset: int) -> Mention | None:
     table = dump.schedule
-    row = _row_at(table, offset)
+    row = row_at(table, offset)
     if row == NONE:
         return None
-    if offset < table.name_start[row]:
-        return Mention(Step(int(table.step[row])), Role.SCHEDULE, int(table.start[row]), int(table.name_start[row]) - 1)
-    name = int(table.name[row])
-    target = meaning(dump, name)
-    return Mention(target, Role.SCHEDULE, int(table.name_start[row]), int(table.end[row]), name) if target else None
+    start, name_start, end = (int(column[row]) for column in (table.start, table.name_start, table.end))
+    if offset < name_start:
+        return Mention(Step(int(table.step[row])), Role.SCHEDULE, start, name_start - len(b":"))
+    return _named(dump, int(table.name[row]), Role.SCHEDULE, name_start, end)
 
 
-def _in_live_range(dump: DumpSet, offset: int) -> Mention | None:
+def _in_live_range(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     table = dump.live_ranges
-    row = _row_at(table, offset)
-    if dump.live is None or row == NONE:
+    row = row_at(table, offset)
+    if row == NONE:
         return None
-    start, end = live_range_steps(dump.live, table, row)
-    if offset >= start.start:
-        place, step = (start, table.start_step[row]) if offset <= start.end else (end, table.end_step[row])
+    first, last = live_range_steps(file, table, row)
+    if offset >= first.start:
+        place, step = (first, table.start_step[row]) if offset <= first.end else (last, table.end_step[row])
         return Mention(Step(int(step)), Role.LIVE_RANGE, place.start, place.end)
     target = meaning(dump, int(table.name[row]), int(table.index[row]))
-    value_end = int(table.value_end[row])
-    return Mention(target, Role.LIVE_RANGE, int(table.start[row]), value_end) if target else None
-
-
-def _in_peak(dump: DumpSet, offset: int) -> Mention | None:
-    row = _row_at(dump.peaks, offset)
-    if row == NONE:
-        return None
-    return Mention(Peak(row), Role.PEAK, int(dump.peaks.start[row]), int(dump.peaks.end[row]))
-
-
-def _in_peak_buffer(dump: DumpSet, offset: int) -> Mention | None:
-    table = dump.peak_buffers
-    row = _row_at(table, offset)
-    if row == NONE:
-        return None
-    value = int(dump.value_of_peak_buffer[row])
-    target = Value(value) if value != NONE else meaning(dump, int(table.name[row]))
-    return Mention(target, Role.PEAK, int(table.start[row]), int(table.value_end[row])) if target else None
-
-
-def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
-    """A mention in the stack trace: leaves without an op_name print the name and index of the value."""
-    table = dump.stack_traces
-    row = _row_at(table, offset)
-    if dump.live is None or row == NONE:
-        return None
-    start, end = int(table.name_start[row]), int(table.name_end[row])
-    target = meaning(dump, *position_of(dump, dump.live.document.data[start:end]))
-    return Mention(target, Role.STACK_TRACE, start, end) if target else None
+    return Mention(target, Role.LIVE_RANGE, int(table.start[row]), int(table.value_end[row])) if target else None
 
 
 def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:
@@ -258,21 +264,3 @@ def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:
     name, brace, rest = text.partition(b"{")
     index = dump.index_number(brace + rest) if brace else NONE
     return dump.name_number(name) if not brace or index != NONE else NONE, index
-
-
-def _in_report(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
-    table, rows = file.columns.report_allocations, file.columns.report_rows
-    header, row = _row_at(table, offset), _row_at(rows, offset)
-    if header != NONE:
-        allocation = dump.allocation_row(int(table.index[header]))
-        start, end = int(table.start[header]), int(table.end[header])
-        return Mention(Allocation(allocation), Role.REPORT, start, end) if allocation != NONE else None
-    if row == NONE:
-        return None
-    allocation = report_table_allocation(dump, rows, row)
-    values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
-    values = values[dump.values.offset[values] == rows.offset[row]]
-    if not len(values):
-        return None
-    biggest = int(values[dump.values.size_bytes[values].argmax()])
-    return Mention(Value(biggest), Role.REPORT, int(rows.start[row]), int(rows.end[row]))

@@ -1,7 +1,8 @@
 """Pages: generated documents about a dump set, and their names."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 from typing import Final, TypeAlias
 
 from xla_lens.syntax.file_names import FileKind
@@ -69,40 +70,31 @@ def excerpt_at(kind: FileKind, row: int) -> ExcerptPage:
 Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage | AdvicePage | ExcerptPage
 
 
+_Field: TypeAlias = type[int] | type[FileKind]
+
+_NAMES: Final[Mapping[Callable[..., Page], tuple[str, tuple[_Field, ...]]]] = {
+    SummaryPage: ("summary.txt", ()),
+    ReportPage: ("report.md", ()),
+    AdvicePage: ("advice.md", ()),
+    LiveSetPage: ("live-set-at-{}.txt", (int,)),
+    HistoryPage: ("history-of-allocation-{}.txt", (int,)),
+    ExcerptPage: ("excerpt-of-{}-{}.txt", (FileKind, int)),
+}
+"""The name of each page, and the types of its fields."""
+
+_FIELDS: Final[Mapping[_Field, str]] = {int: "(0|[1-9][0-9]{0,17})", FileKind: f"({'|'.join(FileKind)})"}
+
+
 def page_name(page: Page, module: str | None = None) -> str:
     """Return the file name of a page: ``jit_step-live-set-at-120.txt``. Editors show it as the title."""
-    return f"{module}-{_plain_name(page)}" if module else _plain_name(page)
-
-
-def _plain_name(page: Page) -> str:
-    match page:
-        case SummaryPage():
-            return "summary.txt"
-        case LiveSetPage(step):
-            return f"live-set-at-{step}.txt"
-        case HistoryPage(allocation):
-            return f"history-of-allocation-{allocation}.txt"
-        case ReportPage():
-            return "report.md"
-        case AdvicePage():
-            return "advice.md"
-        case ExcerptPage(kind, block):
-            return f"excerpt-of-{kind}-{block}.txt"
+    name = _NAMES[type(page)][0].format(*astuple(page))
+    return f"{module}-{name}" if module else name
 
 
 def page_of_name(name: str) -> Page | None:
     """Return the page with a name that `page_name` returns, None for other names."""
-    for page in (SummaryPage(), ReportPage(), AdvicePage()):
-        if name == _plain_name(page) or name.endswith(f"-{_plain_name(page)}"):
-            return page
-    if excerpt := _EXCERPT.fullmatch(name):
-        return ExcerptPage(FileKind(excerpt[1]), int(excerpt[2]))
-    match = _NUMBERED.fullmatch(name)
-    if match is None:
-        return None
-    number = int(match[2])
-    return LiveSetPage(number) if match[1] == "live-set-at" else HistoryPage(number)
-
-
-_EXCERPT: Final = re.compile(rf"(?:.*-)?excerpt-of-({'|'.join(FileKind)})-(0|[1-9][0-9]{{0,8}})\.txt")
-_NUMBERED: Final = re.compile(r"(?:.*-)?(live-set-at|history-of-allocation)-(0|[1-9][0-9]{0,17})\.txt")
+    for page, (own, types) in _NAMES.items():
+        pattern = re.escape(own).replace(r"\{\}", "{}").format(*(_FIELDS[field] for field in types))
+        if match := re.fullmatch(f"(?:.*-)?{pattern}", name):
+            return page(*(read(text) for read, text in zip(types, match.groups(), strict=True)))
+    return None

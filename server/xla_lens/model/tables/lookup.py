@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Table, place_in
 
 
 def taken(column: Column, rows: Column) -> Column:
@@ -25,6 +25,12 @@ def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
     """Return for each wanted key the first of `rows` with that key, NONE if there is none."""
     unique, first = np.unique(keys, return_index=True)
     return taken(as_rows(rows[first]), found(unique, wanted))
+
+
+def row_at(table: Table, offset: int) -> int:
+    """Return the row of a table around a byte, NONE if there is none."""
+    row = place_in(table.start, offset, "right") - 1
+    return row if row >= 0 and offset <= table.end[row] else NONE
 
 
 def as_rows(rows: Column) -> Column:
