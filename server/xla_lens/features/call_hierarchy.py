@@ -243,7 +243,7 @@ def module_item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
 
 def find_module_item(dump: DumpSet, module: HloModule, name: bytes, *, is_computation: bool) -> Item | None:
     """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
-    row = module.computation_rows.get(name, NONE) if is_computation else module.row_of(name)
+    row = module.computation_rows.row(name) if is_computation else module.row_of(name)
     if row == NONE:
         return None
     return module_item(dump, module, HloComputation(row) if is_computation else HloInstruction(row))

@@ -287,7 +287,7 @@ def _in_module(analysis: Analysis, module: HloModule, start: int, end: int) -> I
 def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | None:
     """The type of a name behind an attribute key, None for a word that is no name."""
     bare = name.removeprefix(b"%")
-    is_computation = bare in module.computation_rows
+    is_computation = module.computation_rows.row(bare) != NONE
     if is_computation and key in CALLING_ATTRIBUTES:
         return TokenType.COMPUTATION
     if bare is not name or module.operand(bare)[0] != NONE:

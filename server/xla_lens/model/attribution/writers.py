@@ -155,7 +155,7 @@ class Writers:
     def called(self, row: int, pattern: re.Pattern[bytes]) -> list[int]:
         """The computations that an attribute names, NONE for those that the module lacks."""
         names = _NAME.findall(self._attribute(row, pattern) or b"")
-        return [self.module.computation_rows.get(name, NONE) for name in names]
+        return [self.module.computation_rows.row(name) for name in names]
 
     def loops_around(self, row: int) -> tuple[int, ...]:
         """The loops whose bodies contain a row, innermost first."""

@@ -200,9 +200,7 @@ class ModuleGraph:
                 for match in _CALLED.finditer(data, int(self.quotes.opcode_end[row]), int(end[row])):
                     if match[1] in attributes:
                         names = (match[2] if match[2] is not None else match[3]).split(b",")
-                        rows = (
-                            self.module.computation_rows.get(name.strip().removeprefix(b"%"), NONE) for name in names
-                        )
+                        rows = (self.module.computation_rows.row(name.strip().removeprefix(b"%")) for name in names)
                         found += [
                             Call(row, match[1], branch, called) for branch, called in enumerate(rows) if called != NONE
                         ]

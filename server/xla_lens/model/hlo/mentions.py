@@ -89,7 +89,7 @@ def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | No
         return HloMention(HloInstruction(row), start, end, is_definition=True)
     if not _is_reference(module, row, start, end):
         return None
-    computation = module.computation_rows.get(name, NONE)
+    computation = module.computation_rows.row(name)
     if computation != NONE:
         key = _CALLED.search(data, max(own.end, start - MAX_NAME_LENGTH), start)
         if key and key[1] in CALLING_ATTRIBUTES:

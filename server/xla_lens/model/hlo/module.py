@@ -24,7 +24,7 @@ from xla_lens.model.tables.lookup import as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.lexical import operand_position
-from xla_lens.syntax.hlo.module import HEADER, Computations, Instructions, ModuleColumns
+from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
 
@@ -55,15 +55,15 @@ class HloModule:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
         `is_cancelled` returns True.
         """
+        check_cancelled(is_cancelled)
         # Each step leaves freed memory between the tables, as in `analyse`.
         release_memory()
-        rows = _rows_by_name(self.data, self.columns.instructions, is_cancelled)
-        self.__dict__["instruction_rows"] = rows
+        rows = self.instruction_rows, self.computation_rows
+        check_cancelled(is_cancelled)
         release_memory()
-        references = read_references(self.data, self.columns, rows, self.computation_rows, is_cancelled)
-        self.__dict__["references"] = references
+        self.__dict__["references"] = read_references(self.data, self.columns, *rows, is_cancelled)
         release_memory()
-        self.__dict__["has_loops"] = _has_loops(self.data, is_cancelled)
+        _ = self.has_loops
 
     @cached_property
     def unknown_rows(self) -> NDArray[np.intp]:
@@ -94,16 +94,18 @@ class HloModule:
     @cached_property
     def instruction_rows(self) -> RowsByName:
         """The rows of the instructions by name."""
-        return _rows_by_name(self.data, self.columns.instructions)
+        table = self.columns.instructions
+        return RowsByName(self.data, table.name_start, table.name_end)
 
     @cached_property
     def computation_rows(self) -> RowsByName:
         """The rows of the computations by name."""
-        return _rows_by_name(self.data, self.columns.computations)
+        table = self.columns.computations
+        return RowsByName(self.data, table.name_start, table.name_end)
 
     def row_of(self, name: bytes) -> int:
         """Return the row of the instruction with a name, NONE if there is none."""
-        return self.instruction_rows.get(name, NONE)
+        return self.instruction_rows.row(name)
 
     def operand(self, name: bytes) -> tuple[int, bytes]:
         """Return the row of the instruction that an operand refers to, NONE if there is none, and the shape index of
@@ -187,7 +189,7 @@ class HloModule:
     @cached_property
     def has_loops(self) -> bool:
         """Whether an instruction is a loop."""
-        return _has_loops(self.data)
+        return b" while(" in self.data
 
     # ------------------------------------------------------------ texts
 
@@ -242,20 +244,3 @@ _HEAD: Final = 4096
 
 _END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
 """The end of the last computation, and the empty line behind it."""
-_LOOP: Final = b" while("
-_CHUNK: Final = 1 << 20
-"""Bytes searched at once. The interpreter's lock is held that long."""
-
-
-def _rows_by_name(
-    data: bytes, table: Instructions | Computations, is_cancelled: Callable[[], bool] = lambda: False
-) -> RowsByName:
-    return RowsByName(data, table.name_start, table.name_end, is_cancelled)
-
-
-def _has_loops(data: bytes, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
-    for start in range(0, len(data), _CHUNK):
-        check_cancelled(is_cancelled)
-        if data.find(_LOOP, start, start + _CHUNK + len(_LOOP)) >= 0:
-            return True
-    return False

@@ -51,8 +51,6 @@ class References:
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
 _OFFSET_BITS: Final = 40
 _OFFSET: Final = (1 << _OFFSET_BITS) - 1
-_ROWS: Final = 1 << 14
-"""Rows whose words are found at once, for less memory."""
 _CHUNK: Final = 1 << 14
 """Bytes searched at once. The interpreter's lock is held that long."""
 
@@ -81,7 +79,7 @@ def read_references(
         for number in np.flatnonzero(rows == NONE).tolist():
             name, index = operand_position(names[number])
             if index:
-                rows[number] = instructions.get(name, NONE)
+                rows[number] = instructions.row(name)
         # Convert by chunk: one conversion of all would block other threads.
         starts = np.array([start for start, _ in found], np.int64)
         is_reference = definitions[definitions.searchsorted(starts)] != starts
@@ -90,10 +88,7 @@ def read_references(
     numbers = np.concatenate(of_instructions)
     of_instructions.clear()
     numbers.sort()
-    first_of_instruction = np.zeros(len(name_start) + 1, np.int32)
-    for first in range(0, len(first_of_instruction), _ROWS):
-        rows = first_of_instruction[first : first + _ROWS]
-        rows[:] = numbers.searchsorted(np.arange(first, first + len(rows)) << _OFFSET_BITS)
+    first_of_instruction = as_rows(numbers.searchsorted(np.arange(len(name_start) + 1) << _OFFSET_BITS))
     numbers &= _OFFSET
     of_computation = np.concatenate(of_computations)
     words = as_rows(of_computation & _OFFSET)

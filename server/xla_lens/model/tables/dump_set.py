@@ -245,7 +245,7 @@ class DumpSet:
 
     def name_number(self, name: bytes) -> int:
         """Return the number of a name, NONE if the set lacks it."""
-        return self._name_numbers.get(name, NONE)
+        return self._name_numbers.row(name)
 
     def index_number(self, index: bytes) -> int:
         """Return the number of an index such as ``{0,1}``, NONE if the set lacks it."""
