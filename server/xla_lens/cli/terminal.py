@@ -57,7 +57,7 @@ def print_outlines(
             elif terminal:
                 yield from terminal_lines(outline, dump, terminal)
             else:
-                yield from (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES, stretch=1)))
+                yield from (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES)))
 
     lines = lines_of_reports()
     if output_format == "markdown":

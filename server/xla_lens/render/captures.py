@@ -179,7 +179,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def table_text(title: str, rows: Rows, bound: Bound) -> str:
     """Return the first rows of a table as text."""
-    return "\n".join(line.text for line in section_lines(_table(title, rows, bound), Layout(WIDTH, stretch=1)))
+    return "\n".join(line.text for line in section_lines(_table(title, rows, bound), Layout(WIDTH)))
 
 
 def table_html(title: str, rows: Rows, bound: Bound) -> str:
@@ -241,7 +241,7 @@ def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
         why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
         lines.append(f"{module} may need more than {as_given(budget)} of {name}: {why}.")
     for section in live_at_peak_sections(report, one):
-        lines += [line.text for line in section_lines(section, Layout(WIDTH, stretch=1))]
+        lines += [line.text for line in section_lines(section, Layout(WIDTH))]
     if one is report.hbm:
         lines += [plain_text(sentence) for sentence in savings(report, one, _MOST_ACTIONS)]
     return "\n".join(lines)

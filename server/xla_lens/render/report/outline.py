@@ -56,7 +56,7 @@ reserved bytes to be named at the top. JSON has all parts of every memory space.
 
 def report_text(report: Report, width: int) -> Iterator[str]:
     """Yield the lines of a report as text, truncated to a width in characters."""
-    return (line.text for line in text_lines(report_outline(report), Layout(width, stretch=1)))
+    return (line.text for line in text_lines(report_outline(report), Layout(width)))
 
 
 def report_markdown(report: Report) -> Iterator[str]:

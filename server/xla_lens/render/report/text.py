@@ -2,8 +2,8 @@
 that fit a terminal, with colors and links.
 
 Text truncates sentences, and tables whose last column is text, but never numbers. Nothing is lost in a narrow terminal:
-sentences wrap, columns of text shrink first, and what does not fit beside the others then moves to lines of its own
-below each row.
+sentences wrap, the last column of text shrinks and wraps, and columns that do not fit beside the others move to lines
+of their own below each row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,21 +28,19 @@ from xla_lens.render.report.blocks import (
     bar_text,
     inlines,
 )
-from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, painted, shortened, width_of, wrapped
+from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, columns, painted, shortened, width_of
+from xla_lens.render.terminal import wrapped as wrapped_lines
 
 _GAP: Final = 2
 _LABEL: Final = 10
 """Width of the labels in the head."""
 
 _LEAST_KEY: Final = 26
-_LEAST_NAME: Final = 18
 _LEAST_WORDS: Final = 24
-_LEAST_BAR: Final = 8
-"""Columns of text do not become narrower than these, as long as another column can move below the row."""
+"""The key of a table and its last column of text keep these widths as long as another column can move below the row."""
 
-_WIDE: Final = 72
-_DEEPEST: Final = 24
-"""In terminals of this width, what stands below a row begins under its key, but not further to the right than this."""
+_WIDE: Final = 120
+"""In narrower terminals, bars are shorter."""
 
 _LOOKS: Final = {
     Role.NAME: (Style.NAME, Cut.MIDDLE),
@@ -63,7 +61,7 @@ class Layout:
     """
 
     width: int
-    stretch: int
+    stretch: int = 1
     short_files: frozenset[str] = frozenset()
 
 
@@ -87,7 +85,7 @@ def section_lines(section: Section, layout: Layout) -> Iterator[Line]:
 def terminal_lines(outline: Outline, dump: DumpSet | None, terminal: Terminal) -> Iterator[str]:
     """Yield the lines of a report for a terminal; entities of the dump become links."""
     terminal = replace(terminal, width=max(terminal.width, NARROWEST))
-    drawing = _Drawing(Layout(terminal.width, 1), terminal, dump)
+    drawing = _Drawing(Layout(terminal.width), terminal, dump)
     return (painted(line, terminal).rstrip(" ") for line in drawing.outline(outline))
 
 
@@ -110,13 +108,7 @@ def _truncated(pieces: Sequence[Piece], width: int) -> list[Piece]:
     return [*found, Piece("…")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column while its width is chosen. `least` is the width that it keeps as long as others can move."""
-
-    number: int
-    natural: int
-    least: int
+_Cells: TypeAlias = Sequence[Sequence[Piece]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +120,9 @@ class _Drawing:
     dump: DumpSet | None = None
 
     def outline(self, outline: Outline) -> Iterator[list[Piece]]:
-        yield from self._wrapped(self._pieces(outline.title, Style.TITLE), 0)
+        yield from self._wrapped(self._pieces(outline.title, Style.TITLE))
         for sentence in outline.answer:
-            yield from self._paragraph(sentence, 2, 0)
+            yield from self._paragraph(sentence, 2)
         if outline.answer and outline.facts:
             yield []
         for label, text in outline.facts:
@@ -142,13 +134,26 @@ class _Drawing:
             for section in part:
                 yield from self.section(section)
 
+    def section(self, section: Section) -> Iterator[list[Piece]]:
+        indent = 2 * section.level
+        first = section.blocks[0] if section.blocks else None
+        is_title_in_table = isinstance(first, Table) and first.has_text_header and first.header[0].title == ""
+        if not is_title_in_table:
+            yield from self._paragraph(section.title, indent, 2, Style.TITLE)
+        for block in section.blocks:
+            if isinstance(block, Table):
+                title = section.title if block is first and is_title_in_table else None
+                yield from self._table(block, title, indent + block.indent)
+            else:
+                yield from self._paragraph(block, indent + 2)
+
     # ------------------------------------------------------------ sentences
 
     def _pieces(self, text: Text, style: Style | None = None) -> list[Piece]:
         pieces = [self._piece(inline) for inline in inlines(text)]
         return [piece._replace(style=style) for piece in pieces] if style else pieces
 
-    def _piece(self, inline: object, bar_width: int | None = None) -> Piece:
+    def _piece(self, inline: object) -> Piece:
         match inline:
             case Name(text, entity, widest, role, frame):
                 style, cut = _LOOKS[role]
@@ -162,9 +167,9 @@ class _Drawing:
                 return Piece(f"`{command}`" if command else "", Style.COMMAND)
             case Command(command):
                 return Piece(f"`{' '.join(command.split())}`", Style.COMMAND)
-            case Bar():
-                bar = inline if bar_width is None else replace(inline, width=min(inline.width, bar_width))
-                return Piece(bar_text(bar), Style.BAR, Cut.END)
+            case Bar(width=width):
+                room = min(width, width * self.layout.width // _WIDE)
+                return Piece(bar_text(replace(inline, width=room)), Style.BAR, Cut.END)
             case _:
                 return Piece(str(inline))
 
@@ -176,117 +181,73 @@ class _Drawing:
         place = entity_place(self.dump, target) if self.dump else None
         return self.terminal.url_of(place.file.label, place.file.document.row(place.start) + 1) if place else None
 
-    def _paragraph(self, text: Text, indent: int, hanging: int, style: Style | None = None) -> Iterator[list[Piece]]:
+    def _paragraph(
+        self, text: Text, indent: int, hanging: int = 0, style: Style | None = None
+    ) -> Iterator[list[Piece]]:
         pieces = [Piece(" " * indent), *self._pieces(text, style)]
         return self._wrapped(pieces if self.terminal else _truncated(pieces, self.layout.width), hanging)
 
-    def _wrapped(self, pieces: Sequence[Piece], hanging: int) -> Iterator[list[Piece]]:
-        yield from wrapped(pieces, self.layout.width, hanging) if self.terminal else [[*pieces]]
-
-    def section(self, section: Section) -> Iterator[list[Piece]]:
-        indent = 2 * section.level
-        first = section.blocks[0] if section.blocks else None
-        is_title_in_table = isinstance(first, Table) and first.has_text_header and first.header[0].title == ""
-        if not is_title_in_table:
-            yield from self._paragraph(section.title, indent, 2, Style.TITLE)
-        for block in section.blocks:
-            if isinstance(block, Table):
-                title = section.title if block is first and is_title_in_table else None
-                yield from self._table(block, title, indent)
-            else:
-                yield from self._paragraph(block, indent + 2, 0)
+    def _wrapped(self, pieces: Sequence[Piece], hanging: int = 0) -> Iterator[list[Piece]]:
+        yield from wrapped_lines(pieces, self.layout.width, hanging) if self.terminal else [[*pieces]]
 
     # ------------------------------------------------------------ tables
 
-    def _table(self, table: Table, title: Text | None, indent: int) -> Iterator[list[Piece]]:
-        margin = indent + table.indent
-        heads = [[Piece(column.title, Style.QUIET)] for column in table.header]
-        if title:
-            # The title stands to the left of its column, over the margin.
-            heads[0] = self._pieces(title, Style.TITLE)
+    def _table(self, table: Table, title: Text | None, margin: int) -> Iterator[list[Piece]]:
         rows = [[self._pieces(cell) for cell in row] for row in table.rows]
-        naturals = _naturals(table, heads, rows)
-        if not self.terminal:
-            every = range(len(naturals))
-            lines = [line for row in rows for line in self._row(table, row, every, naturals, margin)]
-            if table.has_text_header:
-                lines = [*self._row(table, heads, every, naturals, margin, is_header=True), *lines]
-            for line in lines:
-                yield _truncated(line, self.layout.width) if table.header[-1].is_text else line
-        elif rows:
-            yield from self._fitted(table, heads, rows, naturals, margin)
-
-    def _fitted(
-        self, table: Table, heads: list[list[Piece]], rows: list[list[list[Piece]]], naturals: list[int], margin: int
-    ) -> Iterator[list[Piece]]:
-        """The lines of a table for a terminal."""
-        width = self.layout.width
-        kept, folded, widths = _fit(table, heads, rows, naturals, width - margin)
-        if any(isinstance(inline, Bar) for row in table.rows for inline in inlines(row[0])) and 0 in kept:
-            for row, cells in zip(rows, table.rows, strict=True):
-                row[0] = [self._piece(inline, widths[0]) for inline in inlines(cells[0])]
+        heads = [[Piece(column.title, Style.QUIET)] for column in table.header]
+        # A title stands to the left of its column, over the margin.
+        outdent = table.indent if title else 0
+        if title:
+            heads[0] = self._pieces(title, Style.TITLE)
+        widths = [max((width_of(row[column]) for row in rows), default=0) for column in range(len(heads))]
         if table.has_text_header:
-            yield from self._row(table, heads, kept, widths, margin, is_header=True)
-        key = kept.index(_key(table, rows))
-        below = margin + 4
-        if width >= _WIDE:
-            below = min(margin + sum(widths[column] + _GAP for column in kept[:key]), _DEEPEST)
-        # A row with one cell is a remark about the row above.
-        remarks = [(row, column) for row in rows if (column := _only_cell(row)) is not None]
-        are_remarks_wide = any(width_of(row[column]) > widths[column] for row, column in remarks)
+            widths = [max(width, width_of(head)) for width, head in zip(widths, heads, strict=True)]
+            widths[0] = max([width_of(heads[0]) - outdent, *(width_of(row[0]) for row in rows)])
+        kept, below = [*range(len(heads))], list[int]()
+        if self.terminal:
+            kept, below = _fit(table, rows, widths, self.layout.width - margin)
+        if table.has_text_header:
+            wider = [widths[0] + outdent, *widths[1:]]
+            yield from self._row(table, heads, kept, wider, margin - outdent)
         for row in rows:
-            column = _only_cell(row)
-            if are_remarks_wide and column is not None:
-                yield from self._wrapped([Piece(" " * (margin + 4)), *row[column]], 2)
-                continue
             yield from self._row(table, row, kept, widths, margin)
             labels = [f"{header.title} " if table.has_text_header else "" for header in table.header]
-            yield from self._below([(labels[column], row[column]) for column in folded], below)
+            yield from self._below(
+                [[Piece(labels[one], Style.QUIET), *row[one]] for one in below if width_of(row[one])], margin
+            )
 
-    def _below(self, cells: Sequence[tuple[str, Sequence[Piece]]], indent: int) -> Iterator[list[Piece]]:
-        """The cells of a row that stand below it, each after its label, as many in a line as fit."""
+    def _below(self, cells: _Cells, margin: int) -> Iterator[list[Piece]]:
+        """The cells of a row that stand below it, as many in a line as fit."""
         line: list[Piece] = []
-        for label, cell in cells:
-            if not width_of(cell):
-                continue
-            room = self.layout.width - indent - len(label)
-            fitted = [shortened(piece, room) if piece.cut is not Cut.WORDS else piece for piece in cell]
-            words = [Piece(label, Style.QUIET), *fitted]
-            if line and width_of(line) + _GAP + width_of(words) > self.layout.width:
+        for cell in cells:
+            if line and width_of(line) + _GAP + width_of(cell) > self.layout.width:
                 yield from self._wrapped(line, 2)
                 line = []
-            line += [Piece(" " * (_GAP if line else indent)), *words]
-        if line:
-            yield from self._wrapped(line, 2)
+            line += [Piece(" " * (_GAP if line else margin + 4)), *cell]
+        yield from self._wrapped(line, 2) if line else ()
 
     def _row(
-        self,
-        table: Table,
-        cells: Sequence[Sequence[Piece]],
-        kept: Sequence[int],
-        widths: Sequence[int],
-        margin: int,
-        *,
-        is_header: bool = False,
+        self, table: Table, cells: _Cells, kept: Sequence[int], widths: Sequence[int], margin: int
     ) -> Iterator[list[Piece]]:
-        """A row, of as many lines as its highest cell. Headers stand on the ground."""
-        # A title in the header begins at the left of the margin.
-        outdent = table.indent * (is_header and _is_title(cells[0]))
-        lines = {
-            column: wrapped(cells[column], widths[column] + outdent * (column == 0), 2 * table.header[column].is_text)
-            for column in kept
-        }
-        height = max(map(len, lines.values()))
-        for number in range(height):
-            line = [Piece(" " * (margin - outdent))]
-            for column in kept:
-                above = height - len(lines[column]) if is_header else 0
-                inside = 0 <= number - above < len(lines[column])
-                cell = lines[column][number - above] if inside else []
-                blank = Piece(" " * (widths[column] + outdent * (column == 0) - width_of(cell)))
-                line += [Piece(" " * _GAP * (column != kept[0]))]
-                line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
-            yield _stripped(line)
+        """A row, whose last cell wraps on a terminal if it is text."""
+        line = [Piece(" " * margin)]
+        for column in kept[:-1]:
+            cell = _clipped(cells[column], widths[column])
+            blank = Piece(" " * (widths[column] - width_of(cell)))
+            line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
+            line.append(Piece(" " * _GAP))
+        last = kept[-1]
+        used, end = width_of(line), cells[last]
+        if not table.header[last].is_text:
+            line += [Piece(" " * (widths[last] - width_of(end))), *end]
+        elif self.terminal:
+            first, *more = wrapped_lines(end, self.layout.width - used, 2)
+            yield _stripped([*line, *first])
+            yield from ([Piece(" " * used), *part] for part in more)
+            return
+        else:
+            line += end
+        yield _stripped(line if not table.header[-1].is_text else _truncated(line, self.layout.width))
 
 
 _WARNINGS: Final = ("findings", "missing", "incomplete")
@@ -298,90 +259,46 @@ def _stripped(line: list[Piece]) -> list[Piece]:
     return line
 
 
-def _key(table: Table, rows: Sequence[Sequence[Sequence[Piece]]]) -> int:
-    """The column that says what a row is about, which never moves: the first with names, or else with words."""
+def _clipped(cell: Sequence[Piece], width: int) -> list[Piece]:
+    """A cell of at most some columns, whose widest pieces are shortened."""
+    pieces = [*cell]
+    for number in sorted(range(len(pieces)), key=lambda number: -len(pieces[number].text)):
+        if (excess := width_of(pieces) - width) > 0:
+            pieces[number] = shortened(pieces[number], max(1, columns(pieces[number].text) - excess))
+    return pieces
+
+
+def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) -> tuple[list[int], list[int]]:
+    """Choose the columns of a table that stand beside each other, and those that move below the rows. Bars are dropped
+    first, then text moves, then numbers, each from the right. The last text and the key, which says what a row is
+    about and never moves, shrink in `widths`.
+    """
     texts = [column for column, header in enumerate(table.header) if header.is_text]
-    for column in texts:
-        if any(piece.style in (Style.NAME, Style.SOURCE) for row in rows for piece in row[column]):
-            return column
-    return next((column for column in texts if not _is_bar(rows, column)), 0)
-
-
-def _only_cell(row: Sequence[Sequence[Piece]]) -> int | None:
-    """The column of the only cell of a row that is not empty, None if there are more."""
-    filled = [column for column, cell in enumerate(row) if width_of(cell)]
-    return filled[0] if len(filled) == 1 and len(row) > 1 else None
-
-
-def _is_bar(rows: Sequence[Sequence[Sequence[Piece]]], column: int) -> bool:
-    return any(piece.style is Style.BAR for row in rows for piece in row[column])
-
-
-def _naturals(table: Table, heads: Sequence[Sequence[Piece]], rows: Sequence[Sequence[Sequence[Piece]]]) -> list[int]:
-    """The width of each column if there is room for all."""
-    found = [max((width_of(row[number]) for row in rows), default=0) for number in range(len(table.header))]
-    if table.has_text_header:
-        titles = [width_of(head) for head in heads]
-        titles[0] -= table.indent * _is_title(heads[0])
-        found = [*map(max, found, titles)]
-    return found
-
-
-def _is_title(head: Sequence[Piece]) -> bool:
-    return bool(head) and head[0].style is Style.TITLE
-
-
-def _fit(
-    table: Table,
-    heads: Sequence[Sequence[Piece]],
-    rows: Sequence[Sequence[Sequence[Piece]]],
-    naturals: Sequence[int],
-    width: int,
-) -> tuple[list[int], list[int], list[int]]:
-    """Choose the columns that stand beside each other, those that move below, and the width of each column."""
-    key = _key(table, rows)
-    columns: list[_Column] = []
-    for number, (header, natural) in enumerate(zip(table.header, naturals, strict=True)):
-        head = [len(word) for piece in heads[number] for word in piece.text.split()] if table.has_text_header else []
-        if not header.is_text:
-            least = max([max(width_of(row[number]) for row in rows), *head])
-        elif _is_bar(rows, number):
-            least = min(natural, _LEAST_BAR)
-        elif number == key:
-            # The name of a source file stays whole.
-            files = (piece.text for row in rows for piece in row[number] if piece.style is Style.SOURCE)
-            least = min(natural, max([_LEAST_KEY, *head, *(len(file) - file.rfind("/") + 1 for file in files)]))
-        else:
-            is_name = any(piece.cut is not Cut.WORDS for row in rows for piece in row[number])
-            least = min(natural, max([_LEAST_NAME if is_name else _LEAST_WORDS, *head]))
-        columns.append(_Column(number, natural, least))
-    kept = [column.number for column in columns if column.natural or column.number == key]
-    moving = [
-        *(number for number in kept if _is_bar(rows, number)),
-        *(number for number in reversed(kept) if table.header[number].is_text and not _is_bar(rows, number)),
-        *(number for number in reversed(kept) if not table.header[number].is_text),
-    ]
-    moving = [number for number in moving if number != key]
-
-    def room() -> int:
-        return width - _GAP * (len(kept) - 1)
-
-    folded: list[int] = []
-    while moving and sum(columns[number].least for number in kept) > room():
-        number = moving.pop(0)
-        kept.remove(number)
-        if not _is_bar(rows, number):
-            folded.insert(0, number)
-    folded.sort()
-    widths = [column.natural for column in columns]
-    while (excess := sum(widths[number] for number in kept) - room()) > 0:
-        # The widest column that can shrink gives way; if none can, the key does.
-        able = [number for number in kept if widths[number] > columns[number].least]
-        widest = max(able, key=lambda number: widths[number], default=key)
-        others = [widths[number] for number in able if number != widest]
-        floor = columns[widest].least if able else 1
-        widths[widest] = max(floor, min(widths[widest] - 1, max([widths[widest] - excess, *others])))
-        if not able:
-            widths[widest] = max(1, widths[widest])
+    styles = [{piece.style for row in rows for piece in row[column] if piece.text} for column in range(len(widths))]
+    words = [column for column in texts if Style.BAR not in styles[column]]
+    named = [column for column in words if {Style.NAME, Style.SOURCE} & styles[column]]
+    key = next(iter([*named, *words]), 0)
+    # The name of a source file stays whole.
+    files = [piece.text for row in rows for piece in row[key] if piece.style is Style.SOURCE]
+    least_key = max([_LEAST_KEY, *(len(file) - file.rfind("/") + 1 for file in files)]) if named else widths[key]
+    kept = [column for column, natural in enumerate(widths) if natural or column == key]
+    moving = sorted(
+        (column for column in kept if column != key),
+        key=lambda column: (Style.BAR not in styles[column], column not in texts, -column),
+    )
+    below: list[int] = []
+    while True:
+        last = max([column for column in words if column in kept], default=key)
+        least = {last: min(widths[last], _LEAST_WORDS), key: min(widths[key], least_key)}
+        excess = sum(widths[column] for column in kept) + _GAP * (len(kept) - 1) - width
+        if excess <= sum(widths[column] - least[column] for column in least) or not moving:
             break
-    return kept, folded, widths
+        kept.remove(moving[0])
+        below += [column for column in moving[:1] if Style.BAR not in styles[column]]
+        del moving[0]
+    for column, smallest in least.items():
+        shrunk = min(max(excess, 0), widths[column] - smallest)
+        widths[column] -= shrunk
+        excess -= shrunk
+    widths[key] = max(1, widths[key] - max(excess, 0))
+    return kept, sorted(below)
