@@ -18,9 +18,10 @@ from fuzzing.params import Maker
 from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
-from lsp.wire import BARE, FULL, PULLING, InProcess, RequestFailed, Violation
+from lsp.wire import BARE, FULL, PULLING, Editor, InProcess, RequestFailed, Violation
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, Command
+from xla_lens.lsp.server import Server
 from xla_lens.lsp.uris import path_of
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document
@@ -52,7 +53,7 @@ class Player:
 
     def __init__(
         self,
-        editor: InProcess,
+        editor: Editor,
         chance: random.Random,
         folder: Path,
         encoding: str,
@@ -188,6 +189,12 @@ class Player:
 
     # ---------------------------------------------------------------- the state of the server
 
+    @property
+    def server(self) -> Server:
+        """A server in this process."""
+        assert isinstance(self.editor, InProcess)
+        return self.editor.server
+
     async def compare(self) -> None:
         """Check that texts, tables and findings equal those of a new server with the same texts."""
         fresh = DumpSets()
@@ -195,7 +202,7 @@ class Player:
             fresh.open_document(uri, path_of(uri), 1, Document(text.data))
         for uri, text in self.texts.items():
             states = []
-            for sets in (self.editor.server.state.sets, fresh):
+            for sets in (self.server.state.sets, fresh):
                 found = sets.find(uri)
                 assert found, f"{uri} is not open"
                 state, path = found
@@ -240,10 +247,9 @@ _SETTINGS: tuple[Any, ...] = (
 # ---------------------------------------------------------------- games
 
 
-async def play_damage(player: Player, number: int) -> int:
-    """Open files of a damaged dump and make all requests. Return the number of files."""
+async def play_requests(player: Player, number: int, files: Mapping[str, bytes]) -> int:
+    """Open some files of a dump, make all requests, and close them. Return the number of files."""
     chance, folder = player.chance, player.folder / str(number)
-    files = _damaged_set(player)
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -255,6 +261,11 @@ async def play_damage(player: Player, number: int) -> int:
         player.close(uri)
     shutil.rmtree(folder)
     return len(files)
+
+
+async def play_damage(player: Player, number: int) -> int:
+    """Make all requests about a damaged dump. Return the number of files."""
+    return await play_requests(player, number, _damaged_set(player))
 
 
 async def play_edits(player: Player, number: int, rounds: int) -> int:
@@ -331,11 +342,11 @@ async def play_chaos(player: Player, steps: int) -> int:
                 raise
     for _ in range(2):
         # A change on disk is loaded at the second poll.
-        await editor.server.state.sets.poll()
+        await player.server.state.sets.poll()
     await player.compare()
     for uri in list(player.texts):
         player.close(uri)
-    assert not editor.server.state.sets.open
+    assert not player.server.state.sets.open
     for path in folder.iterdir():
         path.unlink()
     return steps

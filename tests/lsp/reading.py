@@ -12,6 +12,7 @@ from urllib.request import url2pathname
 
 import pytest
 
+from fuzzing.positions import Text
 from lsp.wire import FULL, InProcess
 from xla_lens.files import find_set
 from xla_lens.syntax.file_names import split_name
@@ -82,7 +83,8 @@ class Reader:
         old, new, start = old[same:], new[same:], text.index(old) + same
         same = _same(old[::-1], new[::-1])
         old, new = old[: len(old) - same], new[: len(new) - same]
-        range_ = {"start": self._position(text, start), "end": self._position(text, start + len(old))}
+        place = Text(text, self.encoding).position
+        range_ = {"start": place(start), "end": place(start + len(old))}
         self._versions[uri] += 1
         document = {"uri": uri, "version": self._versions[uri]}
         changed = {"textDocument": document, "contentChanges": [{"range": range_, "text": new}]}
@@ -108,10 +110,11 @@ class Reader:
 
     def text_at(self, uri: str, range_: Range) -> str:
         """Return the text at a range, which must be inside the document."""
-        text = self.text(uri)
-        start, end = (self._index(text, range_[name]) for name in ("start", "end"))
+        text = Text(self.text(uri), self.encoding)
+        assert all(map(text.has, range_.values())), range_
+        start, end = text.index(range_["start"]), text.index(range_["end"])
         assert start <= end
-        return text[start:end]
+        return text.text[start:end]
 
     def shown(self, places: Iterable[Mapping[str, Any]] | None) -> list[str]:
         """Return locations as text: the end of the file name, the line number, and the text at the range."""
@@ -119,27 +122,12 @@ class Reader:
 
     def width(self, text: str) -> int:
         """Return the width of a text in the editor's encoding."""
-        match self.encoding:
-            case "utf-8":
-                return len(text.encode("utf-8", "surrogatepass"))
-            case "utf-16":
-                return len(text.encode("utf-16-le", "surrogatepass")) // 2
-        return len(text)
+        return Text("", self.encoding).width(text)
 
     def _shown(self, place: Mapping[str, Any]) -> str:
         uri = place.get("targetUri") or place["uri"]
         range_ = place.get("targetSelectionRange") or place["range"]
         return f"{short_name(uri)}:{range_['start']['line'] + 1}: {self.text_at(uri, range_)}"
-
-    def _position(self, text: str, index: int) -> Mapping[str, int]:
-        before = lines(text[:index])
-        return {"line": len(before) - 1, "character": self.width(before[-1])}
-
-    def _index(self, text: str, position: Mapping[str, int]) -> int:
-        starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
-        start, line = starts[position["line"]], lines(text)[position["line"]]
-        widths = [self.width(line[:index]) for index in range(len(line) + 1)]
-        return start + widths.index(position["character"])
 
     def whole(self, uri: str) -> Range:
         """Return the range of a whole document."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsprotocol import types as lsp
 
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, sibling
@@ -29,7 +28,6 @@ _OPEN = {"textDocument": {"uri": _URI, "languageId": "xla-dump", "version": 1, "
 async def editor() -> AsyncIterator[InProcess]:
     """An editor whose server is not yet initialized. At the end it must still answer valid requests."""
     found = InProcess()
-    found.client.capabilities = lsp.ClientCapabilities()
     yield found
     found.notify("textDocument/didOpen", _OPEN)
     assert await found.request("textDocument/hover", _PLACE)

@@ -5,13 +5,15 @@ import gc
 import random
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from lsprotocol import types as lsp
 
-from lsp.wire import FULL, PATIENCE, InProcess, Process, eventually
+from fuzzing.games import Player, play_chaos, play_requests, playing
+from fuzzing.texts import dump_sets
+from lsp.wire import FULL, PATIENCE, Process, eventually
 from samples import DUMPS
-from soak import close_all, dump_sets, round_of, soak
 from xla_lens.lsp import documents
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.document import Document
@@ -19,56 +21,53 @@ from xla_lens.text.encoding import Encoding
 
 _MEGABYTE = 10**6
 
-_LONGEST = 10**6
+_DUMPS = dump_sets(DUMPS, 10**6)
 
 
 @pytest.mark.slow
-async def test_memory_is_freed_after_many_sets(server: Process) -> None:
+async def test_memory_is_freed_after_many_sets(server: Process, tmp_path: Path) -> None:
     """All sets are opened several times before the first measurement: until then, memory still grows by what each kind
     of request and set needs for the first time.
     """
     await server.initialize(FULL, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
-    sizes = await soak(server, dump_sets(DUMPS, _LONGEST), rounds=300, every=100)
+    player, sizes = Player(server, random.Random(0), tmp_path, "utf-8", _DUMPS), list[int]()
+    for number in range(300):
+        await play_requests(player, number, player.chance.choice(player.dumps))
+        if number % 100 == 99:
+            sizes.append(server.resident_bytes())
     assert sizes[-1] - sizes[0] < 10 * _MEGABYTE, [size // _MEGABYTE for size in sizes]
     await server.stop()
-    server.finish()
 
 
-async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("xla_lens.lsp.dump_sets._CACHE_SECONDS", 0.0)
     # Other tests in this process keep dumps that they have loaded.
     gc.collect()
     gc.freeze()
-    editor, chance, opened = InProcess(), random.Random(0), list[str]()
-    sets = dump_sets(DUMPS, _LONGEST)
-    await editor.initialize(FULL)
-    for _ in range(30):
-        await round_of(editor, chance, sets, opened)
-    await close_all(editor, opened)
-    state, protocol = editor.server.state, editor.server.protocol
-    assert state.sets.open == []
-    async with asyncio.timeout(PATIENCE):
-        # Cancelled work ends in its worker thread. Loads end before their sets are evicted.
-        while state.sets.recent:
-            await state.sets.poll()
-    assert protocol.running == set()
-    assert not any(state.published.diagnostics.values())
-    me = asyncio.current_task()
+    async with playing(random.Random(0), tmp_path, _DUMPS) as player:
+        await play_chaos(player, 300)
+        state, protocol = player.server.state, player.server.protocol
+        async with asyncio.timeout(PATIENCE):
+            # Cancelled work ends in its worker thread. Loads end before their sets are evicted.
+            while state.sets.recent:
+                await state.sets.poll()
+        assert protocol.running == set()
+        assert not any(state.published.diagnostics.values())
+        me = asyncio.current_task()
 
-    def running() -> list[str]:
-        return [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks() if task is not me]
+        def running() -> list[str]:
+            return [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks() if task is not me]
 
-    await eventually(lambda: running() == ["Server._poll"])
-    assert threading.active_count() < 10
+        await eventually(lambda: running() == ["Server._poll"])
+        assert threading.active_count() < 10
 
-    def is_freed() -> bool:
-        gc.collect()
-        return not any(isinstance(found, DumpSet | Document | memoryview) for found in gc.get_objects())
+        def is_freed() -> bool:
+            gc.collect()
+            return not any(isinstance(found, DumpSet | Document | memoryview) for found in gc.get_objects())
 
-    # A worker thread may briefly keep references to its last result.
-    await eventually(is_freed)
+        # A worker thread may briefly keep references to its last result.
+        await eventually(is_freed)
     gc.unfreeze()
-    await editor.stop()
 
 
 # ---------------------------------------------------------------- big texts

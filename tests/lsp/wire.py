@@ -1,8 +1,8 @@
 """Editors for tests.
 
-`InProcess` is the client of pytest-lsp, with the server in the same process. It sends messages that tests give it as
-JSON, and checks those that it receives against the types of the protocol and the capabilities of the editor. `Process`
-runs the server as a process and sends it bytes, also those that no client would send.
+`InProcess` has the server in the same process, and checks what it receives against the types of the protocol and the
+capabilities of the editor. `Process` runs the server as a process and sends it bytes, also those that no client would
+send.
 
 Both record every message. Failures are a second response, a response to nothing and an edit of a dump. They are raised
 by whatever the test waits for next. `finish` raises if a request has no response.
@@ -26,7 +26,6 @@ from pytest_lsp.checks import (
     check_params_against_client_capabilities,
     check_result_against_client_capabilities,
 )
-from pytest_lsp.client import make_test_lsp_client
 
 from xla_lens.lsp.converter import strict_converter
 from xla_lens.lsp.server import Server
@@ -153,12 +152,8 @@ class Editor:
     def _record(self, message: Any) -> None:
         self.messages.append(("client", message))
         if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
-            self.expect(message["id"], message["method"])
-
-    def expect(self, number: int | str, method: str) -> None:
-        """Record a request that is sent in another way and must get a response."""
-        self._methods.setdefault(number, []).append(method)
-        self._waiting.setdefault(number, asyncio.get_running_loop().create_future())
+            self._methods.setdefault(message["id"], []).append(message["method"])
+            self._waiting.setdefault(message["id"], asyncio.get_running_loop().create_future())
 
     # ---------------------------------------------------------------- what the editor waits for
 
@@ -310,10 +305,6 @@ class Process(Editor):
         """Send some bytes."""
         self._sink.write(data)
 
-    async def drain(self) -> None:
-        """Wait until the server has read most of what was sent."""
-        await asyncio.wait_for(self._sink.drain(), PATIENCE)
-
     def hang_up(self) -> None:
         """Close the server's input."""
         self._sink.close()
@@ -374,45 +365,17 @@ class Process(Editor):
 
 
 class InProcess(Editor):
-    """The client of pytest-lsp, with the server in the same process, which is fast."""
+    """An editor in the process of the server, which is fast. It checks what it receives as pytest-lsp does:
+    against the types of the protocol and the capabilities of the editor.
+    """
 
     def __init__(self) -> None:
-        super().__init__(self._deliver)
+        super().__init__(lambda message: self._deliver(framed(message)))
         self.server = Server()
         self.server.protocol.set_writer(_Writer(self._receive_bytes))
-        self.client = make_test_lsp_client()
         # A converter generates code for each type that it meets, which takes longer than most tests.
-        self.server.protocol._converter, self.client.protocol._converter = _SERVER_CONVERTER, _CONVERTER
-        self.client.protocol.set_writer(_Writer(self._deliver_bytes))
-        self._results: dict[int | str, Any] = {}
+        self.server.protocol._converter = _SERVER_CONVERTER
         self._loop = asyncio.get_running_loop()
-
-    async def initialize(self, capabilities: Mapping[str, Any] = BARE, **params: Any) -> Any:
-        """Send `initialize` and `initialized`. Return the result of `initialize`."""
-        self.client.capabilities = _CONVERTER.structure(capabilities, lsp.ClientCapabilities)
-        return await super().initialize(capabilities, **params)
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a valid message with the client."""
-        message = {"jsonrpc": JSONRPC, **message}
-        method, number = message["method"], message.get("id")
-        typed = _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[method][0]).params
-        self._record(message)
-        if number is None:
-            self.client.protocol.notify(method, typed)
-        else:
-            self._results[number] = self.client.protocol.send_request(method, typed, msg_id=number)
-
-    async def answer(self, number: int | str) -> Any:
-        """Wait for the result of a request, and check it as pytest-lsp does. Raises `RequestFailed` if the response is
-        an error.
-        """
-        method = self._methods.get(number, [""])[0]
-        result = await super().answer(number)
-        if number in self._results:
-            typed = self._results.pop(number).result(PATIENCE)
-            check_result_against_client_capabilities(self.client.capabilities, method, typed)
-        return result
 
     async def stop(self) -> None:
         """Send `shutdown` and `exit`, and check the exit status."""
@@ -422,27 +385,29 @@ class InProcess(Editor):
         self.finish()
         assert self.server.exit_status == 0
 
-    def _deliver(self, message: Any) -> None:
-        self._deliver_bytes(framed(message))
-
-    def _deliver_bytes(self, data: bytes) -> None:
-        _handle(self.server.protocol, data)
+    def _deliver(self, data: bytes) -> None:
+        """Give a message to the server, as pygls does with what it reads."""
+        protocol, body = self.server.protocol, data.partition(b"\r\n\r\n")[2]
+        protocol.handle_message(json.loads(body, object_hook=protocol.structure_message))
 
     def _receive_bytes(self, data: bytes) -> None:
-        self._loop.call_soon(self._receive_now, data)
+        self._loop.call_soon(self._receive_now, json.loads(data.partition(b"\r\n\r\n")[2]))
 
-    def _receive_now(self, data: bytes) -> None:
-        message = json.loads(data.partition(b"\r\n\r\n")[2])
-        if "method" not in message and message.get("id") in self._results:
-            # The client structures the response and sets the result of the request.
-            try:
-                _handle(self.client.protocol, data)
-            except Exception as failure:
-                self.fail(failure)
-        elif (method := message.get("method")) in lsp.METHOD_TO_TYPES:
-            typed = _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[method][0])
-            check_params_against_client_capabilities(self.client.capabilities, method, typed.params)
+    def _receive_now(self, message: Any) -> None:
+        try:
+            self._check(message)
+        except Exception as failure:
+            self.fail(failure)
         self.receive(message)
+
+    def _check(self, message: Any) -> None:
+        capabilities = _CONVERTER.structure(self.capabilities, lsp.ClientCapabilities)
+        if (method := message.get("method")) in lsp.METHOD_TO_TYPES:
+            params = _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[method][0]).params
+            check_params_against_client_capabilities(capabilities, method, params)
+        elif (method := self._methods.get(message.get("id"), [""])[0]) in lsp.METHOD_TO_TYPES and "result" in message:
+            result = _CONVERTER.structure(message, lsp.METHOD_TO_TYPES[method][1]).result
+            check_result_against_client_capabilities(capabilities, method, result)
 
 
 class _Writer:
@@ -457,12 +422,6 @@ class _Writer:
 
 _CONVERTER = default_converter()
 _SERVER_CONVERTER = strict_converter()
-
-
-def _handle(protocol: Any, data: bytes) -> None:
-    """Give a message to one side, as pygls does with what it reads."""
-    body = data.partition(b"\r\n\r\n")[2]
-    protocol.handle_message(json.loads(body, object_hook=protocol.structure_message))
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
