@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hlo_trees import parse_instruction
 from samples import dump_file, malformed_texts, never, on_each_file, sweep
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.excerpt import _words_below, nodes_at, words
+from xla_lens.syntax.excerpt import _words_below, words
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import XLA_DUMP
 
@@ -98,13 +98,3 @@ def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -
         assert found >= {("name", start + operand.start, start + operand.end) for operand in instruction.operands}
         if "op_name" in instruction.metadata:
             assert b"op_name" in {text[word_start:word_end] for kind, word_start, word_end in found if kind == "key"}
-
-
-def test_nodes_at_a_byte_are_nested() -> None:
-    for text in malformed_texts():
-        file = dump_file(text)
-        for offset in range(0, len(text) + 1, 1 + len(text) // 50):
-            spans = [(start, end) for _, start, end in nodes_at(text, file.columns, offset)]
-            assert all(start <= offset <= end for start, end in spans)
-            for (start, end), (outer_start, outer_end) in pairwise(spans):
-                assert outer_start <= start <= end <= outer_end

@@ -147,7 +147,7 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: DocumentHandler("navigation.implementation", needs_module=True, **_JUMP),
     lsp.TEXT_DOCUMENT_REFERENCES: DocumentHandler("navigation.references", needs_module=True),
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: DocumentHandler("navigation.document_highlight", is_inline=True),
-    lsp.TEXT_DOCUMENT_SELECTION_RANGE: DocumentHandler("structure.selection_range", is_inline=True),
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: DocumentHandler("structure.selection_range"),
     lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: DocumentHandler("call_hierarchy.prepare_call_hierarchy", is_inline=True),
     lsp.CALL_HIERARCHY_INCOMING_CALLS: DocumentHandler("call_hierarchy.incoming_calls"),
     lsp.CALL_HIERARCHY_OUTGOING_CALLS: DocumentHandler("call_hierarchy.outgoing_calls"),

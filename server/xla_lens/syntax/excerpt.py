@@ -41,25 +41,6 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     return sorted(found, key=itemgetter(1))
 
 
-def nodes_at(data: bytes, columns: FileColumns, offset: int) -> list[Word]:
-    """Return the word at a byte of a file and the nodes of the tree around it within its row, innermost first. An
-    offset right behind a word counts as the word.
-    """
-    start, end = _whole_rows(data, columns, offset, offset)
-    for instruction_start, instruction_end in _instructions(columns, start, end):
-        start = max(start, instruction_end) if instruction_end <= offset else start
-        end = min(end, instruction_start) if instruction_start >= offset else end
-    root = parse_parts(data, _parsed(data, columns, start, end, []))
-    found = [word for word in _words_below(root) if word[1] <= offset <= word[2]][-1:]
-    is_behind = bool(data[offset - 1 : offset].strip()) and not data[offset : offset + 1].strip()
-    _, *around = found[0] if found else ("", offset - is_behind, offset - is_behind + 1)
-    node = root.descendant_for_byte_range(*around)
-    while node is not None and node.parent is not None:
-        found.append((node.type, node.start_byte, node.end_byte))
-        node = node.parent
-    return found
-
-
 def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> tuple[int, int]:
     """The span of the lines that some bytes are on, extended to whole rows of the stack trace."""
     traces = columns.stack_traces

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.ranges import folds, module_folds, module_selection, selection
+from xla_lens.features.ranges import folds, selection
 from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
 from xla_lens.features.tokens import TokenType, module_tokens, tokens
 from xla_lens.lsp.convert import flat_symbols
@@ -58,8 +58,7 @@ def _is_truncated(symbol: Symbol) -> bool:
 def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
     """The folding ranges of a dump file or an HLO module, the biggest ones if there are too many."""
     limit = min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
-    module = snapshot.module if isinstance(snapshot, HloSnapshot) else None
-    found = module_folds(module, limit) if module else folds(snapshot.file, limit)
+    found = folds(snapshot.file, snapshot.module, limit)
     if len(found) == limit:
         snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
     starts, _ = snapshot.convert.positions(snapshot.file, [start for start, _ in found])
@@ -81,11 +80,7 @@ def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> Raw
 
 def _selection_range(snapshot: Snapshot, position: lsp.Position) -> Json:
     found: Json = {}
-    offset = snapshot.offset(position)
-    if isinstance(snapshot, HloSnapshot):
-        spans = module_selection(snapshot.module, offset, NESTING_LIMIT)
-    else:
-        spans = selection(snapshot.file, offset, NESTING_LIMIT)
+    spans = selection(snapshot.file, snapshot.module, snapshot.offset(position), NESTING_LIMIT)
     for where in reversed(snapshot.convert.ranges(snapshot.file, spans)):
         found = {"range": where, "parent": found} if found else {"range": where}
     return found or _empty_range(position)

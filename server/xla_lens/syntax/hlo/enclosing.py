@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xla_lens.syntax.hlo.lexical import UNCLOSED, reference_at
 from xla_lens.syntax.hlo.shapes import MAX_NESTING, NESTING
 
-_LETTERS: Final = (string.ascii_letters + string.digits + "_.-").encode()
+_LETTERS: Final = (string.ascii_letters + string.digits + "_.-").encode() + bytes(range(0x80, 0x100))
 _LONGEST_WORD: Final = 256
 _STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"|' + UNCLOSED, re.DOTALL)
 _LEADING: Final = re.compile(rb"(?:\s|/\*[^*]*+\*/)*+")
