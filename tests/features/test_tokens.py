@@ -25,7 +25,7 @@ from samples import (
     module_of_text,
     modules,
 )
-from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, module_tokens, tokens
+from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
@@ -39,13 +39,13 @@ from xla_lens.text.document import Document
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
     """Check the tokens of a dump file from one text to another."""
     file = next(file for file in analysis.dump.files if first.encode() in file.document.data)
-    _check_between(file.document, partial(tokens, analysis, file), first, last, expected)
+    _check_between(file.document, partial(tokens, analysis, None, file), first, last, expected)
 
 
 def check_module(path: Path, first: str, last: str, expected: str) -> None:
     """Check the tokens of an HLO module from one text to another."""
     module = module_of(path)
-    _check_between(module.file.document, partial(module_tokens, analysis_of(path), module), first, last, expected)
+    _check_between(module.file.document, partial(tokens, analysis_of(path), module, module.file), first, last, expected)
 
 
 _Find: TypeAlias = Callable[[int, int, int], list[Token]]
@@ -102,12 +102,12 @@ def test_allocations_have_tokens() -> None:
         """
 SECTION BufferAssignment
 KEYWORD allocation | ALLOCATION! 0 | NUMBER 0x399be10 | PROPERTY size | NUMBER 262144 | PROPERTY parameter | NUMBER 0 | PROPERTY shape | SHAPE f32[64,256,4] | PROPERTY at ShapeIndex | NUMBER {}
-KEYWORD value | NUMBER 0 | VALUE* param | NUMBER 0 | PROPERTY size | NUMBER 262144 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,256,4]{2,1,0}
+KEYWORD value | NUMBER 0 | VALUE!* param | NUMBER 0 | PROPERTY size | NUMBER 262144 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,256,4]{2,1,0}
 KEYWORD allocation | ALLOCATION! 1 | NUMBER 0x399bec0 | PROPERTY size | NUMBER 65536 | PROPERTY parameter | NUMBER 1 | PROPERTY shape | SHAPE f32[1024,4,4] | PROPERTY at ShapeIndex | NUMBER {}
-KEYWORD value | NUMBER 1 | VALUE* param.1 | NUMBER 0 | PROPERTY size | NUMBER 65536 | PROPERTY offset | NUMBER 0 | SHAPE f32[1024,4,4]{2,1,0}
+KEYWORD value | NUMBER 1 | VALUE!* param.1 | NUMBER 0 | PROPERTY size | NUMBER 65536 | PROPERTY offset | NUMBER 0 | SHAPE f32[1024,4,4]{2,1,0}
 KEYWORD allocation | ALLOCATION! 2 | NUMBER 0x399bf70 | PROPERTY size | NUMBER 4096 | KIND maybe-live-out
-KEYWORD value | NUMBER 2 | VALUE negate.0 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
-KEYWORD value | NUMBER 4 | VALUE* cublas-gemm.1 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
+KEYWORD value | NUMBER 2 | VALUE! negate.0 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
+KEYWORD value | NUMBER 4 | VALUE!* cublas-gemm.1 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
 KEYWORD allocation | ALLOCATION! 3
 """,  # noqa: E501
     )
@@ -117,7 +117,7 @@ KEYWORD allocation | ALLOCATION! 3
         "u32[]{:S(2)}",
         """
 KEYWORD allocation | ALLOCATION! 4 | PROPERTY size | NUMBER 8 | PROPERTY color | NUMBER 2 | PROPERTY page | NUMBER 0 | KIND preallocated-temp
-KEYWORD value | NUMBER 17 | VALUE* copy-start{2} | NUMBER 2 | PROPERTY size | NUMBER 4 | PROPERTY offset | NUMBER 4 | SHAPE u32[]{:S(2)}
+KEYWORD value | NUMBER 17 | VALUE!* copy-start{2} | NUMBER 2 | PROPERTY size | NUMBER 4 | PROPERTY offset | NUMBER 4 | SHAPE u32[]{:S(2)}
 """,  # noqa: E501
     )
 
@@ -223,18 +223,20 @@ VALUE!* reduce.8 | SHAPE f32[] | OPCODE reduce | VALUE* Arg_0.1 | VALUE constant
 def test_long_instruction_has_tokens_in_its_first_part() -> None:
     module = module_of(WHILE)
     text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
-    found = module_tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
+    changed = module_of_text(text)
+    found = tokens(analysis_of(WHILE), changed, changed.file, 0, len(text), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
     assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line after it has tokens"
 
 
 def test_strings_in_backend_configurations_have_no_tokens() -> None:
-    text = module_of(WHILE).data
+    module = module_of(WHILE)
+    text = module.data
     line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
     assert b':{"' in line
     start = text.index(line)
-    found = module_tokens(analyse([]), module_of(WHILE), start, start + len(line), 1000)
+    found = tokens(analyse([]), module, module.file, start, start + len(line), 1000)
     assert text[found[-1].start : found[-1].end] == b"backend_config"
 
 
@@ -242,7 +244,7 @@ def test_strings_in_backend_configurations_have_no_tokens() -> None:
 def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     dump, columns = analysis.dump, module.columns
-    found = _check_windows(module.file.document, partial(module_tokens, analysis, module))
+    found = _check_windows(module.file.document, partial(tokens, analysis, module, module.file))
     counts = Counter((token.type, token.is_definition) for token in found)
     assert counts[TokenType.COMPUTATION, True] == len(columns.computations)
     defined = counts[TokenType.VALUE, True] + counts[TokenType.INSTRUCTION, True]
@@ -261,5 +263,5 @@ def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
 
 def test_ranges_of_broken_modules_have_the_tokens_of_the_whole() -> None:
     broken, analysis = [module_of_text(text) for text in malformed_modules()], analysis_of(SEED)
-    found = [_check_windows(one.file.document, partial(module_tokens, analysis, one)) for one in broken]
+    found = [_check_windows(one.file.document, partial(tokens, analysis, one, one.file)) for one in broken]
     assert sum(map(len, found)) > 10_000

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import chain, groupby, islice
-from typing import Final
 
 import numpy as np
 
@@ -17,7 +16,17 @@ from xla_lens.model.hlo.mentions import (
     references_to,
 )
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
+from xla_lens.model.places.mentions import (
+    Allocation,
+    Instruction,
+    Mention,
+    Peak,
+    Role,
+    Step,
+    Target,
+    Value,
+    is_declaration,
+)
 from xla_lens.model.places.places import (
     Place,
     allocation_place,
@@ -72,22 +81,6 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
             return _step(dump, files, step)
         case Peak(row):
             return _known(row_place(files.live, dump.peaks, row) if files.live else None, Role.PEAK)
-
-
-_DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
-    Value: (Role.SLICE, Role.USED_VALUE),
-    Allocation: (Role.ALLOCATION_HEADER,),
-    Instruction: (Role.SCHEDULE,),
-    Step: (Role.SCHEDULE,),
-    Peak: (),
-}
-
-
-def _is_declaration(target: Target, role: Role) -> bool:
-    """Whether an occurrence is a declaration (see `navigation.py`). A value has two: its row in the allocation
-    and its header in `Used values`. The schedule entry of its instruction is not one.
-    """
-    return role in _DECLARATIONS[type(target)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +227,7 @@ def references_without_declaration(
     dump: DumpSet, target: Target, limit: int, module: HloModule | None = None
 ) -> list[Place]:
     """Return at most `limit` references without the definition and the declaration."""
-    others = (found for found in occurrences(dump, target) if not _is_declaration(target, found.role))
+    others = (found for found in occurrences(dump, target) if not is_declaration(target, found.role))
     return _first_places(others, islice(_in_module(dump, module, target), 1, None), limit)
 
 
@@ -313,7 +306,7 @@ def _kind(target: Target, role: Role) -> HighlightKind:
     if role in (Role.OPERAND, Role.INSTRUCTION_TEXT):
         return HighlightKind.READ
     # The entry in the schedule defines a value.
-    is_made = role is Role.SCHEDULE or _is_declaration(target, role)
+    is_made = role is Role.SCHEDULE or is_declaration(target, role)
     return HighlightKind.WRITE if is_made else HighlightKind.TEXT
 
 

@@ -1,28 +1,25 @@
 """Semantic tokens of dump files and HLO modules: names, numbers, shapes, and the words of the format itself.
 
-A name also has modifiers: whether it refers to a value, defines it, and whether the value is live at the peak of its
+A name also has modifiers: whether it declares what it means, and whether that is a value that is live at the peak of its
 memory space. In a module, the name of an instruction stands for all values that the instruction has in the dump.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum, auto
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloInstruction, HloTarget, hlo_mention_at, meaning_of, values_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
-from xla_lens.model.places.mentions import position_of
+from xla_lens.model.places.mentions import Value, is_declaration, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Table
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import words
-from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, operand_position
-from xla_lens.syntax.hlo.words import Word, module_words
+from xla_lens.syntax.hlo.words import module_words
 from xla_lens.text.document import Document
 
 
@@ -56,7 +53,7 @@ class TokenType(IntEnum):
 
 
 class Token(NamedTuple):
-    """A token from byte `start` to `end`. `is_definition` is whether the token defines its value, allocation,
+    """A token from byte `start` to `end`. `is_definition` is whether the token declares its value, allocation,
     instruction or computation. `is_live_at_peak` is whether the value is live at the peak of its memory space.
     """
 
@@ -69,20 +66,20 @@ class Token(NamedTuple):
     is_live_at_peak: bool = False
 
 
-def tokens(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Token]:
-    """Return the first `limit` tokens of a dump file that overlap bytes `start` to `end`.
+def tokens(
+    analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int, limit: int
+) -> list[Token]:
+    """Return the first `limit` tokens of a file that overlap bytes `start` to `end`.
 
     A token never spans lines. Only the first part of a long instruction has tokens.
     """
+    if module and file is module.file:
+        return _by_chunks(
+            file.document, start, end, limit, lambda first, last: _in_module(analysis, module, first, last)
+        )
     if not file.columns.has_rows():
         return []
     return _by_chunks(file.document, start, end, limit, lambda first, last: _in_dump(analysis, file, first, last))
-
-
-def module_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Token]:
-    """Return the first `limit` tokens of an HLO module that overlap bytes `start` to `end`, like `tokens`."""
-    document = module.file.document
-    return _by_chunks(document, start, end, limit, lambda first, last: _in_module(analysis, module, first, last))
 
 
 _LINES: Final = 256
@@ -115,98 +112,23 @@ def _by_chunks(
 
 
 def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
-    found = words(file.document.data, file.columns, start, end)
-    meanings = _meanings(analysis, file, [word for word in found if word[0] in _NAMES])
-    for kind, word_start, word_end in found:
-        is_value, is_definition, is_live_at_peak = next(meanings) if kind in _NAMES else _NOTHING
-        token_type = TokenType.VALUE if is_value else _DUMP_TYPES.get(kind)
+    found, values = list[Token](), list[int]()
+    for kind, first, last in words(file.document.data, file.columns, start, end):
+        mention = mention_at(analysis.dump, file, first) if kind in _NAMES else None
+        value = mention.target.row if mention and isinstance(mention.target, Value) else NONE
+        token_type = TokenType.VALUE if value != NONE else _DUMP_TYPES.get(kind)
         if token_type is not None:
-            yield Token(word_start, word_end, token_type, is_definition, is_live_at_peak)
+            is_definition = mention is not None and is_declaration(mention.target, mention.role)
+            found.append(Token(first, last, token_type, is_definition))
+            values.append(value)
+    of_token = np.array(values, np.int64)
+    is_live = np.zeros(len(found), np.bool_)
+    named = np.flatnonzero(of_token != NONE)
+    is_live[named] = live_at_peak(analysis.dump, analysis.memory, of_token[named])
+    for token, is_marked in zip(found, is_live.tolist(), strict=True):
+        yield token._replace(is_live_at_peak=is_marked)
 
 
-def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator[tuple[bool, bool, bool]]:
-    """For each name whether it refers to a value, defines it, and is live at the peak."""
-    starts, ends = np.array([word[1:] for word in names], np.int64).reshape(-1, 2).T
-    value, is_definition = _named_values(analysis.dump, file, starts, ends)
-    is_value = value != NONE
-    is_live = np.zeros(len(names), np.bool_)
-    is_live[is_value] = live_at_peak(analysis.dump, analysis.memory, value[is_value])
-    return zip(is_value.tolist(), is_definition.tolist(), is_live.tolist(), strict=True)
-
-
-_Meaning: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
-"""For each of some names its value, and whether it is a definition."""
-
-
-def _named_values(dump: DumpSet, file: DumpFile, starts: Column, ends: Column) -> tuple[Column, NDArray[np.bool_]]:
-    """The value that each name or allocation index at bytes `starts` to `ends` of a file means, NONE if none, and
-    whether it is a definition: `mention_at` for many names at once. Allocations are defined in their headers, values in
-    their headers among the used values or else in their rows of the allocation, other instructions in the schedule.
-    Names in an instruction start with `%`.
-    """
-    value, is_definition = np.full(len(starts), NONE), np.zeros(len(starts), np.bool_)
-    for table, look_up in _tables(dump, file):
-        rows = table.start.searchsorted(starts, "right") - 1
-        inside = np.flatnonzero(ends <= taken(table.end, rows))
-        if len(inside):
-            value[inside], is_definition[inside] = look_up(dump, rows[inside])
-    if file is dump.used:
-        quoted = np.flatnonzero(np.frombuffer(file.document.data, np.uint8)[starts] == ord("%"))
-        spans = zip((starts[quoted] + 1).tolist(), ends[quoted].tolist(), strict=True)
-        names = [dump.name_number(file.document.data[start:end]) for start, end in spans]
-        value[quoted] = _of_instruction(dump, np.array(names, np.int64))
-    return value, is_definition
-
-
-def _tables(dump: DumpSet, file: DumpFile) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Meaning]]]:
-    """The tables of a file with one name in each row, and functions that look the names of rows up."""
-    if file is dump.assignment:
-        yield dump.allocations, lambda _dump, rows: (np.full(len(rows), NONE), True)
-        yield dump.slices, _slices
-    if file is dump.used:
-        yield dump.used_values, lambda dump, rows: (dump.value_of_used_value[rows], True)
-        yield dump.positions, _positions
-        yield dump.uses, lambda dump, rows: (_of_instruction(dump, dump.uses.name[rows]), False)
-    if file is dump.live:
-        yield dump.schedule, _schedule
-        yield dump.live_ranges, lambda dump, rows: (dump.value_of_live_range[rows], False)
-        yield dump.peak_buffers, _peak_buffers
-        yield dump.stack_traces, _stack_traces
-
-
-def _of_instruction(dump: DumpSet, name: Column) -> Column:
-    return dump.values_at(name, np.full(len(name), NONE))
-
-
-def _slices(dump: DumpSet, rows: Column) -> _Meaning:
-    value = dump.value_of_slice[rows]
-    return value, taken(dump.values.used_value, value) == NONE
-
-
-def _positions(dump: DumpSet, rows: Column) -> _Meaning:
-    table = dump.positions
-    value = taken(dump.value_of_used_value, table.value[rows])
-    return np.where(value != NONE, value, dump.values_at(table.name[rows], table.index[rows])), False
-
-
-def _schedule(dump: DumpSet, rows: Column) -> _Meaning:
-    value = _of_instruction(dump, dump.schedule.name[rows])
-    return value, value == NONE
-
-
-def _peak_buffers(dump: DumpSet, rows: Column) -> _Meaning:
-    value = dump.value_of_peak_buffer[rows]
-    return np.where(value != NONE, value, _of_instruction(dump, dump.peak_buffers.name[rows])), False
-
-
-def _stack_traces(dump: DumpSet, rows: Column) -> _Meaning:
-    table, data = dump.stack_traces, dump.live.document.data if dump.live else b""
-    spans = zip(table.name_start[rows].tolist(), table.name_end[rows].tolist(), strict=True)
-    name, index = zip(*(position_of(dump, data[start:end]) for start, end in spans), strict=True)
-    return dump.values_at(np.array(name, np.int64), np.array(index, np.int64)), False
-
-
-_NOTHING: Final = (False, False, False)
 _NAMES: Final = frozenset(("name", "frame_name", "allocation_index"))
 """The tokens that may be mentions in the dump."""
 
@@ -257,7 +179,7 @@ _KINDS: Final = {
     TokenType.COMMENT: ("columns", "rule", "unavailable"),
 }
 _DUMP_TYPES: Final = {
-    **{f'"{word}"': token_type for token_type, words in _WORDS.items() for word in words},
+    **{f'"{word}"': token_type for token_type, words_of in _WORDS.items() for word in words_of},
     **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
 }
 """The token type of each kind of syntax node."""
@@ -266,55 +188,31 @@ _DUMP_TYPES: Final = {
 
 
 def _in_module(analysis: Analysis, module: HloModule, start: int, end: int) -> Iterator[Token]:
-    data, key, found = module.data, b"", list[Token]()
-    for kind, word_start, word_end in module_words(module.file.document, module.columns, start, end):
-        token_type = _MODULE_TYPES.get(kind) or _type_of_name(module, data[word_start:word_end], key)
-        if kind == "key":
-            key = data[word_start:word_end]
-        elif kind in _DEFINITIONS:
-            key = b""
+    is_live: dict[HloTarget, bool | None] = {}
+    for kind, first, last in module_words(module.file.document, module.columns, start, end):
+        token_type, is_marked = _MODULE_TYPES.get(kind), False
+        if token_type in (None, TokenType.INSTRUCTION):
+            mention = hlo_mention_at(module, first)
+            if mention is None or not mention.start <= first < mention.end:
+                continue
+            token_type = TokenType.COMPUTATION
+            if isinstance(mention.target, HloInstruction):
+                if mention.target not in is_live:
+                    is_live[mention.target] = _is_live(analysis, module, mention.target)
+                token_type = TokenType.INSTRUCTION if is_live[mention.target] is None else TokenType.VALUE
+                is_marked = is_live[mention.target] is True
         if token_type is not None:
-            found.append(Token(word_start, word_end, token_type, kind in _DEFINITIONS))
-    names = [data[token.start : token.end] if token.type is TokenType.INSTRUCTION else b"" for token in found]
-    is_live = _live(analysis, list(dict.fromkeys(filter(None, names))))
-    for token, name in zip(found, names, strict=True):
-        if name in is_live:
-            yield Token(token.start, token.end, TokenType.VALUE, token.is_definition, is_live[name])
-        else:
-            yield token
+            yield Token(first, last, token_type, kind in _DEFINITIONS, is_marked)
 
 
-def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | None:
-    """The type of a name behind an attribute key, None for a word that is no name."""
-    bare = name.removeprefix(b"%")
-    is_computation = module.computation_rows.row(bare) != NONE
-    if is_computation and key in CALLING_ATTRIBUTES:
-        return TokenType.COMPUTATION
-    if bare is not name or module.operand(bare)[0] != NONE:
-        return TokenType.INSTRUCTION
-    return TokenType.COMPUTATION if is_computation else None
+def _is_live(analysis: Analysis, module: HloModule, target: HloInstruction) -> bool | None:
+    """Whether any value of an instruction, or of an element of it, is live at the peak. None if there is no value."""
+    dump, name = analysis.dump, module.name(target.row)
+    meaning = meaning_of(dump, name, target.index)
+    values = [meaning.row] if isinstance(meaning, Value) else []
+    values = values if target.index else values_of(dump, name)
+    return bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any()) if values else None
 
-
-def _live(analysis: Analysis, names: list[bytes]) -> Mapping[bytes, bool]:
-    """For each name that has values whether any of them is live at the peak."""
-    dump = analysis.dump
-    positions = [operand_position(name.removeprefix(b"%")) for name in names]
-    name = np.array([dump.name_number(name) for name, _ in positions], np.int64)
-    index = np.array([dump.index_number(index) if index else _WHOLE for _, index in positions], np.int64)
-    # The values of a name are side by side, in the order of their indices.
-    keys, values = dump.position_map
-    is_whole, width = index == _WHOLE, len(dump.indices)
-    first = keys.searchsorted(name * width + np.where(is_whole, 0, index))
-    last = keys.searchsorted(name * width + np.where(is_whole, width, index + 1))
-    count = np.where((name != NONE) & (index != NONE), last - first, 0)
-    of_name = np.repeat(np.arange(len(names)), count)
-    shown = values[(first - count.cumsum() + count)[of_name] + np.arange(len(of_name))]
-    is_live = np.bincount(of_name, live_at_peak(dump, analysis.memory, shown), len(names)) > 0
-    return {names[number]: bool(is_live[number]) for number in np.flatnonzero(count).tolist()}
-
-
-_WHOLE: Final = -2
-"""In place of the number of an index: the name stands for all values of the instruction."""
 
 _DEFINITIONS: Final = frozenset(("instruction", "computation"))
 _MODULE_TYPES: Final = {

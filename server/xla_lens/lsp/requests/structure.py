@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.ranges import folds, selection
 from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
-from xla_lens.features.tokens import TokenType, module_tokens, tokens
+from xla_lens.features.tokens import TokenType, tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
@@ -26,7 +26,7 @@ POSITION_LIMIT: Final = 1_000
 NESTING_LIMIT: Final = 100
 """Maximum depth of selection ranges. Parentheses can be nested as deeply as the text is long."""
 
-TOKEN_LIMIT: Final = 20_000
+TOKEN_LIMIT: Final = 5_000
 """Maximum number of semantic tokens in one answer."""
 
 # ---------------------------------------------------------------- outline
@@ -99,10 +99,7 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     token before.
     """
     start, end, limit = snapshot.offset(params.range.start), snapshot.offset(params.range.end), TOKEN_LIMIT + 1
-    if isinstance(snapshot, HloSnapshot):
-        found = module_tokens(snapshot.analysis, snapshot.module, start, end, limit)
-    else:
-        found = tokens(snapshot.analysis, snapshot.file, start, end, limit)
+    found = tokens(snapshot.analysis, snapshot.module, snapshot.file, start, end, limit)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (

@@ -96,6 +96,22 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     return next((mention for mention in mentions if mention), None)
 
 
+_DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
+    Value: (Role.SLICE, Role.USED_VALUE),
+    Allocation: (Role.ALLOCATION_HEADER,),
+    Instruction: (Role.SCHEDULE,),
+    Step: (Role.SCHEDULE,),
+    Peak: (),
+}
+
+
+def is_declaration(target: Target, role: Role) -> bool:
+    """Whether a mention declares what it means. A value has two declarations: its row in the allocation and its header
+    in `Used values`. The schedule entry of its instruction is not one.
+    """
+    return role in _DECLARATIONS[type(target)]
+
+
 def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
     """Return what a name and index mean: the value at that position, else the instruction, else None."""
     value = dump.value_at(name, index)
