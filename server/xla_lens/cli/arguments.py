@@ -5,11 +5,10 @@ import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from xla_lens import __version__
-from xla_lens.cli.output import print_error
-from xla_lens.cli.parser import VARIABLES, Parser, one_of
+from xla_lens.cli.parser import VARIABLES, Parser
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
 from xla_lens.features.report.options import (
     DEFAULT_TOP,
@@ -23,7 +22,7 @@ from xla_lens.features.report.options import (
 )
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.names import RENAMED, allowed_names, renamed, unknown_name
+from xla_lens.render.names import allowed_names, unknown_name
 from xla_lens.render.numbers import Size, parse_size
 
 _DESCRIPTION: Final = """\
@@ -54,13 +53,11 @@ Sizes: 16GiB is 16 x 2^30 bytes, 16GB is 16 x 10^9 bytes, and 16G, as XLA prints
 
 Set once what holds for every run: """
 
-_Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 _Name = TypeVar("_Name", bound=StrEnum)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
-    arguments = list(map(_current, arguments))
     name = next(iter(arguments), None)
     parser, commands = parsers(name)
     if name is None:
@@ -81,16 +78,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _current(argument: str) -> str:
-    """An argument with the new name of an option that has been renamed."""
-    option, equals, value = argument.partition("=")
-    new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
-    if new is None:
-        return argument
-    print_error(renamed(option, f"--{new}"))
-    return f"--{new}{equals}{value}"
-
-
 def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of the command line, and the parser of each command by its name. If `command` is one, it is the
     only one.
@@ -101,370 +88,279 @@ def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     commands = parser.add_subparsers(
         title="commands", prog=parser.prog, metavar="COMMAND", dest="command", required=True
     )
-    for name, add in {command: _COMMANDS[command]}.items() if command in _COMMANDS else _COMMANDS.items():
-        add(commands)
-        if name not in _WITHOUT_COLOR:
-            _add_color(commands.choices[name])
+    for name, (words, description, add) in _COMMANDS.items():
+        if command == name or command not in _COMMANDS:
+            add(commands.add_parser(name, help=words, description=description))
     return parser, dict(commands.choices)
 
 
-def _add_report(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "report",
-        help="show where the memory goes",
-        description="Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is "
-        "live there, which source lines it comes from, what keeps it alive, and what would lower it.",
-        epilog=f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
-        f"{Part.BUDGET} needs --budget.",
-    )
-    _add_paths(parser)
-    _add_output_format(
-        parser, FORMATS, "text (default), markdown, json, or html: the memory map of one dump as a self-contained page"
-    )
-    _add_part(parser, Part)
-    _add_top(parser, DEFAULT_TOP)
-    parser.add_argument(
-        "--at", metavar="STEP", type=number_argument, help="also show what is live at this step of the schedule"
-    )
-    _add_budget(parser, "which buffers to remove so that HBM (on CPU: host memory) fits into this size, such as 16GiB")
-    _add_selection(parser)
-    parser.add_argument(
-        "--oom",
-        metavar="LOG",
-        type=Path,
-        help="begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump",
-    )
-    _add_choice(
-        parser,
-        "--through-loops",
-        "WHEN",
-        ("yes", "no"),
-        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: that of "
-        "the loop, such as the line that calls scan",
-    )
-    parser.add_argument(
-        "--stacks",
-        action="store_const",
-        const=frozenset({Part.LINE, Part.STACKS}),
-        default=frozenset(),
-        help=f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})",
-    )
-    parser.add_argument(
-        "--annotate",
-        metavar="FILE",
-        type=Path,
-        help="print this Python file with the bytes at the peak beside its lines, instead of the report",
-    )
-    _add_path_mapping(parser, "for --annotate")
-
-
-def _add_run(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="run a program and show where its memory goes",
-        usage="%(prog)s [options] [--] COMMAND ...",
-        description="Run a program that uses XLA, and show the modules that it compiled, worst first, and where the "
-        "memory of the worst one goes; also if the program failed, ran out of memory or was interrupted.\n\n"
-        "The output and the exit status are those of the program. The report follows on standard error. Each process "
-        "dumps to a folder of its own, and JAX's compilation cache is off, because XLA dumps only what it compiles. "
-        "XLA_FLAGS still apply; with --xla_dump_to in them, the dumps go there.",
-        epilog="examples:\n  xla-lens run python train.py\n  xla-lens run --out dumps -- python -m train --steps 3",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        help="a new folder for the dumps (default: one below xla-dumps/ with the name of the program and the time)",
-    )
-    parser.add_argument(
-        "--only",
-        metavar="REGEX",
-        type=_regex,
-        help="dump only modules with a match of this regular expression in their name",
-    )
-    parser.add_argument("--keep-all", action="store_true", help="keep all files of XLA, not only those we read")
-    _add_output_format(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
-    _add_budget(parser, "what to change so that HBM (on CPU: host memory) fits into this size, such as 16GiB")
-    _add_part(parser, Part)
-    _add_top(parser, DEFAULT_TOP)
-    parser.add_argument("--open", action="store_true", help="open the memory map in a browser afterwards")
-    parser.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments")
-    parser.set_defaults(at=None, stacks=frozenset(), module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN)
-    parser.set_defaults(through_loops="yes")
-
-
-def _add_advise(commands: _Commands) -> None:
-    formats = tuple(name for name in FORMATS if name != "html")
-    parser = commands.add_parser(
-        "advise",
-        help="show what would lower the peak",
-        description="Show what would lower the peak of HBM (on CPU: host memory): actions, those that save the most "
-        "first, each with its buffers, the recomputed peak after it, and how certain that is.\n\n"
-        "This is the last part of `xla-lens report`.",
-        epilog=f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule.",
-    )
-    _add_paths(parser)
-    _add_selection(parser)
-    _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
-    _add_output_format(parser, formats, "text (default), markdown, or json: the report with the part advice only")
-    _add_top(parser, DEFAULT_TOP, of="actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, stacks=frozenset(), through_loops="yes")
-
-
-def _add_check(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "check",
-        help="verify dumps",
-        description="Verify dumps: report every place where a dump contradicts itself or XLA's own rules.\n\n"
-        "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
-        epilog=f"codes: {', '.join(Code)}",
-    )
-    _add_paths(parser)
-    _add_output_format(parser, ("text", "json", *CiFormat), f"text (default), json, {_CI_WORDS}")
-    _add_path_mapping(parser)
-    for option, words in (
-        ("--select", "report only these codes, separated by commas"),
-        ("--ignore", "do not report these codes"),
-    ):
-        parser.add_argument(option, metavar="CODES", type=_names_of("code", Code), names=Code, help=words)
-    limits = {
-        "memory": "report an error if a program needs more HBM (on CPU: host memory) than this size, such as 16GiB, "
-        "and so does not fit",
-        "peak": "report an error if more HBM (on CPU: host memory) than this size is live at once, which is less than "
-        "what the program needs",
-    }
-    for name, words in limits.items():
-        parser.add_argument(f"--max-{name}", metavar="SIZE", type=size_argument, help=words)
-    parser.add_argument(
-        "--unknown",
-        action="store_true",
-        help="list the text that XLA Lens does not know instead, with counts, for a bug report (text and json)",
-    )
-
-
-def _add_diff(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "diff",
-        help="show what changed between two dumps",
-        description="Show what changed between two dumps: where the change of each peak comes from, so that the parts "
-        "add up to it exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files "
-        "of a dump, or folders of dumps, whose modules are paired by name. OLD may also be a report, the output of "
-        "`xla-lens report --output-format json` in a file named *.json. A single folder stands for the "
-        "runs in it, such as those of `xla-lens run`.\n\n"
-        "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
-        epilog=f"parts: {', '.join(DiffPart)}.",
-    )
-    parser.add_argument(
-        "old", metavar="OLD", type=Path, help="the old dump: one of its files, a folder of dumps, or -; or all the runs"
-    )
-    parser.add_argument(
-        "new", metavar="NEW", type=Path, nargs="?", help="the new dump; without it, the folders in OLD are the runs"
-    )
-    parser.add_argument(
-        "more",
-        metavar="MORE",
-        type=Path,
-        nargs="*",
-        default=[],
-        help="further dumps: shows what each module needs in all of them",
-    )
-    _add_output_format(
-        parser,
-        (*DIFF_FORMATS, *CiFormat),
-        f"text (default), markdown, json, html (a page with both memory maps), {_CI_WORDS} (the exceeded limits)",
-    )
-    _add_path_mapping(parser)
-    _add_part(parser, DiffPart)
-    _add_top(parser, DEFAULT_DIFF_TOP)
-    for name, words in (("memory", "what the program needs"), ("peak", "the peak")):
-        parser.add_argument(
-            f"--max-{name}-increase",
-            metavar="LIMIT",
-            type=_increase,
-            action="append",
-            default=[],
-            help=f"fail if {words} of HBM (on CPU: host memory) grew by more than this, such as 1%% or 64MiB; "
-            "vmem=1MiB limits another memory space",
-        )
-
-
-def _add_explain(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "explain",
-        help="explain a finding or an action",
-        description="Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. Or "
-        "explain an action of `xla-lens advise`. Without a code, list all codes.",
-        epilog=f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}.",
-    )
-    parser.add_argument(
-        "code",
-        metavar="CODE",
-        nargs="?",
-        type=_code,
-        choices=(*Code, *Rule),
-        help="the code of the finding, such as overlapping-slices, or the rule of the action, such as donate",
-    )
-
-
-def _add_oom(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "oom",
-        help="explain an out-of-memory message",
-        description="Find XLA's out-of-memory messages in the log of a program, and show what they say: which memory "
-        "ran out, what was needed, and the buffers that the message lists. With dumps, also show which values these "
-        "buffers are, what each number stands for, and what would lower the peak.\n\n"
-        "The exit status is 0, 1 if there is no message or no dump fits, and 2 if the command could not run.",
-    )
-    parser.add_argument(
-        "log",
-        metavar="LOG",
-        nargs="?",
-        type=Path,
-        default=Path("-"),
-        help="the log, which may be compressed with gzip, or - for standard input (default)",
-    )
-    _add_paths(parser, nargs="*")
-    formats = tuple(one for one in FORMATS if one != "html")
-    _add_output_format(parser, formats, "text (default), markdown or json")
-    _add_top(parser, DEFAULT_TOP)
-
-
-def _add_completion(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "completion",
-        help="print a script that completes arguments",
-        description="Print a script that completes commands, options, parts, codes and files in a shell.",
-        epilog="bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
-        'zsh, in ~/.zshrc below compinit:\n  eval "$(xla-lens completion zsh)"\n\n'
-        "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source",
-    )
-    _add_choice(parser, "shell", "SHELL", ("bash", "zsh", "fish"), "bash, zsh or fish")
-
-
-def _add_server(commands: _Commands) -> None:
-    parser = commands.add_parser(
-        "server",
-        help="run the language server",
-        description="Run the language server. Editors start it and talk to it over standard input and output.",
-    )
-    parser.add_argument(
-        "--tcp", metavar="HOST:PORT", type=_host_and_port, help="listen on this TCP port for one editor instead"
-    )
-    parser.add_argument(
-        "--allow-remote",
-        action="store_true",
-        help="let --tcp listen on an address that other machines can reach; whoever connects can read your dumps",
-    )
-
-
-_COMMANDS: Final = {
-    "run": _add_run,
-    "report": _add_report,
-    "advise": _add_advise,
-    "check": _add_check,
-    "diff": _add_diff,
-    "explain": _add_explain,
-    "oom": _add_oom,
-    "completion": _add_completion,
-    "server": _add_server,
-}
-"""What adds the parser of each command, in the order of the help."""
-
-_WITHOUT_COLOR: Final = ("completion", "server")
-
-
-def _add_choice(parser: Parser, name: str, metavar: str, choices: Sequence[str], words: str) -> None:
-    """An argument with a few allowed values, of which the first is the default of an option."""
-    noun = "choice" if metavar == "WHEN" else metavar.lower()
-    default = choices[0] if name.startswith("-") else None
-    parser.add_argument(name, metavar=metavar, type=one_of(noun, choices), choices=choices, default=default, help=words)
+# ---------------------------------------------------------------- options of several commands
 
 
 def _add_color(parser: Parser) -> None:
     """The option `--color`; `cli.terminal.find_terminal` takes `options.color`."""
     words = "auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never"
-    _add_choice(parser, "--color", "WHEN", ("auto", "always", "never"), words)
+    parser.option("--color", "WHEN", ("auto", "always", "never"), words)
 
 
-def _add_selection(parser: Parser) -> None:
-    """Which of several modules to report, and their order."""
-    parser.add_argument(
-        "--module",
-        metavar="MODULE",
-        help="of several modules, report those with this number, or with a match of this regular expression in their "
-        "name",
-    )
-    parser.add_argument("--all", action="store_true", help="of several modules, report all, not only the worst")
-    words = f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})"
-    _add_choice(parser, "--sort", "KEY", tuple(SortKey), words)
-    parser.set_defaults(tiny=TINY)
-
-
-def _add_budget(parser: Parser, words: str) -> None:
-    parser.add_argument("--budget", metavar="SIZE", type=size_argument, help=f"also show {words}")
-
-
-def _add_output_format(parser: Parser, formats: Sequence[str], words: str) -> None:
-    _add_choice(parser, "--output-format", "FORMAT", formats, words)
-    parser.add_argument("--output-file", metavar="FILE", type=Path, help="write to this file, not to standard output")
-
-
-_CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
-
-
-def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
-    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
-    parser.add_argument(
-        "--path-mapping",
-        metavar="FROM=TO",
-        type=_folders,
-        action="append",
-        default=[],
-        help=f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated",
-    )
-
-
-def _add_part(parser: Parser, parts: type[StrEnum]) -> None:
-    parser.add_argument(
-        "--part",
-        metavar="PARTS",
-        type=_names_of("part", parts),
-        names=parts,
-        help="show only these parts, separated by commas",
-    )
-
-
-def _add_top(parser: Parser, default: int, *, of: str = "rows in each list") -> None:
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number_argument,
-        help=f"maximum number of {of} (default: {default}; json: all)",
-    )
+def _add_output(parser: Parser, formats: Sequence[str], words: str) -> None:
+    parser.option("--output-format", "FORMAT", formats, words)
+    parser.option("--output-file", "FILE", Path, "write to this file, not to standard output")
 
 
 def _add_paths(parser: Parser, nargs: str = "+") -> None:
     """The argument PATH...; `cli.sets.load_sets` takes `options.paths`."""
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs=nargs,
-        type=Path,
-        help="a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd",
+    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd"
+    parser.option("paths", "PATH", Path, words, nargs=nargs)
+
+
+def _add_selection(parser: Parser) -> None:
+    """Which of several modules to report, and their order."""
+    words = (
+        "of several modules, report those with this number, or with a match of this regular expression in their name"
     )
+    parser.option("--module", "MODULE", str, words)
+    parser.flag("--all", "of several modules, report all, not only the worst")
+    parser.option("--sort", "KEY", SortKey, f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})")
+    parser.set_defaults(tiny=TINY)
+
+
+def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
+    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
+    words = f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated"
+    parser.option("--path-mapping", "FROM=TO", _folders, words, action="append", default=[])
+
+
+def _add_budget(parser: Parser, words: str) -> None:
+    parser.option("--budget", "SIZE", _size, f"also show {words}")
+
+
+def _add_part(parser: Parser, parts: type[StrEnum]) -> None:
+    parser.option(
+        "--part", "PARTS", _names_of("part", parts), "show only these parts, separated by commas", names=parts
+    )
+
+
+def _add_top(parser: Parser, default: int, of: str = "rows in each list") -> None:
+    parser.option("--top", "N", _number, f"maximum number of {of} (default: {default}; json: all)")
+
+
+_MAIN: Final = "HBM (on CPU: host memory)"
+_CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
+_TEXTS: Final = tuple(name for name in FORMATS if name != "html")
+_NOT_ONE: Final = {"at": None, "stacks": frozenset[Part](), "through_loops": "yes"}
+"""The defaults of options of `report` that other commands with reports lack."""
+
+# ---------------------------------------------------------------- commands
+
+
+def _add_report(parser: Parser) -> None:
+    parser.epilog = (
+        f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
+        f"{Part.BUDGET} needs --budget."
+    )
+    _add_paths(parser)
+    _add_output(
+        parser, FORMATS, "text (default), markdown, json, or html: the memory map of one dump as a self-contained page"
+    )
+    _add_part(parser, Part)
+    _add_top(parser, DEFAULT_TOP)
+    parser.option("--at", "STEP", _number, "also show what is live at this step of the schedule")
+    _add_budget(parser, f"which buffers to remove so that {_MAIN} fits into this size, such as 16GiB")
+    _add_selection(parser)
+    words = "begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump"
+    parser.option("--oom", "LOG", Path, words)
+    words = (
+        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: that of "
+        "the loop, such as the line that calls scan"
+    )
+    parser.option("--through-loops", "WHEN", ("yes", "no"), words)
+    stacks = frozenset({Part.LINE, Part.STACKS})
+    words = f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})"
+    parser.flag("--stacks", words, action="store_const", const=stacks, default=frozenset())
+    words = "print this Python file with the bytes at the peak beside its lines, instead of the report"
+    parser.option("--annotate", "FILE", Path, words)
+    _add_path_mapping(parser, "for --annotate")
+    _add_color(parser)
+
+
+def _add_run(parser: Parser) -> None:
+    parser.usage = "%(prog)s [options] [--] COMMAND ..."
+    parser.epilog = "examples:\n  xla-lens run python train.py\n  xla-lens run --out dumps -- python -m train --steps 3"
+    words = "a new folder for the dumps (default: one below xla-dumps/ with the name of the program and the time)"
+    parser.option("--out", "DIR", Path, words)
+    words = "dump only modules with a match of this regular expression in their name"
+    parser.option("--only", "REGEX", _regex, words)
+    parser.flag("--keep-all", "keep all files of XLA, not only those we read")
+    _add_output(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
+    _add_budget(parser, f"what to change so that {_MAIN} fits into this size, such as 16GiB")
+    _add_part(parser, Part)
+    _add_top(parser, DEFAULT_TOP)
+    parser.flag("--open", "open the memory map in a browser afterwards")
+    parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
+    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, **_NOT_ONE)
+    _add_color(parser)
+
+
+def _add_advise(parser: Parser) -> None:
+    parser.epilog = f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule."
+    _add_paths(parser)
+    _add_selection(parser)
+    _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
+    _add_output(parser, _TEXTS, "text (default), markdown, or json: the report with the part advice only")
+    _add_top(parser, DEFAULT_TOP, "actions")
+    parser.set_defaults(part=frozenset({Part.ADVICE}), **_NOT_ONE)
+    _add_color(parser)
+
+
+def _add_check(parser: Parser) -> None:
+    parser.epilog = f"codes: {', '.join(Code)}"
+    _add_paths(parser)
+    _add_output(parser, ("text", "json", *CiFormat), f"text (default), json, {_CI_WORDS}")
+    _add_path_mapping(parser)
+    for option, words in (
+        ("--select", "report only these codes, separated by commas"),
+        ("--ignore", "do not report these codes"),
+    ):
+        parser.option(option, "CODES", _names_of("code", Code), words, names=Code)
+    words = f"report an error if a program needs more {_MAIN} than this size, such as 16GiB, and so does not fit"
+    parser.option("--max-memory", "SIZE", _size, words)
+    words = f"report an error if more {_MAIN} than this size is live at once, which is less than what the program needs"
+    parser.option("--max-peak", "SIZE", _size, words)
+    words = "list the text that XLA Lens does not know instead, with counts, for a bug report (text and json)"
+    parser.flag("--unknown", words)
+    _add_color(parser)
+
+
+def _add_diff(parser: Parser) -> None:
+    parser.epilog = f"parts: {', '.join(DiffPart)}."
+    words = "the old dump: one of its files, a folder of dumps, or -; or all the runs"
+    parser.option("old", "OLD", Path, words)
+    parser.option("new", "NEW", Path, "the new dump; without it, the folders in OLD are the runs", nargs="?")
+    words = "further dumps: shows what each module needs in all of them"
+    parser.option("more", "MORE", Path, words, nargs="*", default=[])
+    formats = f"text (default), markdown, json, html (a page with both memory maps), {_CI_WORDS} (the exceeded limits)"
+    _add_output(parser, (*DIFF_FORMATS, *CiFormat), formats)
+    _add_path_mapping(parser)
+    _add_part(parser, DiffPart)
+    _add_top(parser, DEFAULT_DIFF_TOP)
+    for name, of in (("memory", "what the program needs"), ("peak", "the peak")):
+        words = (
+            f"fail if {of} of {_MAIN} grew by more than this, such as 1%% or 64MiB; vmem=1MiB limits another memory "
+            "space"
+        )
+        parser.option(f"--max-{name}-increase", "LIMIT", _increase, words, action="append", default=[])
+    _add_color(parser)
+
+
+def _add_explain(parser: Parser) -> None:
+    parser.epilog = f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}."
+    words = "the code of the finding, such as overlapping-slices, or the rule of the action, such as donate"
+    parser.option("code", "CODE", _code, words, nargs="?", choices=(*Code, *Rule))
+    _add_color(parser)
+
+
+def _add_oom(parser: Parser) -> None:
+    words = "the log, which may be compressed with gzip, or - for standard input (default)"
+    parser.option("log", "LOG", Path, words, nargs="?", default=Path("-"))
+    _add_paths(parser, nargs="*")
+    _add_output(parser, _TEXTS, "text (default), markdown or json")
+    _add_top(parser, DEFAULT_TOP)
+    _add_color(parser)
+
+
+def _add_completion(parser: Parser) -> None:
+    parser.epilog = (
+        "bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
+        'zsh, in ~/.zshrc below compinit:\n  eval "$(xla-lens completion zsh)"\n\n'
+        "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source"
+    )
+    parser.option("shell", "SHELL", ("bash", "zsh", "fish"), "bash, zsh or fish")
+
+
+def _add_server(parser: Parser) -> None:
+    parser.option("--tcp", "HOST:PORT", _host_and_port, "listen on this TCP port for one editor instead")
+    words = "let --tcp listen on an address that other machines can reach; whoever connects can read your dumps"
+    parser.flag("--allow-remote", words)
+
+
+_COMMANDS: Final = {
+    "run": (
+        "run a program and show where its memory goes",
+        "Run a program that uses XLA, and show the modules that it compiled, worst first, and where the memory of the "
+        "worst one goes; also if the program failed, ran out of memory or was interrupted.\n\n"
+        "The output and the exit status are those of the program. The report follows on standard error. Each process "
+        "dumps to a folder of its own, and JAX's compilation cache is off, because XLA dumps only what it compiles. "
+        "XLA_FLAGS still apply; with --xla_dump_to in them, the dumps go there.",
+        _add_run,
+    ),
+    "report": (
+        "show where the memory goes",
+        "Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is live there, "
+        "which source lines it comes from, what keeps it alive, and what would lower it.",
+        _add_report,
+    ),
+    "advise": (
+        "show what would lower the peak",
+        f"Show what would lower the peak of {_MAIN}: actions, those that save the most first, each with its buffers, "
+        "the recomputed peak after it, and how certain that is.\n\nThis is the last part of `xla-lens report`.",
+        _add_advise,
+    ),
+    "check": (
+        "verify dumps",
+        "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.\n\n"
+        "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
+        _add_check,
+    ),
+    "diff": (
+        "show what changed between two dumps",
+        "Show what changed between two dumps: where the change of each peak comes from, so that the parts add up to it "
+        "exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files of a dump, or "
+        "folders of dumps, whose modules are paired by name. OLD may also be a report, the output of "
+        "`xla-lens report --output-format json` in a file named *.json. A single folder stands for the runs in it, "
+        "such as those of `xla-lens run`.\n\n"
+        "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
+        _add_diff,
+    ),
+    "explain": (
+        "explain a finding or an action",
+        "Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. Or explain an "
+        "action of `xla-lens advise`. Without a code, list all codes.",
+        _add_explain,
+    ),
+    "oom": (
+        "explain an out-of-memory message",
+        "Find XLA's out-of-memory messages in the log of a program, and show what they say: which memory ran out, what "
+        "was needed, and the buffers that the message lists. With dumps, also show which values these buffers are, "
+        "what each number stands for, and what would lower the peak.\n\n"
+        "The exit status is 0, 1 if there is no message or no dump fits, and 2 if the command could not run.",
+        _add_oom,
+    ),
+    "completion": (
+        "print a script that completes arguments",
+        "Print a script that completes commands, options, parts, codes and files in a shell.",
+        _add_completion,
+    ),
+    "server": (
+        "run the language server",
+        "Run the language server. Editors start it and talk to it over standard input and output.",
+        _add_server,
+    ),
+}
+"""The help of each command, its description, and what adds its arguments, in the order of the help."""
 
 
 # ---------------------------------------------------------------- types
 
 
-def number_argument(text: str) -> int:
+def _number(text: str) -> int:
     """Return a number from 0 on."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number from 0 on")
     return int(text)
 
 
-def size_argument(text: str) -> Size:
+def _size(text: str) -> Size:
     """Return a size such as ``15.9GiB`` in bytes."""
     size = parse_size(text)
     if size is None:
@@ -506,7 +402,7 @@ def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]
     """The type of a list of names that is separated by commas."""
 
     def read(text: str) -> frozenset[_Name]:
-        given = [RENAMED.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
+        given = [name.strip() for name in text.split(",") if name.strip()]
         if not given:
             raise argparse.ArgumentTypeError(f"no {noun} given. {allowed_names(noun, tuple(names), _ALL_CODES)}")
         for name in given:
@@ -522,7 +418,6 @@ _ALL_CODES: Final = "`xla-lens explain` lists all"
 
 def _code(text: str) -> Code | Rule:
     codes: dict[str, Code | Rule] = {code: code for code in (*Code, *Rule)}
-    text = RENAMED.get(text, text)
     if text not in codes:
         raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(codes), _ALL_CODES))
     return codes[text]

@@ -5,10 +5,10 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, NoReturn
+from enum import EnumType
+from typing import Any, Final, NoReturn, TypeAlias
 
-from xla_lens.cli.output import print_error
-from xla_lens.render.names import nearest, renamed, unknown_name
+from xla_lens.render.names import nearest, unknown_name
 from xla_lens.render.numbers import parse_size
 
 VARIABLES: Final = tuple(
@@ -19,13 +19,13 @@ VARIABLES: Final = tuple(
 ``--max-peak``.
 """
 
-_LIMIT: Final = "XLA_LENS_MAX_MEMORY"
-_OLD_LIMIT: Final = "XLA_LENS_MAX_RESERVED"
-
 _MAX_UNPACKED: Final = "XLA_LENS_MAX_UNPACKED"
 
 _SIMILAR: Final = 0.88
 """How similar (0 to 1) the name of a variable must be to one of ours to be a typing error."""
+
+
+Reader: TypeAlias = Callable[[str], Any]
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,6 +45,22 @@ class Parser(argparse.ArgumentParser):
         self.names[action.dest] = tuple(names)
         return action
 
+    def option(self, name: str, metavar: str, read: Reader | Iterable[str], words: str, **named: Any) -> None:
+        """Add an argument with a value, which a function reads or which is one of a few. Of an option, the first of
+        these is the default.
+        """
+        if not callable(read) or isinstance(read, EnumType):
+            choices = tuple(read)
+            default = choices[0] if name.startswith("-") else None
+            noun = "choice" if metavar == "WHEN" else metavar.lower()
+            named = {"choices": choices, "default": default, **named}
+            read = one_of(noun, choices)
+        self.add_argument(name, metavar=metavar, type=read, help=words, **named)
+
+    def flag(self, name: str, words: str, **named: Any) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, help=words, **{"action": "store_true", **named})
+
     def error(self, message: str) -> NoReturn:
         """Print one line and exit."""
         message = re.sub(r"^argument (?=\S+:)", "", message)
@@ -59,14 +75,11 @@ class Parser(argparse.ArgumentParser):
     def read_environment(self) -> None:
         """Take the defaults of options from the environment; empty variables count as unset."""
         given = {name: value for name, value in os.environ.items() if name.startswith("XLA_LENS_") and value}
-        for name in given.keys() - {*VARIABLES, _OLD_LIMIT}:
+        for name in given.keys() - {*VARIABLES}:
             if close := nearest(name, VARIABLES, _SIMILAR):
                 self.error(f"unknown variable {name}; did you mean {close}?")
         if (size := given.get(_MAX_UNPACKED)) and parse_size(size) is None:
             self.error(f"{_MAX_UNPACKED}: not a size: {size!r}; expected for example 8GiB")
-        if _OLD_LIMIT in given:
-            print_error(renamed(_OLD_LIMIT, _LIMIT))
-            given.setdefault(_LIMIT, given[_OLD_LIMIT])
         for action in self.actions:
             name = f"XLA_LENS_{action.dest.upper()}"
             if name in VARIABLES and name in given and callable(action.type):
