@@ -12,8 +12,8 @@ _REAL_PEAK_BYTES = 4419632
 
 
 def _space(map: Map) -> str:
-    """Return the selected option in the list of memory spaces."""
-    return map.eval("""document.querySelector('[data-control="space"]').selectedOptions[0].text""")
+    """Return the tooltip of the list of memory spaces, which says what the shown one needs and its peak."""
+    return map.eval("""document.querySelector('[data-control="space"]').closest("label").title""")
 
 
 def test_walkthrough_opens_the_sample(open_window: OpenWindow, tmp_path: Path) -> None:

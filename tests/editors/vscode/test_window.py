@@ -107,5 +107,5 @@ def test_map_leads_to_source_lines_and_instructions(open_window: OpenWindow, wor
         map.find('[data-action="hlo"]').click()
         wait_for(window.active_tab, lambda tab: tab.endswith("after_optimizations.txt"), SECONDS)
         map.find(".details a[data-href*=showAllocationHistory]").first.click()
-        wait_for(window.active_tab, lambda tab: tab.startswith("history-of-allocation"), SECONDS)
+        wait_for(window.active_tab, lambda tab: tab.startswith("jit_train_step-history-of-allocation"), SECONDS)
         assert map.eval("map.label(map.selected)") == "ynn_fusion.6"
