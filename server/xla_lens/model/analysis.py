@@ -51,11 +51,12 @@ class Analysis:
         """
         if module is None:
             return self
-        from xla_lens.model.checks.module.checks import is_sound_against
+        from xla_lens.model.checks.module.checks import differences_from_module, module_is_cut_off
 
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
-        if not has_alarms and is_sound_against(self.dump, module, is_cancelled):
+        is_whole = not has_alarms and not list(module_is_cut_off(module))
+        if is_whole and not differences_from_module(self.dump, self.memory, module, is_cancelled):
             return self
         # Once more from the start, because what the module shows may explain what the dump alone shows.
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))

@@ -140,13 +140,12 @@ def _checked(
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
     tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump, lines, damage))
-    against = None
     if module:
-        from xla_lens.model.checks.module.checks import ModuleChecks, module_shows_cuts
+        from xla_lens.model.checks.module.checks import module_is_cut_off, module_shows_cuts
 
         is_cut = any(finding.place.file is dump.assignment for finding in findings)
         findings += [] if is_cut else module_shows_cuts(dump, module)
-        against = ModuleChecks(dump, module)
+        findings += module_is_cut_off(module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     lists = (dump.assignment, dump.used)
     is_cut = any(one.place.file in lists for one in findings if one.problem.kind is Problem.TRUNCATED_FILE)
@@ -162,14 +161,16 @@ def _checked(
     tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
     tainted.taint_values(dump.value_of_used_value[mixed])
     for number, one in enumerate(_CHECKS):
-        if against and one is shapes_match_instructions:
-            against.run_early(tainted)
         findings += _unless_cancelled(one(dump, tainted), is_cancelled)
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
-    if against:
-        findings += against.findings(tainted, is_cancelled)
     findings += _unless_cancelled(operands_have_no_gaps(dump, tainted), is_cancelled)
+    if module and not _alarms(findings) and not tainted.broken_files:
+        from xla_lens.model.checks.module.checks import differences_from_module
+
+        found = differences_from_module(dump, memory, module, is_cancelled)
+        if found:
+            return _sorted(findings + found, order)
     before = tainted.copy()
     overlaps = [*_unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)]
     findings += overlaps

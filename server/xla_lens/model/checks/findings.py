@@ -1,9 +1,9 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Occurrence, Problem
@@ -52,12 +52,18 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem, the place it is reported at, and the places that help to understand it."""
+    """One problem, the place it is reported at, and the places that help to understand it. `values` and `allocations`
+    are the rows of these tables that it is about, `names` the numbers of names: later findings about these are
+    consequences of it.
+    """
 
     severity: Severity
     place: Place
     problem: Occurrence
     related: tuple[Related, ...] = ()
+    values: tuple[int, ...] = ()
+    names: tuple[int, ...] = ()
+    allocations: tuple[int, ...] = ()
 
     @property
     def code(self) -> Code:
@@ -72,16 +78,26 @@ def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
     return error(first.place, kind(len(found)), *related)
 
 
-def error(place: Place, problem: Occurrence, *related: Related) -> Finding:
-    """A finding for something that XLA never prints."""
-    return Finding(Severity.ERROR, place, problem, related)
+Rows: TypeAlias = Iterable[int] | int
+"""One row or several."""
 
 
-def hint(place: Place, problem: Occurrence, *related: Related) -> Finding:
+def error(
+    place: Place, problem: Occurrence, *related: Related, values: Rows = (), names: Rows = (), allocations: Rows = ()
+) -> Finding:
+    """A finding for something that XLA never prints, about some rows."""
+    return Finding(Severity.ERROR, place, problem, related, _rows(values), _rows(names), _rows(allocations))
+
+
+def _rows(rows: Rows) -> tuple[int, ...]:
+    return (rows,) if isinstance(rows, int) else tuple(map(int, rows))
+
+
+def hint(place: Place, problem: Occurrence, *related: Related, values: Rows = ()) -> Finding:
     """A finding for something unusual that is known to happen."""
-    return Finding(Severity.HINT, place, problem, related)
+    return Finding(Severity.HINT, place, problem, related, _rows(values))
 
 
-def warning(place: Place, problem: Occurrence, *related: Related) -> Finding:
+def warning(place: Place, problem: Occurrence, *related: Related, values: Rows = ()) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
-    return Finding(Severity.WARNING, place, problem, related)
+    return Finding(Severity.WARNING, place, problem, related, _rows(values))

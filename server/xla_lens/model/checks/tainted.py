@@ -40,11 +40,6 @@ class Tainted:
         marks = self.values.copy(), self.allocations.copy(), self.used_values.copy(), self.names.copy()
         return Tainted(*marks, self.broken_files, self.is_liveness_sound)
 
-    def assign(self, other: "Tainted") -> None:
-        """Take over the marks of another one."""
-        self.values, self.allocations, self.used_values = other.values, other.allocations, other.used_values
-        self.names, self.is_liveness_sound = other.names, other.is_liveness_sound
-
     def taint_values(self, values: Column) -> None:
         """Mark rows of values; ignores NONE."""
         self.values[values[values != NONE]] = True

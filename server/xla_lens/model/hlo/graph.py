@@ -82,8 +82,6 @@ class ModuleGraph:
 
     def __init__(self, dump: DumpSet, module: HloModule) -> None:
         self.dump, self.module = dump, module
-        self.lacks_positions = False
-        """Whether a check has found that positions are missing, so that values seem to be read by too few."""
         self._table = table = module.columns.instructions
         names, self._virtual = self._with_virtual_names()
         self.quotes: Quotes = read_quotes(module.data, table.start, table.end, QuoteParts.OPERANDS, names)

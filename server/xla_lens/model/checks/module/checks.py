@@ -1,105 +1,95 @@
-"""Checks of a dump set against its HLO module.
-
-Those of the module alone and of quotes run before the checks of the dump, the others after them. All skip what an
-earlier check has found.
-"""
+"""Checks of a dump set against its HLO module. They run if the dump set itself has no errors."""
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding, of_another_compilation
-from xla_lens.model.checks.module.data_flow import positions_follow_data_flow, uses_match_module
+from xla_lens.model.checks.module.data_flow import (
+    instructions_have_their_positions,
+    positions_follow_data_flow,
+    uses_match_module,
+    values_list_their_uses,
+)
 from xla_lens.model.checks.module.entry import (
+    aliased_parameters_live_out,
+    aliases_share_bytes,
     entry_layout_matches,
     entry_parameters_are_numbered,
-    parameters_are_those_of_module,
     results_live_out,
 )
-from xla_lens.model.checks.module.evidence import MAXIMUM_DIFFERENCES
 from xla_lens.model.checks.module.instructions import (
-    elements_have_shapes_of_tuples,
     instructions_are_in_module,
     module_is_well_formed,
     quotes_match_module,
+    schedule_is_order_of_module,
     shapes_match_module,
 )
-from xla_lens.model.checks.module.schedule import live_ranges_match_module, schedule_is_order_of_module
+from xla_lens.model.checks.module.live_ranges import live_ranges_match_module
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
-from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.tree import Cancelled
 
-_ModuleCheck: TypeAlias = Callable[[ModuleGraph, Tainted], Iterator[Finding]]
+_ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Iterator[Finding]]
+
+_CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
+    (module_is_well_formed,),
+    (entry_parameters_are_numbered, quotes_match_module, instructions_are_in_module),
+    (entry_layout_matches,),
+    (shapes_match_module,),
+    (positions_follow_data_flow, instructions_have_their_positions),
+    (uses_match_module, values_list_their_uses),
+    (schedule_is_order_of_module,),
+    (results_live_out, aliases_share_bytes),
+    (aliased_parameters_live_out,),
+    (live_ranges_match_module,),
+)
+"""Groups of checks. What a group finds explains what later ones would find."""
+
+_MAXIMUM_DIFFERENCES: Final = 3
+"""The most differences that an edit of the dump or of the module can cause. If there are more, they are of different
+compilations.
+"""
 
 
-def is_sound_against(dump: DumpSet, module: HloModule, is_cancelled: Callable[[], bool]) -> bool:
-    """Whether a dump set without findings agrees with its module. Raises `Cancelled`."""
-    tainted, checks = nothing_tainted(dump), ModuleChecks(dump, module)
-    checks.run_early(tainted)
-    return not checks.findings(tainted, is_cancelled)
+def module_is_cut_off(module: HloModule) -> Iterator[Finding]:
+    """A module is complete."""
+    if module.is_cut_off or not len(module.columns.instructions):
+        yield truncated(module.file, Cut.MODULE)
 
 
-class ModuleChecks:
-    """The checks of a dump set against its module."""
-
-    def __init__(self, dump: DumpSet, module: HloModule) -> None:
-        self._dump, self._module = dump, module
-        self._malformed: list[Finding] = []
-        self._early: list[Finding] = []
-        self._before: Tainted | None = None
-
-    @cached_property
-    def _graph(self) -> ModuleGraph:
-        return ModuleGraph(self._dump, self._module)
-
-    def _is_comparable(self, tainted: Tainted) -> bool:
-        """Whether all of both is there. What is cut off or unreadable would seem to differ."""
-        is_whole = len(self._module.columns.instructions) > 0 and not self._module.is_cut_off
-        return is_whole and self._dump.used is not None and not tainted.broken_files
-
-    def run_early(self, tainted: Tainted) -> None:
-        """Run the checks of the module alone and of quotes. The checks of the dump skip what is wrong there."""
-        if self._is_comparable(tainted):
-            self._before = tainted.copy()
-            self._malformed += module_is_well_formed(self._graph)
-            for one in () if self._malformed else _EARLY_CHECKS:
-                self._early += one(self._graph, tainted)
-
-    def findings(self, tainted: Tainted, is_cancelled: Callable[[], bool] = lambda: False) -> list[Finding]:
-        """Return all findings, causes before consequences. Raises `Cancelled`."""
-        if self._module.is_cut_off or not len(self._module.columns.instructions):
-            return [truncated(self._module.file, Cut.MODULE)]
-        if self._dump.used is None:
-            is_whole = tainted.is_whole(self._dump.assignment)
-            return list(module_shows_cuts(self._dump, self._module)) if is_whole else []
-        if not self._is_comparable(tainted):
-            return []
-        if self._malformed:
-            return self._malformed
-        before = self._before if self._early and self._before else tainted.copy()
-        findings = list(self._early)
-        for one in _CHECKS:
-            findings += one(self._graph, tainted)
-            if is_cancelled():
-                raise Cancelled
-        release_memory()
-        if not findings:
-            return list(_unknown_lines(self._module))
-        if len(findings) <= MAXIMUM_DIFFERENCES:
-            return findings
-        tainted.assign(before)
-        return [of_another_compilation(findings, Problem.FOREIGN_MODULE)]
+def differences_from_module(
+    dump: DumpSet, memory: Memory, module: HloModule, is_cancelled: Callable[[], bool]
+) -> list[Finding]:
+    """What a dump set that is sound by itself contradicts in its complete module. Raises `Cancelled`."""
+    if dump.used is None:
+        return []
+    graph = ModuleGraph(dump, module)
+    for group in _CHECKS:
+        context = Context.of(dump)
+        found = [finding for one in group for finding in context.kept(one(graph, context))]
+        if memory.collisions:
+            # A value at the wrong place seems to take over the bytes of another one, or leaves those of one that ends.
+            found = [finding for finding in found if finding.problem.kind is not Problem.EARLY_END]
+        if is_cancelled():
+            raise Cancelled
+        if len(found) > _MAXIMUM_DIFFERENCES:
+            return [of_another_compilation(found, Problem.FOREIGN_MODULE)]
+        if found:
+            return found
+    release_memory()
+    return list(_unknown_lines(module))
 
 
 def _unknown_lines(module: HloModule) -> Iterator[Finding]:
@@ -126,23 +116,3 @@ def module_shows_cuts(dump: DumpSet, module: HloModule) -> Iterator[Finding]:
     is_missing = defines & (graph.computation == graph.entry) & ~is_placed
     if np.any(is_placed) and np.any(is_missing):
         yield truncated(dump.assignment, Cut.ALLOCATIONS)
-
-
-_EARLY_CHECKS: Final[tuple[_ModuleCheck, ...]] = (
-    entry_parameters_are_numbered,
-    quotes_match_module,
-)
-
-_CHECKS: Final[tuple[_ModuleCheck, ...]] = (
-    instructions_are_in_module,
-    entry_layout_matches,
-    shapes_match_module,
-    elements_have_shapes_of_tuples,
-    positions_follow_data_flow,
-    uses_match_module,
-    schedule_is_order_of_module,
-    parameters_are_those_of_module,
-    results_live_out,
-    live_ranges_match_module,
-)
-"""All checks, causes before consequences: each skips rows that an earlier one has tainted."""
