@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,19 @@ from samples import (
     SEED,
     SHARED_DUMPS,
     SPLIT,
-    TPU,
     analysis_of,
     analysis_of_text,
-    assignments,
     dump_file,
     facts,
     malformed_texts,
     module_of,
     on_all_dumps,
 )
-from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import user_frame
 from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
 from xla_lens.render.sources import call_text
-from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
@@ -151,22 +145,6 @@ def test_huge_step_makes_no_long_column() -> None:
     assert len(data["steps"]) == STEP_LIMIT
     assert data["steps"].count(-1) == STEP_LIMIT - 6
     _check_form(data)
-
-
-@pytest.mark.parametrize("path", [path for path in assignments() if FileKind.HLO in find_set(path).paths])
-def test_sources_match_hovers(path: Path) -> None:
-    analysis, module = analysis_of(path), module_of(path)
-    data, origins, known_count = _data(analysis, module), Origins(analysis.dump, module), 0
-    for row in range(len(analysis.dump.values)):
-        told = origins.of_value(row)
-        own = user_frame(told.frames)
-        source = data["values"]["source"][row]
-        text = data["strings"][source] if source >= 0 else None
-        assert (None if text and text.startswith("parameters ") else text) == (call_text(own) if own else None)
-        known_count += own is not None
-        writer = data["values"]["derivedFrom"][row]
-        assert (data["strings"][writer] if writer >= 0 else None) == (told.derived.writer if told.derived else None)
-    assert known_count > 1 or path not in (SPLIT, TPU)
 
 
 def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:

@@ -12,11 +12,10 @@ import pytest
 from lsp.conftest import Loads
 from lsp.reading import Reader, copied, lines, read_page, sibling
 from lsp.wire import FULL
-from samples import GLUED, PALLAS, SEED, SPLIT, TPU, WHILE
+from samples import SEED, SPLIT, WHILE
 
 _GOING = ("definition", "declaration", "typeDefinition", "implementation")
 _ALL: Mapping[str, Any] = {"context": {"includeDeclaration": True}}
-_OTHERS: Mapping[str, Any] = {"context": {"includeDeclaration": False}}
 _TEXT, _READ, _WRITE = 1, 2, 3
 
 
@@ -99,42 +98,6 @@ async def test_editors_get_links_for_the_jumps_that_support_them(reader: Reader)
     for method, expected in (("definition", "targetUri"), ("declaration", "uri")):
         (found,) = await reader.ask_at(method, uri, "    cublas-gemm.1{}:4-5\n       ^")
         assert expected in found
-
-
-# ---------------------------------------------------------------- names
-
-
-@pytest.mark.parametrize(
-    ("path", "line", "word"),
-    [
-        (sibling(TPU, "live-range"), "    copy-start.1{0,1}:5-8", "copy-start.1{0,1}"),
-        (TPU, " value: <19 copy-start.1{0,1} @0> (size=4194304,offset=49152)", "<19 copy-start.1{0,1} @0>"),
-        (sibling(TPU, "buffer-assignment-values"), "<19 copy-start.1{0,1} @0>", "<19 copy-start.1{0,1} @0>"),
-        (sibling(TPU, "buffer-assignment-values"), "  copy-start.1 {0,1}", "copy-start.1 {0,1}"),
-        (sibling(TPU, "live-range"), "      ├── copy-start.1{0,1} (25.0%", "copy-start.1{0,1}"),
-        (sibling(SPLIT, "buffer-assignment-values"), "  wrapped_reduce-window, operand 1", "wrapped_reduce-window"),
-        (SPLIT, " value: <244 dot @0>", "<244 dot @0>"),
-        (PALLAS, " value: <", "<"),
-        (GLUED, " value: <", "<"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-async def test_cursor_anywhere_in_a_name_means_the_name(
-    reader: Reader, tmp_path: Path, path: Path, line: str, word: str
-) -> None:
-    await reader.start()
-    path = copied(path, tmp_path, "copy-start.1{0}", "copy-start.1{0,1}")
-    path.write_text(path.read_text().replace("copy-start.1 {0}", "copy-start.1 {0,1}"))
-    uri = reader.open(path)
-    row, text = next((row, text) for row, text in enumerate(lines(reader.text(uri))) if text.startswith(line))
-    start = text.index(word)
-    word = text[start : text.index(">", start) + 1] if word.startswith("<") else word
-    for column in range(start, start + len(word) + 1):
-        position = {"line": row, "character": column}
-        hover = await reader.ask("hover", uri, position=position)
-        assert reader.text_at(uri, hover["range"]) == word
-        (link,) = await reader.ask("declaration", uri, position=position)
-        assert reader.text_at(uri, link["originSelectionRange"]) == word
 
 
 # ---------------------------------------------------------------- positions without a mention

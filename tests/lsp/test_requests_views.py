@@ -1,6 +1,5 @@
 """Commands for views that draw and list dumps, and the `didLoad` notification."""
 
-import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -344,27 +343,6 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(
         assert (await reader.editor.answer(number))["uri"] == path.as_uri()
     assert loads.count == 5
     await _evict_all(reader, monkeypatch)
-
-
-async def test_compressed_dumps_are_listed_with_their_reports(reader: Reader, tmp_path: Path) -> None:
-    """An editor cannot open them, but everything that shows no text of them works."""
-    plain, compressed = tmp_path / "plain", tmp_path / "compressed"
-    copied(SPLIT, plain)
-    compressed.mkdir()
-    for file in plain.iterdir():
-        (compressed / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
-    await reader.start(FULL, tmp_path)
-    while (listed := await reader.run("modules", {}))["isReading"]:
-        pass
-    by_folder = {path_of(one["uri"]).parent.name: one for one in listed["modules"]}
-    assert by_folder.keys() == {"plain", "compressed"}
-    one, other = by_folder["plain"], by_folder["compressed"]
-    assert [file["uri"].rpartition("/")[2] for file in other["files"]] == [
-        f"{file['uri'].rpartition('/')[2]}.gz" for file in one["files"]
-    ]
-    assert other["spaces"] == one["spaces"]
-    page = await reader.run("showReport", {"uri": other["uri"]})
-    assert "4.21 MiB" in page["text"]
 
 
 async def test_memory_map_is_handed_over_as_a_file(reader: Reader) -> None:

@@ -1,6 +1,5 @@
 """Workspace symbols: modules, allocations and values of all dump sets, open or not."""
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,24 +165,6 @@ async def test_missing_folders_are_ignored(reader: Reader, tmp_path: Path) -> No
     ]
     await reader.start(FULL, workspaceFolders=folders)
     assert await _find(reader, "") == []
-
-
-async def test_other_files_in_the_folders_are_ignored(reader: Reader, tmp_path: Path) -> None:
-    """Nothing else is read, and the sets are still found."""
-    copied(SPLIT, tmp_path / "dumps")
-    copied(TPU, tmp_path / ".hidden")
-    copied(TPU, tmp_path / "node_modules")
-    copied(SEED, tmp_path.parent / f"{tmp_path.name}-outside")
-    (tmp_path / "empty-buffer-assignment.txt").write_bytes(b"")
-    (tmp_path / "binary-buffer-assignment.txt").write_bytes(bytes(range(256)) * 99)
-    (tmp_path / "notes.txt").write_text("nothing of a dump")
-    (tmp_path / "folder.txt").mkdir()
-    (tmp_path / "loop").symlink_to(tmp_path)
-    (tmp_path / "outside.txt").symlink_to(tmp_path.parent / f"{tmp_path.name}-outside" / SEED.name)
-    (tmp_path / "dangling-buffer-assignment.txt").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "pipe-buffer-assignment.txt")
-    await reader.start(FULL, tmp_path)
-    assert sorted(await _module_names(reader)) == ["binary", "empty", "jit_train_step", "pipe"]
 
 
 # ---------------------------------------------------------------- the disk

@@ -1,13 +1,11 @@
 """The columns of a file, compared with an independent parser of regular expressions."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mutations.lines import REPORT, lines_of
-from samples import DUMPS, dump_paths, never, on_each_file
+from samples import DUMPS, dump_paths, never
 from xla_lens.syntax.columns import NONE, FileColumns, Kind, Texts, place_in
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
@@ -17,44 +15,6 @@ _FILES = dump_paths(DUMPS)
 
 def _columns(text: bytes) -> FileColumns:
     return read_columns(text, never)
-
-
-_ROWS = {
-    "slices": "slice id name index size_bytes=size offset",
-    "uses": "use name index operand",
-    "positions": "position name index",
-    "live_ranges": "range name index start_step=first end_step=last",
-    "schedule": "step step name",
-    "peak_buffers": "peak-row name index size_bytes=size cumulative_bytes=cumulative",
-    "allocations": "allocation index=number size_bytes=size",
-    "used_values": "value id name index",
-}
-"""For each table the kind of its lines, and its columns with the part of the line behind each."""
-
-
-@on_each_file
-def test_rows_match_an_independent_parser(path: Path) -> None:
-    columns = _columns(path.read_bytes())
-    lines = [*lines_of(REPORT if path.name.endswith("report.txt") else "", path.read_bytes())]
-    for name, words in _ROWS.items():
-        kind, *cells = words.split()
-        table, of_kind = getattr(columns, name), [line for line in lines if line.kind == kind]
-        assert len(table) == len(of_kind), name
-        for cell in cells:
-            column, _, group = cell.partition("=")
-            texts = {"name": columns.names, "index": columns.indices}.get(column) if cell == column else None
-            read = [
-                (texts[number] if number != NONE else None) if texts else number
-                for number in getattr(table, column).tolist()
-            ]
-            parts = [line[group or column] for line in of_kind]
-            assert read == (parts if texts else [NONE if part is None else int(part) for part in parts]), cell
-    used, headers = columns.used_values, [line for line in lines if line.kind == "value"]
-    quotes = {line.parent: line.span("text") for line in lines if line.kind == "quote"}
-    spans = zip(used.instruction_start.tolist(), used.instruction_end.tolist(), strict=True)
-    assert [*spans] == [quotes.get(header, (NONE, NONE)) for header in headers]
-    first = [columns.positions.name[place] for place in used.first_position]
-    assert first == used.name.tolist()
 
 
 def test_attributes_of_allocations_are_read() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tree_sitter import Parser
 
-from hlo_trees import parse_instruction
 from samples import dump_file, malformed_texts, never, on_each_file, sweep
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
@@ -81,20 +80,3 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
     found = [text[start:end] for _, start, end in words(text, file.columns, 0, len(text))]
     assert b"a" in found
     assert b"b" not in found
-
-
-@on_each_file
-def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -> None:
-    file = dump_file(path.read_bytes())
-    text = file.document.data
-    for start, end in _instructions(file):
-        found = {word for word in words(text, file.columns, start, end) if start <= word[1] < end}
-        instruction = parse_instruction(text[start:end])
-        assert instruction
-        assert {(kind, text[word_start:word_end]) for kind, word_start, word_end in found} >= {
-            ("shape", instruction.shape),
-            ("opcode", instruction.opcode),
-        }
-        assert found >= {("name", start + operand.start, start + operand.end) for operand in instruction.operands}
-        if "op_name" in instruction.metadata:
-            assert b"op_name" in {text[word_start:word_end] for kind, word_start, word_end in found if kind == "key"}
