@@ -158,10 +158,37 @@ def called() -> list[bool]:
     ]
 
 
+def donated() -> list[dict[str, Any]]:
+    """What the advice promises, what came of it, and what jax aliases when the function is called later."""
+
+    def adam(params: Any, mean: Any, square: Any, x: jax.Array) -> Any:
+        slope = jax.grad(lambda params: jnp.tanh(jnp.tanh(x @ params["up"]) @ params["down"]).sum())(params)
+        mean = jax.tree.map(lambda m, g: 0.9 * m + g, mean, slope)
+        square = jax.tree.map(lambda v, g: 0.9 * v + g * g, square, slope)
+        return jax.tree.map(lambda p, m, v: p - m / jnp.sqrt(v), params, mean, square), mean, square
+
+    @equinox.filter_jit
+    def descend(model: Any, x: jax.Array) -> Any:
+        slope = equinox.filter_grad(lambda model: jax.vmap(model)(x).sum())(model)
+        return equinox.apply_updates(model, slope)
+
+    tree = {"up": MATRIX, "down": MATRIX}
+    jitted, x = jax.jit(adam), jax.ShapeDtypeStruct((8, 256), jnp.float32)
+    model = equinox.nn.MLP(64, 64, 256, 2, key=jax.random.key(0))
+    found = []
+    for function, arguments in ((jitted, (tree, tree, tree, x)), (descend, (model, jnp.ones((32, 64))))):
+        capture = xla_lens.capture(function, *arguments)
+        promised, compared = capture.advice[0], capture.try_donation()
+        needed, again = compared.memory_spaces[0].needed_bytes, xla_lens.capture(function, *arguments)
+        found.append({"promised": promised, "measured": capture.advice[0], "needed": (needed.old, needed.new)})
+        found[-1] |= {"text": repr(compared), "aliased later": numbers(again)["space"]["aliased_bytes"]}
+    return found
+
+
 def main() -> None:
     """Print everything as one JSON object."""
     found = {name: numbers(xla_lens.capture(*program)) for name, program in PROGRAMS.items()}
-    print(json.dumps({"programs": found, "cached": cached(), "called": called()}))
+    print(json.dumps({"programs": found, "cached": cached(), "called": called(), "donated": donated()}))
 
 
 if __name__ == "__main__":

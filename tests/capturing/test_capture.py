@@ -67,6 +67,11 @@ def test_names_of_memory_spaces() -> None:
         cpu.peak("VMEM")
 
 
+def test_only_functions_can_try_donation() -> None:
+    with pytest.raises(ValueError, match="jit_sw was read from a dump; only a function"):
+        _capture(SWITCH).try_donation()
+
+
 def test_compare_takes_captures() -> None:
     old, new = (
         _capture(next((DUMPS / release / "donation").glob("*mismatch*-buffer-assignment.txt")))

@@ -97,6 +97,17 @@ def test_donation_is_kept(found: dict[str, Any]) -> None:
     assert programs["not donating"]["jax"]["alias"] == 0
 
 
+def test_donation_is_tried(found: dict[str, Any]) -> None:
+    for tried in found["donated"]:
+        promised, measured = tried["promised"], tried["measured"]
+        assert (promised["rule"], promised["certainty"], measured["certainty"]) == ("donate", "estimated", "measured")
+        old, new = tried["needed"]
+        assert measured["saved_needed_bytes"] == old - new > 0.9 * promised["saved_needed_bytes"] > 0
+        assert "newly donated" in tried["text"]
+        # The function itself keeps its arguments.
+        assert tried["aliased later"] == 0
+
+
 def test_the_persistent_cache_is_neither_read_nor_written_and_works_again(found: dict[str, Any]) -> None:
     before, after, more = found["cached"]["counts"]
     assert 0 < before == after < more

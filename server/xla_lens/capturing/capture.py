@@ -1,9 +1,12 @@
 """What `xla_lens.capture` returns: a program of this process, where its memory goes, and whether it fits."""
 
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from xla_lens.capturing.comparison import Comparison, compared
 from xla_lens.capturing.tables import Table
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
@@ -20,6 +23,7 @@ from xla_lens.render.captures import (
     capture_text,
     fit_problems,
     no_budget,
+    no_donation,
     not_a_size,
     peak_text,
     table_title,
@@ -162,6 +166,8 @@ class Capture:
         self.analysis = analysis
         self.folder: Path = files.stem.parent
         self._files = files
+        self._donating: Callable[[Collection[int]], Capture] | None = None
+        self._donated: Capture | None = None
         self._reports: dict[ReportOptions, Report] = {}
 
     @cached_property
@@ -221,6 +227,24 @@ class Capture:
         rows = [{name: row[name] for name in row if name != "buffers"} for row in found["actions"]]
         return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
 
+    def try_donation(self) -> Comparison:
+        """Compile the function again, with the arguments donated that `advice` says, and return the comparison. The row
+        of the advice is measured from then on. The function itself stays as it is.
+
+        Raises `ValueError` if the advice donates nothing, or if this capture was read from a dump.
+        """
+        from xla_lens.model.advice.codes import Rule
+
+        advice = self._report(_all_of(Part.ADVICE)).advice
+        actions = [action for action in advice.actions if action.rule is Rule.DONATE] if advice else []
+        if not actions or self._donating is None:
+            raise ValueError(no_donation(self.name, has_function=self._donating is not None))
+        dump = self.analysis.dump
+        donated = dump.values.allocation[[*actions[0].edit]]
+        self._donated = self._donating(dump.allocations.parameter[donated].tolist())
+        self._reports.clear()
+        return compared(self.analysis, self.module, self._donated.analysis, self._donated.module)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
         from xla_lens.render.report.data import report_data
@@ -267,7 +291,7 @@ class Capture:
     # ------------------------------------------------------------ pictures
 
     def __repr__(self) -> str:
-        return printable(capture_text(self._report(_SUMMARY), self.error))
+        return capture_text(self._report(_SUMMARY), self.error)
 
     def _repr_html_(self) -> str:
         return capture_html(self._report(_SUMMARY), self.module, self.error, page_sources())
@@ -287,7 +311,14 @@ class Capture:
         if options not in self._reports:
             files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
             module = self.module if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else None
-            self._reports[options] = report(self.analysis, files, options, module)
+            found = report(self.analysis, files, options, module)
+            if found.advice and self._donated:
+                from xla_lens.model.advice.advise import measured
+                from xla_lens.model.advice.codes import Rule
+
+                after = self._donated.analysis.memory.space(DEFAULT_COLOR)
+                found = replace(found, advice=measured(found.advice, Rule.DONATE, after))
+            self._reports[options] = found
         return self._reports[options]
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, fields
 
-from xla_lens.features.diff.facts import DiffSide, diff_of
+from xla_lens.features.diff.facts import Diff, DiffSide, diff_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.diff import comparison as model
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.package_files import page_sources
-from xla_lens.render.captures import comparison_html
+from xla_lens.render.captures import comparison_html, comparison_text
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -20,9 +20,15 @@ class Comparison(model.Comparison):
     old_module: HloModule | None = None
     new_module: HloModule | None = None
 
+    def __repr__(self) -> str:
+        return comparison_text(self._diff())
+
     def _repr_html_(self) -> str:
+        return comparison_html(self._diff(), page_sources())
+
+    def _diff(self) -> Diff:
         old, new = _side(self.old, self.old_module), _side(self.new, self.new_module)
-        return comparison_html(diff_of(self, old, new, DiffOptions(DEFAULT_DIFF_TOP)), page_sources())
+        return diff_of(self, old, new, DiffOptions(DEFAULT_DIFF_TOP))
 
 
 def compared(old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None) -> Comparison:

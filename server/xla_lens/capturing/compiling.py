@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,10 @@ def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
 
     Raises what jax raises for a function that cannot be compiled, and `RuntimeError` if the compiler writes no dump.
     """
-    lowered = _lowered(function, args, kwargs)
+    return _compiled(_lowered(function, args, kwargs))
+
+
+def _compiled(lowered: Any) -> Capture:
     folder = Path(tempfile.mkdtemp(prefix="xla-lens-"))
     # The user's flags may leave modules out.
     options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True, "xla_dump_hlo_module_re": ".*"}
@@ -50,6 +53,32 @@ def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
         raise error or RuntimeError(NO_DUMP) from None
     weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
     found.compiled, found.error = compiled, error
+    found._donating = functools.partial(_donating, lowered)
+    return found
+
+
+def _donating(lowered: Any, parameters: Collection[int]) -> Capture:
+    """Compile a lowered function with some of its arguments donated, as `donate_argnums` does it. They are donated for
+    this compilation only: jax uses the same module for the next call of the function.
+    """
+    from jax.extend.mlir import ir
+
+    # Those of equinox and flax are wrapped.
+    module = getattr(lowered, "lowered", lowered).compiler_ir()
+    main = next(one for one in module.body.operations if ir.StringAttr(one.attributes["sym_name"]).value == "main")
+    with module.context:
+        before = main.attributes["arg_attrs"]
+        attributes = [{named.name: named.attr for named in of_argument} for of_argument in before]
+        for number in parameters:
+            attributes[number]["jax.buffer_donor"] = ir.BoolAttr.get(value=True)
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([*map(ir.DictAttr.get, attributes)])
+    try:
+        found = _compiled(lowered)
+    finally:
+        with module.context:
+            main.attributes["arg_attrs"] = before
+    # jax does not know that it would lose these arguments.
+    found.compiled = None
     return found
 
 

@@ -11,6 +11,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.diff.outline import diff_outline
 from xla_lens.render.diff.page import small_comparison_page
@@ -26,6 +27,7 @@ from xla_lens.render.report.text import Layout, section_lines, terminal_lines
 from xla_lens.render.report.values import space_of
 from xla_lens.render.terminal import Terminal
 from xla_lens.render.warrants import bounded_size, reasons
+from xla_lens.text.printable import printable
 
 WIDTH: Final = 120
 """Maximum characters of a line of text."""
@@ -86,13 +88,19 @@ def no_budget(names: Iterable[str]) -> str:
     return f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(names)}"
 
 
+def no_donation(module: str, *, has_function: bool) -> str:
+    """Say why donation cannot be tried."""
+    if not has_function:
+        return f"{module} was read from a dump; only a function given to xla_lens.capture can be compiled again"
+    return f"the advice for {module} donates no arguments"
+
+
 # ---------------------------------------------------------------- a capture
 
 
 def capture_text(report: Report, error: Exception | None) -> str:
     """Return the summary of a capture as text, with sentences that wrap."""
-    lines = terminal_lines(_outline(report, error), report.dump, Terminal(WIDTH, has_colors=False))
-    return "\n".join(lines)
+    return _text(_outline(report, error), report.dump)
 
 
 def capture_html(report: Report, module: HloModule | None, error: Exception | None, sources: tuple[str, str]) -> str:
@@ -106,6 +114,15 @@ def capture_html(report: Report, module: HloModule | None, error: Exception | No
 def comparison_html(one: Diff, sources: tuple[str, str]) -> str:
     """Return the picture of a comparison in a notebook: the report, and both memory maps."""
     return _picture(diff_outline(one), one.name, small_comparison_page(one, *sources), "diff OLD NEW")
+
+
+def comparison_text(one: Diff) -> str:
+    """Return a comparison as text, with sentences that wrap."""
+    return _text(diff_outline(one), one.new.analysis.dump)
+
+
+def _text(outline: Outline, dump: DumpSet) -> str:
+    return printable("\n".join(terminal_lines(outline, dump, Terminal(WIDTH, has_colors=False))))
 
 
 def _picture(outline: Outline, module: str | None, map_page: Iterable[str], command: str) -> str:

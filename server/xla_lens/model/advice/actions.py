@@ -18,10 +18,12 @@ class Certainty(StrEnum):
     - `ESTIMATED`: the change is possible, but XLA will schedule the changed program anew. The peak assumes the
       schedule of the dump.
     - `POSSIBLE`: the dump does not show whether the program can be changed this way.
+    - `MEASURED`: the program was changed and compiled again (`Capture.try_donation`).
     """
 
     ESTIMATED = "estimated"
     POSSIBLE = "possible"
+    MEASURED = "measured"
 
 
 @dataclass(frozen=True, slots=True)

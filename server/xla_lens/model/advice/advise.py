@@ -3,7 +3,7 @@ both after each action.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
@@ -15,6 +15,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 
@@ -173,6 +174,25 @@ class _Search:
             is_reached=states[-1].needed_bytes <= budget_bytes,
             argument_bytes=argument_bytes,
         )
+
+
+def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:
+    """Return advice with what came of the action of a rule: the memory space of the changed program."""
+    needed, peak, step = (after.needed_bytes, after.peak_live_bytes, after.peak_step) if after else (0, 0, None)
+
+    def with_numbers(action: Action) -> Action:
+        return replace(
+            action,
+            certainty=Certainty.MEASURED,
+            saved_bytes=advice.peak_bytes - peak,
+            saved_needed_bytes=advice.needed_bytes - needed,
+            needed_bytes=needed,
+            peak_bytes=peak,
+            peak_step=step,
+        )
+
+    actions = (with_numbers(action) if action.rule is rule else action for action in advice.actions)
+    return replace(advice, actions=tuple(actions))
 
 
 # ---------------------------------------------------------------- arguments
