@@ -5,34 +5,38 @@ same run, which makes them comparable between machines. Nothing here fails becau
 """
 
 import asyncio
+import gc
+import json
 import os
+import random
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from tree_sitter import Parser
+from tree_sitter import Language, Parser
 
-from bare_client import Client
-from big_inputs import dense
-from command_times import Row, command_times
-from request_times import files_of, module_of, open_document, request_times
-from samples import DUMPS, SHARED_DUMPS, big_dumps, never
+from lsp.wire import Process
+from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, never
 from xla_lens.files import find_set, load_module
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _STARTS = 3
 _SETS = 1_000
 _DENSE_VALUES = 900_000
 _IDLE_SECONDS = 10
-_WORKSPACE_SECONDS = 0.5
-_PING_SECONDS = 0.005
 _NOWHERE = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
+
+Row = tuple[str, ...]
 
 
 def main() -> None:
@@ -42,39 +46,70 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         dumps = big_dumps(Path(folder))
-        assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
-        rows = [*asyncio.run(_server(assignment)), asyncio.run(_dense()), *command_times(dumps)]
-        rows += [*asyncio.run(_workspace()), _module(assignment)]
-        request_rows = asyncio.run(request_times(dumps))
+        big = find_set(next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))).paths
+        single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
+        kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
+        files, module = [big[kind] for kind in kinds], big[FileKind.HLO]
+        rows = [*asyncio.run(_server(files)), asyncio.run(_dense()), *_commands(single)]
+        rows += [*asyncio.run(_workspace()), _module(files[0], module)]
+        request_rows = asyncio.run(_requests([files, [single], [module]]))
     print("\n| measurement | result | target |\n|---|--:|--:|")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+    print(*(f"| {' | '.join(row)} |" for row in rows), sep="\n")
     print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | target |")
-    print("|---|--:|--:|--:|--:|")
-    for request_row in request_rows:
-        print(f"| {' | '.join(request_row)} |")
+    print("|---|--:|--:|--:|--:|", *(f"| {' | '.join(row)} |" for row in request_rows), sep="\n")
 
 
-async def _server(assignment: Path) -> list[Row]:
+def _timed(work: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    work()
+    return time.perf_counter() - before
+
+
+def _bare_seconds(files: list[Path], language: Language = XLA_DUMP) -> float:
+    """The time of a bare parse with tree-sitter, the least of several."""
+    texts = [path.read_bytes() for path in files]
+    return min(_timed(lambda: [Parser(language).parse(text) for text in texts]) for _ in range(3))
+
+
+def _median_ms(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds) * 1000:.0f}"
+
+
+# ---------------------------------------------------------------- the server
+
+
+async def _started(**capabilities: Any) -> Process:
+    """Start a server and initialize it. The client keeps no messages."""
+    client, keep_nothing = await Process.start(stderr=None), deque[Any](maxlen=0)
+    client.messages = keep_nothing  # type: ignore[assignment]
+    await client.initialize(capabilities)
+    return client
+
+
+def _open(client: Process, path: Path) -> str:
+    """Open a file in the server, and return its text."""
+    text = path.read_text()
+    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": text}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    return text
+
+
+async def _server(files: list[Path]) -> list[Row]:
     """What editors wait for when they open the biggest set, and its memory."""
-    texts = [path.read_bytes() for path in files_of(assignment)]
-    size = sum(map(len, texts))
-    bare = min(_timed(lambda: [Parser(XLA_DUMP).parse(text) for text in texts]) for _ in range(3))
-    ready, waits, memory = [], [], []
+    size, bare = sum(path.stat().st_size for path in files), _bare_seconds(files)
     # Pings take time, so the runs without them measure the load.
-    for has_pings in (False, True) * _STARTS:
-        seconds, pings, resident_bytes = await _opened(assignment, has_pings=has_pings)
-        memory.append(resident_bytes)
-        if has_pings:
-            # The first ones waited for the text of the document.
-            waits.append(max(pings[3:], default=0.0))
-        else:
-            ready.append(seconds)
+    ready = [(await _opened(files[0], has_pings=False))[0] for _ in range(_STARTS)]
+    loads = [await _opened(files[0], has_pings=True) for _ in range(_STARTS)]
     return [
         ("bare parse of the three files, MB/s", f"{size / 1e6 / bare:.0f}", ""),
         (f"first answer / bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "0.6"),
-        ("maximum resident memory, HLO module included / size of the files", f"{memory[-1] / size:.2f}", "1.7"),
-        (f"longest wait for an answer during the load, median of {_STARTS}, ms", _median_ms(waits), "50"),
+        ("maximum resident memory, HLO module included / size of the files", f"{loads[-1][2] / size:.2f}", "1.7"),
+        (
+            f"longest wait for an answer during the load, median of {_STARTS}, ms",
+            # The first pings waited for the text of the document.
+            _median_ms([max(pings[3:], default=0.0) for _, pings, _ in loads]),
+            "50",
+        ),
     ]
 
 
@@ -82,25 +117,23 @@ async def _opened(path: Path, *, has_pings: bool) -> tuple[float, list[float], i
     """Open a file in a new server. Returns the seconds to the first answer, those of each ping from the notification
     that the document is open to that answer, and the memory after the HLO module is loaded.
     """
-    client = await Client.started()
+    client, times = await _started(), list[float]()
     await client.request("textDocument/hover", _NOWHERE)
-    times: list[float] = []
 
     async def ping() -> None:
-        while True:
+        while has_pings:
             before = time.perf_counter()
             await client.request("textDocument/hover", _NOWHERE)
             times.append(time.perf_counter() - before)
-            await asyncio.sleep(_PING_SECONDS)
+            await asyncio.sleep(0.005)
 
-    pings = asyncio.create_task(ping()) if has_pings else None
+    pings = asyncio.create_task(ping())
     here = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 2, "character": 10}}
     before = time.perf_counter()
-    open_document(client, path)
+    _open(client, path)
     await client.request("textDocument/hover", here)
     seconds = time.perf_counter() - before
-    if pings:
-        pings.cancel()
+    pings.cancel()
     await client.request("textDocument/implementation", here)
     memory = client.resident_bytes("VmHWM")
     await client.stop()
@@ -108,17 +141,16 @@ async def _opened(path: Path, *, has_pings: bool) -> tuple[float, list[float], i
 
 
 async def _dense() -> Row:
-    """A file with little text and many values: what editors wait for while it is opened and loaded."""
+    """A file with nothing but values in one allocation: what editors wait for while it is opened and loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "dense-buffer-assignment.txt"
-        path.write_text(dense(_DENSE_VALUES))
+        with path.open("w") as file:
+            file.write(f"BufferAssignment:\nallocation 0: size {_DENSE_VALUES * 256}, preallocated-temp:\n")
+            for number in range(_DENSE_VALUES):
+                file.write(f" value: <{number} v.{number} @0> (size=256,offset={number * 256}): f32[64]{{0}}\n")
         waits = [max((await _opened(path, has_pings=True))[1], default=0.0) for _ in range(_STARTS)]
         title = f"one file of {path.stat().st_size / 1e6:.0f} MB with {_DENSE_VALUES:,} values"
     return f"{title}: longest wait for an answer, didOpen included, ms", _median_ms(waits), "150"
-
-
-def _median_ms(seconds: list[float]) -> str:
-    return f"{statistics.median(seconds) * 1000:.0f}"
 
 
 async def _workspace() -> list[Row]:
@@ -127,12 +159,11 @@ async def _workspace() -> list[Row]:
         sets = sorted({path.parent for path in DUMPS.glob("*/*/*-buffer-assignment.txt")})
         for number in range(_SETS):
             shutil.copytree(sets[number % len(sets)], Path(folder) / f"{number // 50}" / f"{number}")
-        client = await Client.start(stderr=None)
-        started = time.perf_counter()
+        client, started = await Process.start(stderr=None), time.perf_counter()
         await client.initialize({}, workspaceFolders=[{"uri": Path(folder).as_uri(), "name": "dumps"}])
         modules = {"command": "xla-lens.modules", "arguments": [{}]}
         while (found := await client.request("workspace/executeCommand", modules))["isReading"] or not found["modules"]:
-            await asyncio.sleep(_WORKSPACE_SECONDS)
+            await asyncio.sleep(0.5)
         done, memory = time.perf_counter() - started, client.resident_bytes("VmHWM")
         before = _cpu_seconds(client.process.pid)
         await asyncio.sleep(_IDLE_SECONDS)
@@ -152,18 +183,159 @@ def _cpu_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _module(assignment: Path) -> Row:
+def _module(assignment: Path, module: Path) -> Row:
     """The HLO module of the biggest set, which loads after the first answer, over its bare parse."""
-    text = module_of(assignment).read_bytes()
-    bare = min(_timed(lambda: Parser(HLO).parse(text)) for _ in range(3))
     seconds = min(_timed(lambda: load_module(find_set(assignment), {}, None, never)) for _ in range(3))
-    return "HLO module of the 70B set / its bare parse", f"{seconds / bare:.2f}", "2.5"
+    return "HLO module of the 70B set / its bare parse", f"{seconds / _bare_seconds([module], HLO):.2f}", "2.5"
 
 
-def _timed(work: Callable[[], object]) -> float:
-    before = time.perf_counter()
-    work()
-    return time.perf_counter() - before
+# ---------------------------------------------------------------- requests
+
+_COUNT = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
+"""Number of requests of each method, at random positions or about random documents."""
+
+_EDITS = 20
+_LINES = 200
+_QUERIES = ("fusion", "dot.1", ">1GiB", "copy >1MiB", "all-gather", "")
+_EDITED = "hover after an edit of one character"
+_TARGETS = {
+    **dict.fromkeys(("hover", "definition", "documentHighlight", "selectionRange"), "5"),
+    f"semanticTokens/range, {_LINES} lines": "10",
+    **dict.fromkeys(("references", "prepareCallHierarchy", "callHierarchy/incomingCalls"), "50"),
+    **dict.fromkeys(("callHierarchy/outgoingCalls", "foldingRange", "documentLink"), "50"),
+    **dict.fromkeys(("documentSymbol", "workspace/symbol"), "150"),
+    _EDITED: "120",
+}
+"""The targets of the requests in ms."""
+
+
+async def _requests(documents: list[list[Path]]) -> list[Row]:
+    """The rows of a table: the request, its times on some sets of documents, and its target in ms."""
+    # The collector of this process would scan all lines of the documents while it waits for an answer.
+    gc.disable()
+    columns = [await _times(paths) for paths in documents]
+    starts = []
+    for _ in range(10):
+        before = time.perf_counter()
+        client = await _started()
+        starts.append(time.perf_counter() - before)
+        await client.stop()
+    rows = [(name, *(_median_and_p99(column[name]) for column in columns), target) for name, target in _TARGETS.items()]
+    return [*rows, ("start to the answer to `initialize`", _median_and_p99(starts), "", "", "350")]
+
+
+async def _times(paths: list[Path]) -> dict[str, list[float]]:
+    """The times of each request in the table."""
+    symbols = {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}
+    client, chance = await _started(textDocument=symbols), random.Random(1)
+    documents = {path.as_uri(): _open(client, path).split("\n") for path in paths}
+
+    def asked() -> dict[str, Any]:
+        """What any request may ask: about a random place, the lines from there on, or a name."""
+        uri = chance.choice([*documents])
+        row = chance.randrange(len(documents[uri]))
+        position = {"line": row, "character": chance.randrange(len(documents[uri][row]) + 1)}
+        asked = {"textDocument": {"uri": uri}, "position": position, "positions": [position]}
+        end = {**position, "line": row + _LINES}
+        context = {"includeDeclaration": True}
+        return {**asked, "range": {"start": position, "end": end}, "context": context, "query": chance.choice(_QUERIES)}
+
+    def edit() -> None:
+        """Append a space to a line of the shortest document."""
+        uri = min(documents, key=lambda uri: len(documents[uri]))
+        row = chance.randrange(len(documents[uri]))
+        end = {"line": row, "character": len(documents[uri][row])}
+        documents[uri][row] += " "
+        changes = [{"range": {"start": end, "end": end}, "text": " "}]
+        client.notify("textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes})
+
+    # The first request waits for the load, and the first one about symbols builds their index.
+    for method in ("textDocument/hover", "workspace/symbol"):
+        await client.request(method, asked())
+    items: list[Any] = []
+    while len(items) < 500:
+        items += await client.request("textDocument/prepareCallHierarchy", asked()) or []
+    times: dict[str, list[float]] = {}
+    for name in _TARGETS:
+        word = name.partition(" ")[0].strip(",")
+        method = word if word.startswith(("callHierarchy/", "workspace/")) else f"textDocument/{word}"
+        times[name] = []
+        for _ in range(_EDITS if name == _EDITED else _COUNT):
+            parameters = {"item": chance.choice(items)} if method.startswith("callHierarchy/") else asked()
+            before = time.perf_counter()
+            if name == _EDITED:
+                edit()
+            await client.request(method, parameters)
+            times[name].append(time.perf_counter() - before)
+    await client.stop()
+    return times
+
+
+def _median_and_p99(times: list[float]) -> str:
+    return f"{statistics.median(times) * 1000:.1f}, {sorted(times)[len(times) * 99 // 100] * 1000:.1f}"
+
+
+# ---------------------------------------------------------------- commands
+
+_XLA_LENS = (sys.executable, "-m", "xla_lens")
+_PEERS = ROOT / ".venv-crosscheck" / "bin" / "python"
+
+_LAUNCHER = """
+import json, os, sys, time
+nothing = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+started = time.perf_counter()
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nothing)
+_, status, used = os.wait4(process, 0)
+seconds = time.perf_counter() - started
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, used.ru_maxrss * 1024]))
+"""
+"""Runs a command and prints what it took. The memory of a process is at least that of the one that starts it, so that
+must be small.
+"""
+
+
+def _used(runs: int, *command: object) -> tuple[float, int]:
+    """The least seconds and the most bytes of memory that a command takes. It must not fail, but may have
+    findings.
+    """
+    # Without its compiled modules, Python would compile all of them again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    launcher, found = (sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command)), []
+    for _ in range(runs):
+        done = subprocess.run(launcher, capture_output=True, text=True, check=True, env=environment)
+        status, *used = json.loads(done.stdout)
+        assert status in (0, 1), command
+        found.append(used)
+    return min(seconds for seconds, _ in found), max(memory for _, memory in found)
+
+
+def _commands(single: Path) -> Iterator[Row]:
+    """Whole processes, from start to exit."""
+    _used(1, *_XLA_LENS, "--version")
+    yield "`xla-lens --version`, seconds", f"{_used(10, *_XLA_LENS, '--version')[0]:.3f}", "0.08"
+    yield _xprof()
+    size, bare = single.stat().st_size, _bare_seconds([single])
+    with tempfile.TemporaryDirectory() as name:
+        alone = Path(shutil.copy(single, name))
+        for command, times, memory in (("`check`", "0.6", "3"), ("`report`, all parts,", "1.0", "")):
+            seconds, most = _used(3, *_XLA_LENS, command.split("`")[1], alone)
+            title = f"{command} on one file of {size / 1e6:.0f} MB"
+            yield f"{title}, whole command / bare parse", f"{seconds / bare:.2f}", times
+            yield f"{title}, maximum resident memory / size", f"{most / size:.1f}", memory
+
+
+def _xprof() -> Row:
+    title = "`report --part totals,peak` as JSON / XProf's memory viewer, whole processes, a train step of 64 layers"
+    if not _PEERS.exists():
+        return title, "not measured: `make crosscheck` installs XProf", "0.9"
+    crosscheck = ROOT / "tests" / "crosscheck"
+    with tempfile.TemporaryDirectory() as folder:
+        _used(1, _PEERS, crosscheck / "programs.py", folder, "transformer")
+        (proto,) = Path(folder).glob("*transformer*after_optimizations.hlo.pb")
+        (path,) = Path(folder).glob("*transformer*-buffer-assignment.txt")
+        ours, _ = _used(10, *_XLA_LENS, "report", path, "--part", "totals,peak", "--output-format", "json")
+        xprof, _ = _used(10, _PEERS, crosscheck / "peers.py", proto)
+    return title, f"{ours:.2f} s / {xprof:.2f} s = {ours / xprof:.2f}", "0.9"
 
 
 if __name__ == "__main__":

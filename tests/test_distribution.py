@@ -12,7 +12,7 @@ import pytest
 from samples import ROOT
 
 _NOT_DISTRIBUTED = ("vscode-extension", ".ci", ".github", ".gitattributes", ".gitignore")
-_SMOKE_TESTS = ("tests/cli/test_cli.py", "tests/syntax/test_numbers.py", "tests/lsp/test_server.py")
+_SMOKE_TESTS = ("tests/cli/test_cli.py", "tests/syntax/test_numbers.py", "tests/lsp/test_process.py")
 
 
 def _run(*command: str | Path, cwd: Path) -> str:

@@ -9,22 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Final
 
-from tree_sitter import Node, Parser, Tree
+from tree_sitter import Node, Parser
 
 from xla_lens.syntax.columns import NONE, FileColumns, Kind, Section, Texts
 from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.tree import XLA_DUMP
 
 
-def parse_file(data: bytes) -> Tree:
-    """Return the syntax tree of a whole dump file."""
-    return Parser(XLA_DUMP).parse(data)
-
-
 def tree_columns(data: bytes) -> FileColumns:
     """Return the tables of a dump file, read from its syntax tree."""
-    walk = _Walk(data)
-    for node in parse_file(data).root_node.children:
+    walk, root = _Walk(data), Parser(XLA_DUMP).parse(data).root_node
+    assert not root.has_error, "the grammar has a rule for any text"
+    for node in root.children:
         if node.type == "file_marker":
             walk.on_file_marker(node)
         elif not walk.is_elsewhere:

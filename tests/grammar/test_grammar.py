@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps, on_each_file
-from tree_columns import parse_file, tree_columns
-from xla_lens.syntax.columns import FileColumns
+from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, dump_paths, needs_shared_dumps, on_each_file
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _UNKNOWN = Query(XLA_DUMP, "[(unknown_line) (unknown_attribute)] @unknown")
@@ -78,58 +76,6 @@ def test_no_file_of_the_collection_has_error_nodes() -> None:
     for path in sorted(SHARED_DUMPS.rglob("*")):
         if path.is_file() and path.suffix in {".txt", ".md", ".py"}:
             assert not _root(path).has_error, path
-
-
-def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
-    """All rows as text, to compare two files. Leaves out sections and tables, which span several rows."""
-    return [
-        (name, text[start:end])
-        for name in columns.tables()
-        if name not in ("sections", "report_tables", "unknown_lines")
-        for start, end in zip(getattr(columns, name).start, getattr(columns, name).end, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("path", dump_paths(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_broken_line_does_not_affect_its_neighbors(path: Path) -> None:
-    text = path.read_bytes()
-    rows = _rows(tree_columns(text), text)
-    lines = text.splitlines(keepends=True)
-    for number, broken in list(damaged(text))[:: max(1, len(lines) // 40)]:
-        columns = tree_columns(broken)
-        here = set(_rows(columns, broken))
-        line = lines[number]
-        lost = {row for row in rows if row not in here}
-        # A line can hold the end of an instruction and, without a line break between them, a header; a name or a broken
-        # header can span several lines. In each case only rows of the broken line may be lost.
-        assert all(line.strip(b"\r\n ") in row or row in line for _, row in lost), (number, line, lost)
-
-
-def _random_lines(seed: int, files: list[Path]) -> Iterator[bytes]:
-    chance = random.Random(seed)
-    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
-    bytes_of_interest = [b"\0", b"\xff", b'"', b"{", b"<", b"9" * 25, b"\r", b"\t", b" ", b"-", "├".encode(), b""]
-    for _ in range(200):
-        chosen = chance.choices(lines, k=chance.randrange(1, 60))
-        for _ in range(chance.randrange(4)):
-            number = chance.randrange(len(chosen))
-            at = chance.randrange(len(chosen[number]) + 1)
-            cut = at + chance.randrange(3)
-            chosen[number] = chosen[number][:at] + chance.choice(bytes_of_interest) + chosen[number][cut:]
-        yield b"".join(chosen)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_shuffled_lines_have_no_error_nodes(seed: int) -> None:
-    for text in _random_lines(seed, dump_paths(DUMPS)):
-        assert not parse_file(text).root_node.has_error, text
-
-
-@pytest.mark.parametrize("path", dump_paths(DUMPS)[::10], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_cut_off_dumps_have_no_error_nodes(path: Path) -> None:
-    text = path.read_bytes()
-    for end in range(0, len(text), max(1, len(text) // 300)):
-        assert not parse_file(text[:end]).root_node.has_error, end
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -63,17 +63,5 @@ def cached() -> None:
     scan()
 
 
-def several() -> None:
-    import multiprocessing
-
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-    context: Any = multiprocessing.get_context(os.environ["HOW"])
-    processes = [context.Process(target=scan) for _ in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-
-
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

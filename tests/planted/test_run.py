@@ -102,11 +102,3 @@ def test_compilation_cache_is_switched_off_and_named_where_it_was_used(tmp_path:
         check=False,
     )
     assert "loaded from JAX's compilation cache" in report.stderr
-
-
-@pytest.mark.parametrize("how", ["spawn", "fork", "forkserver"])
-def test_processes_do_not_overwrite_each_other(tmp_path: Path, how: str) -> None:
-    done = run(tmp_path, "several", HOW=how)
-    assert (done.returncode, done.stdout) == (0, "True\n" * 3), done.stderr
-    assert modules(tmp_path).count("jit_loss") == 3
-    assert len([*(tmp_path / "dumps").glob("process-*")]) == 3

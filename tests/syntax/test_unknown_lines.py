@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from foreign_lines import with_lines
-from samples import DUMPS, dump_file, never, on_each_file, sweep
-from xla_lens.files import SetFiles, find_sets, load_files
-from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks.problems import Problem
+from samples import never, on_each_file
 from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
@@ -59,24 +56,3 @@ def test_unknown_line_costs_no_row(path: Path) -> None:
 @on_each_file
 def test_unknown_line_costs_no_row_anywhere(path: Path) -> None:
     _assert_only_line_is_unknown(path, 2_000)
-
-
-def _results(analysis: Analysis) -> tuple[Counter[Problem], list[tuple[int | None, ...]]]:
-    """The findings, and the memory spaces with their peaks."""
-    spaces = analysis.memory.spaces
-    return (
-        Counter(finding.problem.kind for finding in analysis.findings),
-        [(space.color, space.peak_live_bytes, space.peak_step, space.reserved_bytes) for space in spaces],
-    )
-
-
-@pytest.mark.parametrize("files", sweep(find_sets(DUMPS), 3), ids=lambda files: str(files.stem.relative_to(DUMPS)))
-def test_unknown_line_is_one_finding_and_changes_no_number(files: SetFiles) -> None:
-    loaded = {path: one.dump_file for path, one in load_files(files, {}, {}, never).items()}
-    findings, spaces = _results(analyse(loaded.values()))
-    chance = random.Random(files.stem.name)
-    for path, file in loaded.items():
-        for _, changed in with_lines(chance, file.document.data, file.kind, [chance.choice(_LINES)]):
-            other = dump_file(changed, file.kind)
-            analysis = analyse(other if one == path else loaded[one] for one in loaded)
-            assert _results(analysis) == (findings + Counter([Problem.UNKNOWN_LINES]), spaces)
