@@ -3,20 +3,31 @@
 A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
 JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
 `render/report`, list them in `render/report/outline.py`, and add its JSON to `render/report/data.py` and
-`docs/report.schema.json`. Modules that only one part needs are imported where that part is made, so that no
-report waits for the others.
+`docs/report.schema.json`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.model.advice.actions import Advice
+from xla_lens.model.advice.advise import advise
+from xla_lens.model.advice.alive import Ending, last_uses
+from xla_lens.model.advice.budget import BudgetPlan, fewest, smallest_set
+from xla_lens.model.advice.donation import Donation, find_donation
+from xla_lens.model.advice.edits import next_peaks
+from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.breakdowns import BytesByOp, LineBytes, lines_at, ops_at
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -25,17 +36,6 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
-
-if TYPE_CHECKING:
-    from xla_lens.model.advice.actions import Advice
-    from xla_lens.model.advice.alive import Ending
-    from xla_lens.model.advice.budget import BudgetPlan
-    from xla_lens.model.advice.donation import Donation
-    from xla_lens.model.advice.padding import PaddingAtStep
-    from xla_lens.model.attribution.breakdowns import BytesByOp, LineBytes
-    from xla_lens.model.attribution.frames import Origins
-    from xla_lens.model.hlo.module import HloModule
-    from xla_lens.model.memory.allocation_history import AllocationHistory, Arena
 
 # ---------------------------------------------------------------- facts
 
@@ -70,10 +70,10 @@ class LineReport:
 
     size_bytes: int
     count: int
-    lines: "tuple[LineBytes, ...]"
+    lines: tuple[LineBytes, ...]
     rest_bytes: int
     unresolved_bytes: int
-    arguments: "tuple[LineBytes, ...]"
+    arguments: tuple[LineBytes, ...]
     without_source: tuple[KindBytes, ...]
 
 
@@ -89,14 +89,14 @@ class PeakWithout:
     freed_bytes: int
     next_peak_bytes: int
     next_peak_step: int | None
-    ending: "Ending | None"
+    ending: Ending | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddingReport:
     """The padding among the bytes at the peak. `biggest` are rows of `at_peak`, at most `top`, most padding first."""
 
-    at_peak: "PaddingAtStep"
+    at_peak: PaddingAtStep
     biggest: tuple[int, ...]
 
 
@@ -104,8 +104,8 @@ class PaddingReport:
 class ArenaReport:
     """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
 
-    arena: "Arena"
-    history: "AllocationHistory"
+    arena: Arena
+    history: AllocationHistory
     history_rows: Column | None
 
 
@@ -119,7 +119,7 @@ class BudgetReport:
     """
 
     budget_bytes: int
-    plan: "BudgetPlan"
+    plan: BudgetPlan
     idle_bytes: int
     is_reached: bool
     at_least: int
@@ -149,7 +149,7 @@ class SpaceReport:
     live_at_printed_peak: int | None
     at_step: LiveSet | None
     lines: LineReport | None
-    sources: "BytesByOp | None"
+    sources: BytesByOp | None
     alive: tuple[PeakWithout, ...]
     padding: PaddingReport | None
     arenas: tuple[ArenaReport, ...]
@@ -168,12 +168,12 @@ class Report:
     analysis: Analysis
     files: Mapping[FileKind, str]
     options: ReportOptions
-    origins: "Origins"
+    origins: Origins
     warrants: Warrants
     left_out: tuple[Part, ...]
     printed_peak: PrintedPeak | None
-    donation: "Donation | None"
-    advice: "Advice | None"
+    donation: Donation | None
+    advice: Advice | None
     spaces: tuple[SpaceReport, ...]
 
     @property
@@ -270,15 +270,13 @@ class Report:
 
 
 def report(
-    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: "HloModule | None" = None
+    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: HloModule | None = None
 ) -> Report:
     """Return the report of a dump set whose files have the labels `files`.
 
     `needs_module` says which reports use the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without
     it most bytes have no source.
     """
-    from xla_lens.model.attribution.frames import Origins
-
     warrants = analysis.warrants.with_gaps(_module_gaps(module))
     left_out = tuple(part for part in Part if part in options.parts and not is_warranted(part, warrants))
     one = Report(
@@ -334,7 +332,7 @@ def is_warranted(part: Part, warrants: Warrants) -> bool:
     return warrants.of(*_EXACT.get(part, ())).is_exact and warrants.of(*_KNOWN.get(part, ())).is_known
 
 
-def _module_gaps(module: "HloModule | None") -> Iterator[Gap]:
+def _module_gaps(module: HloModule | None) -> Iterator[Gap]:
     if module is not None and module.is_cut_off:
         yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.CUT_OFF, FileKind.HLO)
 
@@ -369,9 +367,7 @@ def _live_set(one: Report, space: MemorySpace, step: int) -> LiveSet:
     return LiveSet(step, space.live.at(step), live_in_space(one.dump, step, space.color))
 
 
-def _lines(origins: "Origins", space: MemorySpace, step: int, top: int | None) -> LineReport:
-    from xla_lens.model.attribution.breakdowns import lines_at
-
+def _lines(origins: Origins, space: MemorySpace, step: int, top: int | None) -> LineReport:
     found = lines_at(origins, step, space.color)
     lines, unknown = ([line for line in found.lines if line.is_known is wanted] for wanted in (True, False))
     return LineReport(
@@ -385,15 +381,11 @@ def _lines(origins: "Origins", space: MemorySpace, step: int, top: int | None) -
     )
 
 
-def _sources(origins: "Origins", space: MemorySpace, step: int) -> "BytesByOp":
-    from xla_lens.model.attribution.breakdowns import ops_at
-
+def _sources(origins: Origins, space: MemorySpace, step: int) -> BytesByOp:
     return ops_at(origins, step, space.color)
 
 
-def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, color: int) -> tuple[KindBytes, ...]:
-    from xla_lens.model.attribution.owned import owned_bytes
-
+def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color: int) -> tuple[KindBytes, ...]:
     values = [value for line in lines if not line.is_known for value in line.values]
     if not values:
         return ()
@@ -409,9 +401,6 @@ def _without_source(dump: DumpSet, lines: "Iterable[LineBytes]", step: int, colo
 
 def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
     """Values live at the peak; those that would lower it most come first."""
-    from xla_lens.model.advice.alive import last_uses
-    from xla_lens.model.advice.edits import next_peaks
-
     peaks = next_peaks(analysis.dump, analysis.memory, space.color, top=top)
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
@@ -422,9 +411,6 @@ def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[Pea
 
 
 def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> PaddingReport:
-    from xla_lens.model.advice.padding import padding_at
-    from xla_lens.model.attribution.owned import owned_bytes
-
     values, owned = owned_bytes(dump, step, space.color)
     padding = padding_at(dump, values, owned)
     order = np.lexsort((values, -padding.padding_bytes))
@@ -432,8 +418,6 @@ def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> P
 
 
 def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
-    from xla_lens.model.memory.allocation_history import allocation_history, arenas
-
     found: list[ArenaReport] = []
     for arena in arenas(analysis.dump, analysis.memory):
         if arena.color == space.color:
@@ -446,8 +430,6 @@ def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> t
 def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:
     if budget_bytes is None or space.color != DEFAULT_COLOR or space.reserved_bound is not Bound.EXACT:
         return None
-    from xla_lens.model.advice.budget import fewest, smallest_set
-
     idle_bytes = space.needed_bytes - space.peak_live_bytes
     live_budget = budget_bytes - idle_bytes if space.needed_bytes > budget_bytes else space.peak_live_bytes
     plan = smallest_set(analysis.dump, analysis.memory, space.color, live_budget)
@@ -463,9 +445,7 @@ def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) ->
     return BudgetReport(budget_bytes, plan, idle_bytes, is_reached, at_least)
 
 
-def _donation(dump: DumpSet) -> "Donation | None":
-    from xla_lens.model.advice.donation import find_donation
-
+def _donation(dump: DumpSet) -> Donation | None:
     donation = find_donation(dump)
     return donation if donation.is_known else None
 
@@ -477,7 +457,5 @@ def _exceeded(analysis: Analysis) -> int | None:
     return capacity.size_bytes if space and capacity and over_bytes(space, capacity.size_bytes) else None
 
 
-def _advice(analysis: Analysis, module: "HloModule | None", budget_bytes: int | None) -> "Advice | None":
-    from xla_lens.model.advice.advise import advise
-
+def _advice(analysis: Analysis, module: HloModule | None, budget_bytes: int | None) -> Advice | None:
     return advise(analysis, module, DEFAULT_COLOR, budget_bytes)
