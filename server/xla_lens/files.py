@@ -80,6 +80,11 @@ class SetFiles:
     stem: Path
     paths: Mapping[FileKind, Path]
 
+    @property
+    def labels(self) -> dict[FileKind, str]:
+        """The paths of the files as text."""
+        return {kind: path.as_posix() for kind, path in self.paths.items()}
+
 
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
     """Find the dump set that a file belongs to. Unsaved changes in the editor (`opened`) take precedence over the file

@@ -14,7 +14,7 @@ from fuzzing import commands
 from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT, sweep
-from xla_lens.cli.repository import Repository
+from xla_lens.cli.ci import Repository
 from xla_lens.cli.run_folder import create_folder
 from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.files import find_sets

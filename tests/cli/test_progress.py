@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from xla_lens.cli.progress import ProgressBar
+from xla_lens.cli.sets import ProgressBar
 
 ERASED = "\r\x1b[K"
 

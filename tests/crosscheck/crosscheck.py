@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from crosscheck.rules import Result, Space, compare
 from crosscheck.tables import nothing_compared, peak_table, size_table, summary, unexplained
 from crosscheck.traced import TracedSpace
-from xla_lens.cli.sets import load_sets
+from xla_lens.cli.sets import find_dumps
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
 
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ def compare_programs(python: Path, folder: Path, script: str, *arguments: str) -
     run(python, script, str(folder), *arguments)
     facts = json.loads(run(python, "peers.py", str(folder)))
     results = []
-    for loaded in load_sets([folder]):
+    for loaded in find_dumps([folder]).load():
         name, (analysis, hlo) = module_name(loaded.files.stem.name + ".txt"), loaded.with_module()
         assert name
         assert hlo

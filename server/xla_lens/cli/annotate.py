@@ -4,8 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_lines, refuse_as_output
+from xla_lens.cli.output import CannotRun, print_lines, refuse_as_output
 from xla_lens.cli.report import selected
 from xla_lens.cli.sets import LoadedSet, find_dumps
 from xla_lens.files import file_time
@@ -35,7 +34,7 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     found: list[tuple[LoadedSet, SourceMemory, float | None]] = []
     peaks: list[PeakByLine] = []
     for loaded in selected(find_dumps(arguments.paths), arguments.module).load():
-        peak = peak_by_line(loaded.analysis, loaded.module())
+        peak = peak_by_line(loaded.analysis, loaded.read_module()[1])
         if peak:
             peaks.append(peak)
             names = names_of(absolute, peak.files, arguments.path_mapping)

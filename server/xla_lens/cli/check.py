@@ -1,13 +1,17 @@
-"""`xla-lens check`: verify dumps and print findings as a linter does, errors first."""
+"""`xla-lens check`: verify dumps and print findings as a linter does, errors first; or list the text of dumps that XLA
+Lens does not know.
+"""
 
 import argparse
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 from xla_lens.cli.ci import ci_report
-from xla_lens.cli.output import print_json
-from xla_lens.cli.sets import load_sets
+from xla_lens.cli.output import print_json, print_lines
+from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
+from xla_lens.features.unknown_text import Form, UnknownText, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -23,13 +27,11 @@ def run_check(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore or ())
     findings: list[Finding] = []
-    sets = 0
     ci = ci_report(options)
-    terminal = find_terminal(options.color)
-    for loaded in load_sets(options.paths):
-        sets += 1
+    dumps = find_dumps(options.paths)
+    for loaded in dumps.load(is_checked=True):
         limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_memory, options.max_peak)
-        found = [finding for finding in (*loaded.checked().findings, *limits) if finding.code in selected]
+        found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if ci:
             ci.add_findings(loaded, found)
         findings += found
@@ -39,9 +41,10 @@ def run_check(options: argparse.Namespace) -> int:
     elif options.output_format == "json":
         print_json([finding_data(finding) for finding in findings])
     else:
+        terminal = find_terminal(options.color)
         for finding in findings:
             _print(finding, terminal)
-        print(_summary(findings, sets))
+        print(_summary(findings, len(dumps.files)))
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
 
 
@@ -84,3 +87,19 @@ def _summary(findings: list[Finding], sets: int) -> str:
         if counts[kind]
     )
     return f"{checked}: {', '.join(by_severity)}"
+
+
+def run_unknown(options: argparse.Namespace) -> int:
+    """Run `xla-lens check --unknown` and return the exit status."""
+    dumps = find_dumps(options.paths)
+    forms: dict[Form, UnknownText] = {}
+    for loaded in dumps.load():
+        for one in unknown_text(loaded.analysis, loaded.read_module(is_prepared=False)[1]):
+            before = forms.get(one.form)
+            forms[one.form] = replace(before, count=before.count + one.count) if before else one
+    found = sorted(forms.values(), key=lambda one: -one.count)
+    if options.output_format == "json":
+        print_json(unknown_text_data(found))
+    else:
+        print_lines(unknown_text_lines(found, len(dumps.files)))
+    return int(bool(found))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from xla_lens.cli import inside, tee
-from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import FLAGS, RUN, completed, quoted, user_flags
+from xla_lens.cli.output import CannotRun
 
 _COMMAND_NOT_FOUND: Final = 127
 _CANNOT_EXECUTE: Final = 126
@@ -72,27 +72,12 @@ def run_program(command: Sequence[str], environment: Mapping[str, str], log: Pat
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for a program to end, and return what `Popen.wait` returns. Signals are handled at any moment: `wait` would
-    handle a signal that arrives just before its system call only when the program has ended.
+    """Wait for a program to end, and return what `Popen.wait` returns. With a timeout, that looks again every 50 ms,
+    and so handles a signal that arrives just before it waits.
     """
-    if not hasattr(signal, "SIGCHLD"):
-        return process.wait()
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    os.set_blocking(writing, False)
-    handler = signal.signal(signal.SIGCHLD, lambda *_: None)
-    other = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    try:
-        while (status := process.poll()) is None:
-            select.select([reading], [], [])
-            with suppress(BlockingIOError):
-                os.read(reading, 4096)
-        return status
-    finally:
-        signal.set_wakeup_fd(other)
-        signal.signal(signal.SIGCHLD, handler)
-        os.close(reading)
-        os.close(writing)
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=1.0)
 
 
 class CannotStart(CannotRun):

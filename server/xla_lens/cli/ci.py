@@ -1,68 +1,114 @@
-"""The output of `check` and `diff` for continuous integration (CI)."""
+"""The output of `check` and `diff` for continuous integration (CI), with paths in the user's repository."""
 
 import argparse
+import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from xla_lens.cli.sets import LoadedSet
+from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.features.report.options import CiFormat
+from xla_lens.features.sources_of_findings import SourceLine, source_of_finding, source_of_growth
 from xla_lens.model.checks.findings import Finding
 from xla_lens.package_files import meaning
-
-if TYPE_CHECKING:
-    # Most runs need none of it.
-    from xla_lens.cli.repository import Repository
-    from xla_lens.features.diff.facts import Diff, Violation
-    from xla_lens.render.ci import Annotation
+from xla_lens.render.ci import (
+    Anchor,
+    Annotation,
+    CiPlace,
+    ci_text,
+    finding_annotation,
+    place_in_dump,
+    violation_annotation,
+)
+from xla_lens.text.paths import mapped
 
 
 def ci_report(options: argparse.Namespace) -> "CiReport | None":
     """Return the report to fill; None if the output has another format."""
     if options.output_format not in set(CiFormat):
         return None
-    from xla_lens.cli.repository import find_repository
-
     return CiReport(CiFormat(options.output_format), find_repository(options))
 
 
+@dataclass(slots=True, eq=False)
 class CiReport:
     """The findings of all dumps, and the limits that comparisons violate."""
 
-    def __init__(self, output_format: CiFormat, repository: "Repository") -> None:
-        self._format = output_format
-        self._repository = repository
-        self._annotations: list[Annotation] = []
-        self._checked: list[str] = []
+    output_format: CiFormat
+    repository: "Repository"
+    annotations: list[Annotation] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
 
     def add_findings(self, loaded: LoadedSet, findings: Sequence[Finding]) -> None:
         """Add the findings of a dump."""
-        from xla_lens.features.sources_of_findings import source_of_finding
-        from xla_lens.render.ci import Anchor, finding_annotation, place_in_dump
-
-        repository, name = self._repository, loaded.files.stem.name
-        self._checked.append(name)
-        module = loaded.module() if findings else None
+        name = loaded.files.stem.name
+        self.checked.append(name)
+        module = loaded.read_module()[1] if findings else None
         for finding in findings:
             line = source_of_finding(loaded.analysis, module, finding)
-            anchor = Anchor(repository.dump(place_in_dump(finding)), repository.place(line), line)
-            self._annotations.append(finding_annotation(finding, meaning(finding.code), name, anchor))
+            anchor = Anchor(self.repository.dump(place_in_dump(finding)), self.repository.place(line), line)
+            self.annotations.append(finding_annotation(finding, meaning(finding.code), name, anchor))
 
-    def add_violations(self, one: "Diff", violations: "Iterable[Violation]") -> None:
+    def add_violations(self, one: Diff, violations: Iterable[Violation]) -> None:
         """Add the limits that a comparison violates."""
-        from xla_lens.features.sources_of_findings import source_of_growth
-        from xla_lens.render.ci import Anchor, CiPlace, violation_annotation
-
-        repository = self._repository
-        dump = repository.dump(CiPlace(next(iter(one.new.files.values()))))
-        self._checked.append(one.name or dump.path)
+        dump = self.repository.dump(CiPlace(next(iter(one.new.files.values()))))
+        self.checked.append(one.name or dump.path)
         spaces = {space.id: space for space in one.memory_spaces}
         for violation in violations:
             line = source_of_growth(spaces[violation.space])
-            anchor = Anchor(dump, repository.place(line), line)
-            self._annotations.append(violation_annotation(one, violation, anchor))
+            anchor = Anchor(dump, self.repository.place(line), line)
+            self.annotations.append(violation_annotation(one, violation, anchor))
 
     def text(self) -> str:
         """Return the report in its format."""
-        from xla_lens.render.ci import ci_text
+        return ci_text(self.annotations, self.checked, self.output_format)
 
-        return ci_text(self._annotations, self._checked, self._format)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repository:
+    """The repository that the command runs in. `mapping` has the folders of `--path-mapping`."""
+
+    root: Path
+    mapping: tuple[tuple[str, str], ...]
+
+    def place(self, line: SourceLine | None) -> CiPlace | None:
+        """Return the place of a source line in the repository, None if its file is not there.
+
+        Where the compiling machine had the repository in another folder, that is the file with the longest end of the
+        path.
+        """
+        if line is None:
+            return None
+        path = PurePosixPath(mapped(line.file, self.mapping).replace("\\", "/"))
+        inside = self._inside(path) if path.is_absolute() else None
+        if inside is None:
+            parts = path.parts[1:] if path.is_absolute() else path.parts
+            # What comes before the last `..` cannot be in the path of a file of the repository.
+            first = max((number + 1 for number, part in enumerate(parts) if part == ".."), default=0)
+            ends = ("/".join(parts[start:]) for start in range(first, len(parts)))
+            inside = next((PurePosixPath(end) for end in ends if os.path.isfile(f"{self.root}/{end}")), None)
+        return CiPlace(str(inside), line.line) if inside is not None else None
+
+    def dump(self, place: CiPlace) -> CiPlace:
+        """Return the place of a dump with its path in the repository, or its absolute path if it is elsewhere."""
+        absolute = Path(os.path.abspath(place.path))
+        inside = self._inside(PurePosixPath(absolute.as_posix()))
+        return CiPlace(str(inside) if inside is not None else absolute.as_posix(), place.line, place.column)
+
+    def _inside(self, path: PurePosixPath) -> PurePosixPath | None:
+        """A path relative to the root, None if it is not below it."""
+        root = self.root.as_posix()
+        if "\0" in str(path):
+            return None
+        for one in (path, PurePosixPath(os.path.realpath(path))):
+            if one.is_relative_to(root) and ".." not in one.parts and os.path.exists(one):
+                return one.relative_to(root)
+        return None
+
+
+def find_repository(options: argparse.Namespace) -> Repository:
+    """Find the repository around the current folder; without one, the current folder stands for it."""
+    here = Path(os.path.realpath(os.getcwd()))
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return Repository(root, tuple(options.path_mapping))

@@ -1,8 +1,8 @@
-"""`xla-lens diff`: what changed between two dumps, or between the dumps of two folders."""
+"""`xla-lens diff`: what changed between two dumps, or between the dumps of two or more folders."""
 
 import argparse
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import TypeAlias
 
 from xla_lens.cli.ci import CiReport, ci_report
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, print_json, print_page, refuse_as_output
+from xla_lens.cli.output import CannotRun, print_error, print_json, print_page, refuse_as_output
+from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
 from xla_lens.features.diff.facts import Diff, DiffSide, IncreaseLimit, diff, diff_with_baseline, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
+from xla_lens.features.report.facts import Report
+from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import SetFiles, read_flags
 from xla_lens.model.diff.comparable import DifferenceKind, parse_flags
 from xla_lens.model.diff.comparison import Pair
+from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
 from xla_lens.render.diff.data import diff_data, unpaired_data
 from xla_lens.render.diff.outline import FolderDiff, diff_outline, folder_outline
+from xla_lens.render.diff.page import comparison_html
+from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
 from xla_lens.render.diff.words import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.render.report.blocks import Outline
@@ -36,9 +41,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     if arguments.new is None:
         arguments.old, arguments.new, *arguments.more = _runs(arguments.old)
     if arguments.more:
-        from xla_lens.cli.runs import print_runs
-
-        return print_runs(arguments)
+        return _print_runs(arguments)
     is_json = arguments.output_format == "json"
     top = DEFAULT_DIFF_TOP if arguments.top is None and not is_json else arguments.top
     options = DiffOptions(top, arguments.part or frozenset(DiffPart))
@@ -63,27 +66,13 @@ def run_diff(arguments: argparse.Namespace) -> int:
         data += [unpaired_data(_module(one), _labels(one), is_old=False) for one in only_new]
         print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
-        for one in diffs:
-            _print([], one, arguments)
+        _print([], next(diffs), arguments)
     else:
         folders = FolderDiff((), tuple(map(_name, only_old)), tuple(map(_name, only_new)), top)
         _print_folders(diffs, folders, arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
-
-
-def _runs(folder: Path) -> list[Path]:
-    """The folders in a folder that have dumps, in the order of their names, which in those of `xla-lens run` is that of
-    time. Raises `CannotRun` for fewer than two.
-    """
-    if not folder.is_dir():
-        raise CannotRun(f"{folder}: not a folder of runs. Give OLD and NEW, or a folder of runs")
-    inside = (files.stem.relative_to(folder).parts for files in find_dumps([folder]).files)
-    runs = sorted({folder / parts[0] for parts in inside if len(parts) > 1})
-    if len(runs) < 2:
-        raise CannotRun(f"{folder}: not two folders with dumps in it. Give OLD and NEW, or a folder of runs")
-    return runs
 
 
 def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
@@ -129,9 +118,8 @@ def _print_folders(diffs: Iterator[Diff], folders: FolderDiff, arguments: argpar
 
 
 def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespace) -> None:
+    """Print some outlines, and a comparison with its maps."""
     if arguments.output_format == "html":
-        from xla_lens.render.diff.page import comparison_html
-
         print_page("\n".join(comparison_html(before, one, *page_sources())))
         return
     outlines = [*before, *([diff_outline(one)] if one else [])]
@@ -183,7 +171,7 @@ def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool = True) -> DiffSide
 def _labels(one: _Module) -> dict[FileKind, str]:
     if isinstance(one, Baseline):
         return dict(one.files)
-    return {kind: path.as_posix() for kind, path in one.paths.items()}
+    return one.labels
 
 
 def _module(one: _Module) -> str | None:
@@ -214,3 +202,62 @@ def _paired(
         return fingerprint(loaded.analysis)
 
     return paired(old_modules, new_modules, lambda one: _module(one) or _name(one), fingerprint_of)
+
+
+# ---------------------------------------------------------------- more than two
+
+
+def _runs(folder: Path) -> list[Path]:
+    """The folders in a folder that have dumps, in the order of their names, which in those of `xla-lens run` is that of
+    time. Raises `CannotRun` for fewer than two.
+    """
+    if not folder.is_dir():
+        raise CannotRun(f"{folder}: not a folder of runs. Give OLD and NEW, or a folder of runs")
+    inside = (files.stem.relative_to(folder).parts for files in find_dumps([folder]).files)
+    runs = sorted({folder / parts[0] for parts in inside if len(parts) > 1})
+    if len(runs) < 2:
+        raise CannotRun(f"{folder}: not two folders with dumps in it. Give OLD and NEW, or a folder of runs")
+    return runs
+
+
+def _print_runs(arguments: argparse.Namespace) -> int:
+    """Print a table for each module, with a row for each run, and return the exit status."""
+    if arguments.max_memory_increase or arguments.max_peak_increase or arguments.output_format in [*CiFormat]:
+        raise CannotRun("limits compare two dumps, OLD and NEW; give no other")
+    paths = [arguments.old, arguments.new, *arguments.more]
+    found: dict[tuple[str, int], dict[int, RunOfModule]] = {}
+    for place, path in enumerate(paths):
+        for key, run in _modules(path):
+            found.setdefault(key, {})[place] = run
+    labels = tuple(path.as_posix() for path in paths)
+    modules = [ModuleInRuns(name, tuple(map(runs.get, range(len(paths))))) for (name, _), runs in found.items()]
+    modules.sort(key=lambda one: -max(one.needed_bytes, default=0))
+    if arguments.output_format == "json":
+        print_json(runs_data(modules, labels))
+        return 0
+    _print([runs_outline(modules, labels, arguments.top or DEFAULT_DIFF_TOP)], None, arguments)
+    return 0
+
+
+def _modules(path: Path) -> Iterator[tuple[tuple[str, int], RunOfModule]]:
+    """Yield the modules of a run. Those of one name are told apart by their order."""
+    names = Counter[str]()
+    for loaded in find_dumps([path]).load():
+        report = report_of(loaded, ReportOptions(parts=frozenset({Part.LINE})))
+        name = report.module or ""
+        yield (name, names[name]), _run(report)
+        names[name] += 1
+
+
+def _run(report: Report) -> RunOfModule:
+    one = report.hbm
+    if one is None:
+        return RunOfModule(None, None, None)
+    needed, peak = (
+        size if bound is Bound.EXACT else None
+        for size, bound in (
+            (one.space.needed_bytes, one.space.reserved_bound),
+            (one.space.peak_live_bytes, one.space.live_bound),
+        )
+    )
+    return RunOfModule(needed, peak, one.lines.lines[0] if one.lines and one.lines.lines else None)

@@ -14,8 +14,7 @@ from importlib import import_module
 from typing import Final, NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import discard_output, open_output, print_error, printable_output
+from xla_lens.cli.output import CannotRun, discard_output, open_output, print_error, printable_output
 
 
 def run() -> NoReturn:
@@ -87,7 +86,7 @@ _FUNCTIONS: Final = {
     "report annotate": ("annotate", "run_annotate"),
     "advise": ("report", "run_report"),
     "check": ("check", "run_check"),
-    "check unknown": ("unknown", "run_unknown"),
+    "check unknown": ("check", "run_unknown"),
     "diff": ("diff", "run_diff"),
     "explain": ("explain", "run_explain"),
     "oom": ("oom", "run_oom"),

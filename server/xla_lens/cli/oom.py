@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, print_json, refuse_as_output
+from xla_lens.cli.output import CannotRun, print_error, print_json, refuse_as_output
+from xla_lens.cli.report import options_of, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
-from xla_lens.cli.single import options_of, report_of
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
@@ -79,7 +78,7 @@ def print_answer(
         label=label,
         log=found,
         dumps=choose_dumps(found.messages, candidates),
-        files=[{kind.value: path.as_posix() for kind, path in files.paths.items()} for files in dumps.files],
+        files=[files.labels for files in dumps.files],
         top=options.top,
     )
     choice = answer.dumps[answer.main]

@@ -13,8 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
-from xla_lens.cli.errors import CannotRun
 from xla_lens.text.printable import json_printable, printable, printable_line
+
+
+class CannotRun(Exception):
+    """A command cannot run. The message is one line: the input, the problem and the next step."""
+
 
 _SIMILAR: Final = {
     **dict.fromkeys("█▉▊▋▌", "#"),

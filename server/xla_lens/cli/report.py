@@ -1,57 +1,53 @@
-"""`xla-lens report`: where the memory of a dump goes, as text, Markdown, JSON or HTML."""
+"""`xla-lens report` and `advise`: where the memory of dumps goes, as text, Markdown, JSON or HTML.
+
+The report of several dumps begins with their ranking.
+"""
 
 import argparse
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_json
-from xla_lens.cli.sets import DumpSets, find_dumps
-from xla_lens.cli.single import ignored, options_of, report_with_step
-from xla_lens.features.report.facts import Report
+from xla_lens.cli.output import CannotRun, print_json, print_page
+from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.terminal import find_terminal, print_outlines
+from xla_lens.features.report.facts import Report, report
+from xla_lens.features.report.options import (
+    DEFAULT_PARTS,
+    DEFAULT_TOP,
+    Part,
+    ReportOptions,
+    needs_module,
+    report_options,
+)
+from xla_lens.features.report.ranking import RankedModule, is_selected, ranked_module, ranking, sort_key
+from xla_lens.files import SetFiles
+from xla_lens.package_files import page_sources
+from xla_lens.reading import OVERVIEW_SHARE
+from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps_page
+from xla_lens.render.numbers import counted
+from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
+from xla_lens.render.report.actions import advice_sections
+from xla_lens.render.report.blocks import Command, Outline, Section, Table
+from xla_lens.render.report.data import report_data
+from xla_lens.render.report.outline import missing_step, report_outline
+
+Printed: TypeAlias = tuple[int, Report | None]
+"""The exit status after some reports, which is 1 for errors, and the first report that was printed."""
 
 
 def run_report(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    return print_reports(selected(find_dumps(arguments.paths), arguments.module), arguments)
-
-
-def print_reports(found: DumpSets, arguments: argparse.Namespace, *, note: Callable[[Report], object] = ignored) -> int:
-    """Print the report of a dump set, or the ranking of several and the report of the worst. Calls `note` with each
-    report that it prints. Returns 1 for errors.
-    """
-    options = options_of(arguments)
-    if arguments.output_format == "html":
-        from xla_lens.cli.ranking import print_pages
-
-        return print_pages(found, arguments)
-    if len(found.files) > 1:
-        from xla_lens.cli.ranking import print_ranking
-
-        return print_ranking(found, options, arguments, note=note)
-    (loaded,) = found.load()
-    one = report_with_step(loaded, options)
-    note(one)
-    if arguments.output_format == "json":
-        from xla_lens.render.report.data import report_data
-
-        print_json([report_data(one)])
-    else:
-        from xla_lens.cli.terminal import find_terminal, print_outlines
-        from xla_lens.render.report.outline import report_outline
-
-        terminal = find_terminal(arguments.color)
-        print_outlines([(report_outline(one), one.dump)], arguments.output_format, terminal)
-    return int(not one.is_sound)
+    return print_reports(selected(find_dumps(arguments.paths), arguments.module), arguments)[0]
 
 
 def selected(found: DumpSets, pattern: str | None) -> DumpSets:
     """Return the sets that `--module` selects. Raises `CannotRun` if there are none."""
     if pattern is None:
         return found
-    from xla_lens.features.report.ranking import is_selected
-
     try:
         files = tuple(one for one in found.files if is_selected(map(str, one.paths.values()), pattern))
     except re.error as error:
@@ -59,3 +55,142 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
     if not files:
         raise CannotRun(f"--module {pattern}: none of the {len(found.files):,} modules matches")
     return replace(found, files=files, are_several=len(files) > 1)
+
+
+def options_of(arguments: argparse.Namespace) -> ReportOptions:
+    """Return the options of a report that the arguments of the command ask for."""
+    return report_options(
+        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
+        top=arguments.top,
+        at_step=arguments.at,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+        through_loops=arguments.through_loops == "yes",
+    )
+
+
+def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
+    """Return the report of a loaded set. If it needs the HLO module, the dump is also checked against that."""
+    analysis, module = loaded.with_module() if needs_module(options) else (loaded.analysis, None)
+    return report(analysis, loaded.files.labels, options, module)
+
+
+def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
+    """Print the report of a dump set, or the ranking of several and the report of the worst."""
+    if arguments.output_format == "html":
+        return print_pages(found, arguments), None
+    options = options_of(arguments)
+    if len(found.files) > 1:
+        return print_ranking(found, options, arguments)
+    (loaded,) = found.load()
+    (one,) = _with_step([report_of(loaded, options)], 1, options)
+    if arguments.output_format == "json":
+        print_json([report_data(one)])
+    else:
+        print_outlines([(report_outline(one), one.dump)], arguments.output_format, find_terminal(arguments.color))
+    return int(not one.is_sound), one
+
+
+def print_ranking(
+    found: DumpSets, options: ReportOptions, arguments: argparse.Namespace, *, has_reports: bool = True
+) -> Printed:
+    """Print the modules, worst first, and the report of the worst, or of those that were requested. Unless parts were
+    requested, the text of the worst has only its answer and the first pieces of advice. At most two sets are in memory
+    at a time; those that are requested are loaded again, in the order of their ranks. Without `has_reports`, print only
+    the ranking.
+    """
+    is_json = arguments.output_format == "json"
+    rows: dict[RankedModule, SetFiles] = {}
+    summaries: dict[RankedModule, dict[str, Any]] = {}
+    worst: tuple[RankedModule, LoadedSet] | None = None
+    for loaded in found.load(share=OVERVIEW_SHARE):
+        row = ranked_module(loaded.analysis, [*loaded.files.labels.values()])
+        rows[row] = loaded.files
+        if is_json:
+            summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
+        if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
+            worst = row, loaded
+    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
+    is_for_all = arguments.all or arguments.module is not None
+    is_asked = is_for_all or arguments.part or arguments.stacks or arguments.at is not None
+    is_short = arguments.output_format == "text" and not is_asked
+    if is_short:
+        options = replace(
+            options, parts=frozenset({Part.LINE, Part.ADVICE}), top=min(_SHORT_TOP, options.top or _SHORT_TOP)
+        )
+    shown: Iterable[LoadedSet] = [worst[1]] if worst and has_reports else []
+    if has_reports and is_for_all:
+        shown = replace(found, files=tuple(rows[row] for row in ranked.modules)).load(share=OVERVIEW_SHARE)
+    first: list[Report] = []
+    errors = any(row.error_count for row in rows)
+
+    def noted() -> Iterator[Report]:
+        nonlocal errors
+        made = (report_of(loaded, options) for loaded in shown)
+        for one in _with_step(made, len(rows) if is_for_all else 1, options):
+            first[:] = first or [one]
+            # Errors that only the HLO module shows are not in the ranking.
+            errors |= not one.is_sound
+            yield one
+
+    # A step that is missing is an error before anything is printed.
+    reports = noted() if is_for_all else iter([*noted()])
+    if is_json:
+        full = {tuple(one.files.values()): report_data(one) for one in reports}
+        ranks = enumerate(ranked.modules, 1)
+        print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
+    else:
+        paths = shlex.join(path.as_posix() for path in arguments.paths)
+        show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
+        outline = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
+        outline_of = _short_outline if is_short else report_outline
+        outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports))
+        print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
+    return int(errors), next(iter(first), None)
+
+
+def _with_step(reports: Iterable[Report], count: int, options: ReportOptions) -> Iterator[Report]:
+    """Some reports. Raises `CannotRun` if none of them has the requested step."""
+    is_known = False
+    for number, one in enumerate(reports, 1):
+        is_known |= one.has_step
+        if options.at_step is not None and not is_known and number == count:
+            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+        yield one
+
+
+_SHORT_TOP: Final = 3
+"""The pieces of advice in a short report, so that it fits below the ranking on a terminal."""
+
+
+def _short_outline(one: Report) -> Outline:
+    """The answer of a report, the advice without its buffers, what is wrong with the dump, and how to get the rest."""
+    sections = advice_sections(one)
+    actions = (
+        replace(section, blocks=tuple(block for block in section.blocks if not isinstance(block, Table)))
+        for section in sections[1:]
+    )
+    command = shlex.join(["xla-lens", "report", next(iter(one.files.values()))])
+    hint = Section((Command(command), " shows the whole report."))
+    outline = report_outline(one)
+    facts = tuple(fact for fact in outline.facts if fact[0] not in ("files", "reserved", "contains"))
+    return replace(outline, facts=facts, parts=((*sections[:1], *actions), (hint,)))
+
+
+def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
+    """Print one page with the maps of all modules that the ranking shows."""
+    rows: dict[RankedModule, MapContent] = {}
+    for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
+        analysis, module = loaded.with_module()
+        rows[ranked_module(analysis, [*loaded.files.labels.values()])] = map_content(analysis, module)
+    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
+    shown = [rows[ranked.modules[number]] for number in ranked.shown]
+    folder, is_one = _folder(arguments), len(rows) == 1
+    title = f"{shown[0].module}: memory map" if is_one else f"{folder}: memory maps"
+    index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
+    print_page("\n".join(memory_maps_page(title, index, shown, *page_sources())))
+    return int(any(row.error_count for row in rows))
+
+
+def _folder(arguments: argparse.Namespace) -> str:
+    return arguments.paths[0].as_posix() if len(arguments.paths) == 1 else counted(len(arguments.paths), "path")

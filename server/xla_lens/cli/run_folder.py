@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.errors import CannotRun
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
-from xla_lens.reading import SMALL_FILE, open_file, read_file, walk
+from xla_lens.cli.output import CannotRun
+from xla_lens.reading import SMALL_FILE, read_file, walk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,16 +32,6 @@ class RunFolder:
     def log(self) -> Path:
         """A copy of the standard error of the program."""
         return self.path / "stderr.log"
-
-    def ends_its_line(self) -> bool:
-        """Return whether the last line that the program wrote to standard error is complete, as far as is known."""
-        try:
-            with open_file(self.log) as log:
-                size = log.seek(0, os.SEEK_END)
-                log.seek(max(0, size - 1))
-                return log.read() in (b"", b"\n")
-        except OSError:
-            return True
 
     def remove_if_empty(self) -> None:
         """Remove the folders that were made for the run, where they are empty."""

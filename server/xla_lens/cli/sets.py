@@ -1,6 +1,7 @@
 """The dump sets at the paths of a command, loaded one after another."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,11 +10,9 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
-from xla_lens.cli.errors import CannotRun
-from xla_lens.cli.output import print_error, refuse_as_output
-from xla_lens.cli.progress import ProgressBar
+from xla_lens.cli.output import CannotRun, print_error, refuse_as_output, unfiltered
 from xla_lens.files import (
     NotADump,
     SetFiles,
@@ -36,6 +35,7 @@ from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.syntax.standard_output import has_files
 from xla_lens.text.document import Document, document_of_file
+from xla_lens.text.printable import printable
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -52,33 +52,6 @@ class LoadedSet:
     opened: Mapping[Path, Document]
     is_one_of_several: bool = False
 
-    def checked(self) -> Analysis:
-        """Return the analysis with the findings of the dump against its HLO module, if there is one. Loads both again
-        while XLA seems to be writing them.
-        """
-        return self.when_written(lambda one: one.with_module(is_prepared=False)[0])[1]
-
-    def when_written(self, analyse: Callable[["LoadedSet"], Analysis], share: int = 1) -> tuple["LoadedSet", Analysis]:
-        """Return the set and its analysis. Loads it again while XLA seems to be writing it, for at most half a
-        minute.
-        """
-        one, analysis, given_up = self, analyse(self), time.monotonic() + _LONGEST_WAIT
-        while time.monotonic() < given_up and (
-            is_being_written(analysis, may_be_edited=False) or is_module_being_written(one.files)
-        ):
-            time.sleep(_BETWEEN_LOADS)
-            files = one.files
-            # XLA may have added a file.
-            with suppress(NotADump, OSError):
-                files = find_sets(next(iter(files.paths.values())))[0]
-            one = replace(one, files=files, analysis=load_set(files, one.opened, {}, share=share)[1])
-            analysis = analyse(one)
-        return one, analysis
-
-    def module(self, *, is_prepared: bool = True) -> "HloModule | None":
-        """Load the HLO module; None if there is none that can be read."""
-        return self.read_module(is_prepared=is_prepared)[1]
-
     def with_module(self, *, is_prepared: bool = True) -> "tuple[Analysis, HloModule | None]":
         """Return the analysis with the findings against the HLO module, and the module; None if there is none that can
         be read.
@@ -91,10 +64,10 @@ class LoadedSet:
         is none that can be read.
         """
         analysis, module = load_module_or_finding(self.files, self.opened, self.analysis, is_prepared=is_prepared)
-        self._reject(analysis)
+        self.reject_unreadable(analysis)
         return analysis, module
 
-    def _reject(self, analysis: Analysis) -> None:
+    def reject_unreadable(self, analysis: Analysis) -> None:
         """Raise `CannotRun` if a file of a set that is alone cannot be read."""
         if not self.is_one_of_several and (unreadable := unreadable_files(analysis)):
             raise CannotRun(unreadable[0])
@@ -110,32 +83,42 @@ class DumpSets:
     opened: Mapping[Path, Document]
     are_several: bool = False
 
-    def load(self, *, is_shown: bool = True, share: int = 1) -> Iterator[LoadedSet]:
-        """Load one set after another, with a progress bar if `is_shown`. `share` divides the limit of what a compressed
-        file may unpack to. Raises `CannotRun` for a file that cannot be read, unless there are several sets.
+    def load(self, *, is_shown: bool = True, share: int = 1, is_checked: bool = False) -> Iterator[LoadedSet]:
+        """Load one set after another, with a progress bar if `is_shown`, and with the findings against the HLO module
+        if `is_checked`. `share` divides the limit of what a compressed file may unpack to. Raises `CannotRun` for a
+        file that cannot be read, unless there are several sets.
         """
         bar = ProgressBar(sys.stderr if is_shown else None)
         ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
         for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
             draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
             try:
-                _, analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)
-                loaded = LoadedSet(files, analysis, self.opened, self.are_several)
-                loaded, _ = loaded.when_written(lambda one: one.analysis, share)
+                loaded = self._load(files, draw, share, is_checked=is_checked)
             finally:
                 bar.erase()
-            loaded._reject(loaded.analysis)
+            loaded.reject_unreadable(loaded.analysis)
             yield loaded
+
+    def _load(self, files: SetFiles, draw: Callable[[float], None], share: int, *, is_checked: bool) -> LoadedSet:
+        """Load a set; again while XLA seems to be writing it, for at most half a minute."""
+        given_up = time.monotonic() + _LONGEST_WAIT
+        while True:
+            analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)[1]
+            loaded = LoadedSet(files, analysis, self.opened, self.are_several)
+            if is_checked:
+                loaded = replace(loaded, analysis=loaded.with_module(is_prepared=False)[0])
+            is_written = not is_being_written(loaded.analysis, may_be_edited=False)
+            if (is_written and not is_module_being_written(files)) or time.monotonic() >= given_up:
+                return loaded
+            time.sleep(_BETWEEN_LOADS)
+            # XLA may have added a file.
+            with suppress(NotADump, OSError):
+                files = find_sets(next(iter(files.paths.values())))[0]
 
 
 _LONGEST_WAIT: Final = 30.0
 _BETWEEN_LOADS: Final = 0.1
 """Seconds to wait for a dump that is being written, in all and between two loads."""
-
-
-def load_sets(paths: Sequence[Path]) -> Iterator[LoadedSet]:
-    """Load the dump sets at some paths, each once. Raises `CannotRun` like `find_dumps`."""
-    return find_dumps(paths).load()
 
 
 def find_dumps(paths: Sequence[Path]) -> DumpSets:
@@ -166,19 +149,32 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         raise CannotRun(str(skipped[0])) from skipped[0]
     refuse_as_output(path for files in found.values() for path in inputs_of(files))
     if skipped:
-        print_error(_skipped(skipped))
+        count = len(skipped) - 1
+        more = (
+            f", and {counted(count, 'more file')} that {'is' if count == 1 else 'are'} part of no dump" if count else ""
+        )
+        print_error(f"skipped {skipped[0]}{more}")
     return DumpSets(tuple(found.values()), opened, are_several=len(found) > 1)
 
+
+def _identity(files: SetFiles) -> tuple[str, ...]:
+    """What two paths to the same files have in common: links are followed, and compression does not count."""
+    return tuple(sorted(uncompressed_name(os.path.realpath(path)) for path in files.paths.values()))
+
+
+# ---------------------------------------------------------------- standard input, and standard output of XLA
 
 STANDARD_INPUT: Final = Path("-")
 _LABEL_OF_INPUT: Final = Path("<stdin>")
 
 
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
+    label = _LABEL_OF_INPUT if path == STANDARD_INPUT else path
+    if path == STANDARD_INPUT and label not in opened:
+        opened[label] = document_of_file(_read_input())
     try:
-        sets = _sets_of_input(opened) if path == STANDARD_INPUT else find_sets(path)
+        sets = [find_set(label, opened)] if label in opened else find_sets(path)
     except NotADump:
-        label = _LABEL_OF_INPUT if path == STANDARD_INPUT else path
         # A program may print other lines before XLA does.
         if not (label in opened or path.is_file()) or not (sets := _printed_sets(label, opened)):
             raise
@@ -187,12 +183,6 @@ def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
     if list(sets[0].paths) == [FileKind.HLO]:
         raise NotADump(f"{sets[0].stem}: an HLO module. Expected its *-buffer-assignment.txt file or a folder of dumps")
     return sets
-
-
-def _sets_of_input(opened: dict[Path, Document]) -> list[SetFiles]:
-    if _LABEL_OF_INPUT not in opened:
-        opened[_LABEL_OF_INPUT] = document_of_file(_read_input())
-    return [find_set(_LABEL_OF_INPUT, opened)]
 
 
 def _output(files: SetFiles, opened: Mapping[Path, Document]) -> Path | None:
@@ -211,11 +201,9 @@ def _printed_sets(path: Path | None, opened: dict[Path, Document]) -> list[SetFi
     text = (opened[path] if path in opened else read_text(path)) if path else None
     if path is None or text is None or not has_files(text.data):
         return []
+    printed = {one: document_of_file(text.data[file.start : file.end]) for one, file in printed_files(path, text.data)}
+    opened |= printed
     sets: dict[Path, SetFiles] = {}
-    printed: list[Path] = []
-    for one, file in printed_files(path, text.data):
-        printed.append(one)
-        opened[one] = document_of_file(text.data[file.start : file.end])
     for one in printed:
         with suppress(NotADump):
             files = find_set(one, opened)
@@ -227,21 +215,52 @@ def _read_input() -> bytes:
     if sys.stdin is None:
         raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
     data = sys.stdin.buffer.read()
-    if not data.startswith((_GZIP, _ZSTD)):
-        return data
-    return unpacked(BytesIO(data), "-", is_zstd=data.startswith(_ZSTD))
+    is_zstd = data.startswith(b"\x28\xb5\x2f\xfd")
+    return unpacked(BytesIO(data), "-", is_zstd=is_zstd) if is_zstd or data.startswith(b"\x1f\x8b") else data
 
 
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""The first bytes of compressed files."""
+# ---------------------------------------------------------------- progress
 
 
-def _identity(files: SetFiles) -> tuple[str, ...]:
-    """What two paths to the same files have in common: links are followed, and compression does not count."""
-    return tuple(sorted(uncompressed_name(os.path.realpath(path)) for path in files.paths.values()))
+_DELAY: Final = 0.5
+"""Seconds of work before the bar is drawn."""
+
+_PERIOD: Final = 0.1
+"""Seconds between two drawings."""
+
+_BAR: Final = 30
+"""Width of the bar in characters."""
+
+_ERASE: Final = "\r\x1b[K"
 
 
-def _skipped(skipped: Sequence[NotADump]) -> str:
-    more = f", and {counted(len(skipped) - 1, 'more file')} that {'is' if len(skipped) == 2 else 'are'} part of no dump"
-    return f"skipped {skipped[0]}{more if len(skipped) > 1 else ''}"
+class ProgressBar:
+    """A progress bar. Draws nothing unless the stream is a terminal, nor before the work has taken half a second."""
+
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = unfiltered(stream) if stream is not None and stream.isatty() else None
+        self._clock = clock
+        self._next = clock() + _DELAY
+        self._is_drawn = False
+
+    def draw(self, title: str, done: float) -> None:
+        """Show what is being done and the fraction that is done."""
+        if self._stream is None or self._clock() < self._next:
+            return
+        self._next = self._clock() + _PERIOD
+        width = shutil.get_terminal_size().columns - 1
+        bar = f"[{'#' * int(_BAR * done):{_BAR}}] {done:4.0%} "
+        self._stream.write(f"{_ERASE}{printable(f'{bar}{title}')[:width]}")
+        self._stream.flush()
+        self._is_drawn = True
+
+    def part(self, title: str, start: float, end: float) -> Callable[[float], None]:
+        """Return a function that draws the progress of a part of the work, from fraction `start` to `end`."""
+        return lambda done: self.draw(title, start + (end - start) * done)
+
+    def erase(self) -> None:
+        """Remove the bar, before anything else is printed. `draw` shows it again."""
+        if self._stream is not None and self._is_drawn:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+            self._is_drawn = False

@@ -26,6 +26,7 @@ from xla_lens.render.report.blocks import (
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.oom import OomBuffer, OomKind, OomLog, OomMessage, PrintedSize
 
 
@@ -40,7 +41,7 @@ class OomReport:
     label: str
     log: OomLog
     dumps: tuple[Choice | None, ...]
-    files: Sequence[Mapping[str, str]]
+    files: Sequence[Mapping[FileKind, str]]
     top: int | None
 
     @property
