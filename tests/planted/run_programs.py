@@ -2,7 +2,6 @@
 
 import os
 import sys
-from typing import Any
 
 
 def scan() -> None:
