@@ -17,26 +17,13 @@ from samples import (
     analysis_of_text,
     mark,
     module_of,
-    module_of_text,
     modules,
     on_all_dumps,
     on_each_dump,
 )
-from xla_lens.features.call_hierarchy import (
-    VIEWS,
-    Flow,
-    Item,
-    consumers,
-    find_item,
-    find_module_item,
-    module_incoming,
-    module_item,
-    module_outgoing,
-    prepare,
-    producers,
-)
+from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloTarget
+from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, HloTarget
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, Role, Value
 from xla_lens.model.places.places import Place
@@ -50,15 +37,16 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     """Check the items at a marked place, each with its producers, its consumers and the uses between them."""
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert _text(analysis.dump, prepare(analysis.dump, mention)) == expected.strip("\n")
+    item = prepare(analysis.dump, None, mention)
+    assert _text(analysis.dump, [item] if item else []) == expected.strip("\n")
 
 
 def _text(dump: DumpSet, items: list[Item]) -> str:
     lines = []
     for item in items:
         lines.append(_item(item))
-        lines += [f"  from {_flow(flow)}" for flow in producers(dump, item, 100)]
-        lines += [f"  to {_flow(flow)}" for flow in consumers(dump, item, 100)]
+        lines += [f"  from {_flow(flow)}" for flow in incoming(dump, None, item, 100)]
+        lines += [f"  to {_flow(flow)}" for flow in outgoing(dump, None, item, 100)]
     return "\n".join(lines)
 
 
@@ -148,7 +136,7 @@ copy-start{2} (4 B · allocation 4, preallocated-temp · live 3–4)
   to copy-done (no value): copy-done, operand 0 {2}
 """,
     )
-    done = find_item(analysis.dump, b"copy-done", None)
+    done = find_item(analysis.dump, None, b"copy-done", None)
     assert done
     assert (
         _text(analysis.dump, [done])
@@ -165,7 +153,7 @@ copy-done (no value)
 def test_loop_has_the_producers_of_its_tuple() -> None:
     """The loop reads the elements of its tuple and the tuple, which has the same elements as producers."""
     dump = analysis_of(LOOP).dump
-    loop, held = find_item(dump, b"while.2", None), find_item(dump, b"tuple.24", b"{}")
+    loop, held = find_item(dump, None, b"while.2", None), find_item(dump, None, b"tuple.24", b"{}")
     assert loop
     assert held
     assert (
@@ -187,7 +175,8 @@ tuple.24{} (16 B · allocation 6, preallocated-temp · live 3–4)
 def test_item_has_the_name_in_the_allocation(name: str) -> None:
     text = SEED.read_text().replace("value: <2 negate.0 @0>", f"value: <2 {name} @0>")
     dump = analysis_of_text(text).dump
-    (item,) = prepare(dump, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
+    item = prepare(dump, None, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
+    assert item
     assert item.label == name
     assert _place_text(item.selection) == "negate.0"
     assert item.place.start < item.selection.start < item.selection.end < item.place.end
@@ -208,14 +197,14 @@ def _check(analysis: Analysis, most: int = 12) -> int:
             Mention(Value(value), Role.USED_VALUE, 0, 0),
             Mention(Value(value), Role.SCHEDULE, 0, 0, name),
         ):
-            for item in prepare(dump, mention):
+            if item := prepare(dump, None, mention):
                 _check_item(dump, item)
                 count += _check_consumers(dump, item)
     return count
 
 
 def _check_item(dump: DumpSet, item: Item) -> None:
-    assert find_item(dump, item.name, item.index) == item
+    assert find_item(dump, None, item.name, item.index) == item
     assert item.place.file is item.selection.file is dump.used
     assert item.place.start <= item.selection.start < item.selection.end <= item.place.end
     assert _place_text(item.selection) == item.label
@@ -232,10 +221,10 @@ def _values(dump: DumpSet, item: Item) -> set[int]:
 
 
 def _check_consumers(dump: DumpSet, item: Item) -> int:
-    found = consumers(dump, item, 20)
+    found = outgoing(dump, None, item, 20)
     for flow in found:
         _check_item(dump, flow.item)
-        made = producers(dump, flow.item, _MOST)
+        made = incoming(dump, None, flow.item, _MOST)
         back = [other for other in made if _values(dump, other.item) <= _values(dump, item)]
         if len(made) < _MOST:
             assert back, (item.label, flow.item.label)
@@ -263,9 +252,8 @@ _NOTHING = analyse([]).dump
 def _flows(module: HloModule, of: Item | None) -> tuple[str, str]:
     """The producers or callers, and the consumers or callees, with their references."""
     assert of
-    return _flows_text(module_incoming(_NOTHING, module, of, 100)), _flows_text(
-        module_outgoing(_NOTHING, module, of, 100)
-    )
+    made, read = incoming(_NOTHING, module, of, 100), outgoing(_NOTHING, module, of, 100)
+    return _flows_text(made), _flows_text(read)
 
 
 def _flows_text(flows: list[Flow]) -> str:
@@ -273,7 +261,7 @@ def _flows_text(flows: list[Flow]) -> str:
 
 
 def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:
-    return _flows(module, find_module_item(_NOTHING, module, name, is_computation=False))
+    return _flows(module, find_item(_NOTHING, module, name, None))
 
 
 def test_hierarchy_of_instructions_is_their_data_flow() -> None:
@@ -287,46 +275,17 @@ def test_hierarchy_of_instructions_is_their_data_flow() -> None:
     assert _instruction(module_of(BARE), b"reduce.8") == ("Arg_0.1: Arg_0.1; constant.2: constant.2", "tuple: reduce.8")
 
 
-_VIEWS = b"""HloModule m
-
-ENTRY %e (p: (f32[4], f32[4])) -> f32[4] {
-  %p = (f32[4]{0}, f32[4]{0}) parameter(0)
-  %g = f32[4]{0} get-tuple-element(%p), index=0
-  %b = f32[2,2]{1,0} bitcast(%g)
-  %unread = f32[4]{0} get-tuple-element(%p), index=1
-  %n = f32[2,2]{1,0} negate(%b)
-  %m = f32[2,2]{1,0} add(%b, %b)
-  %x = f32[4]{0} bitcast(%y)
-  %y = f32[4]{0} bitcast(%x)
-  %z = f32[4]{0} negate(%x)
-  ROOT %r = f32[4]{0} bitcast(%m)
-}
-"""
-
-
-def test_views_are_skipped_unless_nothing_reads_them() -> None:
-    module = module_of_text(_VIEWS)
-    assert _instruction(module, b"p") == ("", "unread: %p; n: %b; m: %b, %b")
-    assert _instruction(module, b"m") == ("p: %b, %b", "r: %m")
-    assert _instruction(module, b"g") == ("p: %p", "n: %b; m: %b, %b")
-
-
-def test_views_of_each_other_end() -> None:
-    module = module_of_text(_VIEWS)
-    assert _instruction(module, b"z")[0] == "x: %x"
-    assert _instruction(module, b"x") == ("x: %y", "z: %x")
-
-
 def _check_module(module: HloModule, step: int) -> int:
-    """Checks that each caller has the callee among its callees, and likewise for data flow, without views."""
+    """Checks that each caller has the callee among its callees, and likewise for data flow."""
     columns, count = module.columns, 0
-    read = ((row, module.instruction(row)) for row in range(0, len(columns.instructions), step))
-    targets: list[HloTarget] = [HloInstruction(row) for row, found in read if found and found.opcode not in VIEWS]
+    targets: list[HloTarget] = [HloInstruction(row) for row in range(0, len(columns.instructions), step)]
     targets += [HloComputation(row) for row in range(len(columns.computations))]
     for target in targets:
-        for flow in module_incoming(_NOTHING, module, module_item(_NOTHING, module, target), 10**6):
+        item = prepare(_NOTHING, module, HloMention(target, 0, 0, is_definition=True))
+        assert item
+        for flow in incoming(_NOTHING, module, item, 10**6):
             assert flow.places
-            backwards = module_outgoing(_NOTHING, module, flow.item, 10**6)
+            backwards = outgoing(_NOTHING, module, flow.item, 10**6)
             (same,) = (found for found in backwards if found.item.target == target)
             assert same.places == flow.places
             count += 1

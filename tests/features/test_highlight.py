@@ -10,8 +10,8 @@ from samples import (
     mark,
     module_of,
 )
-from xla_lens.features.references import Highlight, HighlightKind, highlights, module_highlights
-from xla_lens.model.analysis import Analysis
+from xla_lens.features.references import Highlight, HighlightKind, highlights
+from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
@@ -21,7 +21,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     """Check the highlights of a marked place: lines, and below them the word and its kind."""
     file, mention = mark(analysis, marked)
     assert mention is not None
-    found = highlights(analysis.dump, file, mention, 100)
+    found = highlights(analysis.dump, None, file, mention, 100)
     lines = [_line(file, word) for word in sorted(found, key=lambda word: word.start)]
     assert "\n".join(lines) == expected.strip("\n")
 
@@ -130,7 +130,7 @@ def test_limit_keeps_the_word_itself(limit: int) -> None:
     for marked in ("    cublas-gemm.1: 4096 bytes\n     ^", "  cublas-gemm.1, operand 1\n      ^"):
         file, mention = mark(analysis, marked)
         assert mention
-        found = highlights(analysis.dump, file, mention, limit)
+        found = highlights(analysis.dump, None, file, mention, limit)
         assert len(found) == limit
         assert (mention.start, mention.end) in [(word.start, word.end) for word in found]
 
@@ -141,7 +141,7 @@ def test_limit_keeps_the_word_itself(limit: int) -> None:
 def _marked_in_module(module: HloModule, place: bytes, limit: int) -> list[str]:
     mention = hlo_mention_at(module, module.data.index(place) + 1)
     assert mention
-    found = module_highlights(module, mention, limit)
+    found = highlights(analyse([]).dump, module, module.file, mention, limit)
     return [
         f"{module.data[word.start : word.end].decode()}{'!' * (word.kind is HighlightKind.WRITE)}" for word in found
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from samples import SPLIT, analysis_of, module_of, never, on_all_dumps, on_each_dump
 from xla_lens.features.navigation import definition, implementation, type_definition
-from xla_lens.features.references import module_references
+from xla_lens.features.references import references
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
@@ -56,7 +56,7 @@ def test_computation_leads_to_its_head_and_root() -> None:
     assert shown(implementation(dump, module, mention, 9)) == [
         'hlo:   ROOT %[add.1] = s32[] add(%param_0.1, %param_1.2), metadata={op_name="jit(tuple_while)/while/'
     ]
-    assert len(module_references(dump, module, mention.target, 9)) == 2
+    assert len(references(dump, module, mention.target, 9)) == 2
 
 
 def test_name_behind_a_comment_is_found() -> None:

@@ -11,11 +11,11 @@ def check(path: Path, marked: str, expected: str) -> None:
     analysis = analysis_of(path)
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
+    assert lines_with_marks(references(analysis.dump, None, mention.target, 100)) == expected.strip("\n")
 
 
 def test_tuple_elements_have_references() -> None:
-    found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
+    found = references(analysis_of(SEED).dump, None, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
     text = lines_with_marks(found)
     assert (
         """

@@ -15,8 +15,10 @@ from samples import (
     modules,
     on_each_dump,
 )
-from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
+from xla_lens.features.symbols import Symbol, document_symbols
 from xla_lens.model.analysis import analyse
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_set import DumpSet
 
 
 def _text(symbols: Iterable[Symbol], indent: str = "") -> str:
@@ -29,7 +31,7 @@ def _text(symbols: Iterable[Symbol], indent: str = "") -> str:
 def test_limit_keeps_the_largest_in_order() -> None:
     analysis = analysis_of(SEED)
     assert (
-        _text(document_symbols(analysis.dump, analysis.dump.files[0], 2))
+        _text(document_symbols(analysis.dump, None, analysis.dump.files[0], 2))
         == """\
 BufferAssignment: 580.0 KiB · the 2 largest of 5 allocations ...
   allocation 0: 256.0 KiB · parameter · 1 value
@@ -49,9 +51,13 @@ HloLiveRange (max 7): 3 parts
     )
 
 
+def _outline(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
+    return document_symbols(dump, module, module.file, limit)
+
+
 def test_entry_computation_comes_first() -> None:
     assert (
-        _text(module_symbols(analysis_of(BARE).dump, module_of(BARE), 100))
+        _text(_outline(analysis_of(BARE).dump, module_of(BARE), 100))
         == """\
 HloModule jit_s: 2 computations
   main.10: entry · 6 instructions
@@ -72,7 +78,7 @@ HloModule jit_s: 2 computations
 def test_limit_keeps_the_biggest_of_a_module() -> None:
     """The biggest by the bytes of their values, and where these are unknown by the number of instructions."""
     assert (
-        _text(module_symbols(analysis_of(WHILE).dump, module_of(WHILE), 4))
+        _text(_outline(analysis_of(WHILE).dump, module_of(WHILE), 4))
         == """\
 HloModule jit_tuple_while: the 4 largest of 7 computations ...
   main.3: entry · the 4 largest of 7 instructions ...
@@ -92,7 +98,7 @@ HloModule jit_tuple_while: the 4 largest of 7 computations ...
 
 
 def test_outline_of_a_module_without_a_dump_has_no_sizes() -> None:
-    (whole,) = module_symbols(analyse([]).dump, module_of(WHILE), 2)
+    (whole,) = _outline(analyse([]).dump, module_of(WHILE), 2)
     assert [child.name for child in whole.children] == ["main.3", "region_0.1"]
     assert [(child.name, child.detail) for child in whole.children[1].children] == [
         ("arg_tuple.1", "parameter"),
@@ -112,16 +118,16 @@ def _check(symbols: Sequence[Symbol], start: int, end: int) -> int:
 def test_children_are_within_their_parents(path: Path) -> None:
     analysis = analysis_of(path)
     for file in analysis.dump.files:
-        found = document_symbols(analysis.dump, file, 1000)
+        found = document_symbols(analysis.dump, None, file, 1000)
         assert _check(found, 0, len(file.document.data)) or not len(file.columns.sections)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_symbols_of_modules_are_apart_and_within_their_parents(path: Path) -> None:
     module, dump = module_of(path), analysis_of(path).dump
-    (whole,) = module_symbols(dump, module, 10**6)
+    (whole,) = _outline(dump, module, 10**6)
     count = _check([whole], 0, len(module.data))
     assert count == 1 + len(module.columns.computations) + len(module.columns.instructions)
     spans = sorted(symbol.span for symbol in whole.children)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
-    assert _check(module_symbols(dump, module, 3), 0, len(module.data)) <= 10
+    assert _check(_outline(dump, module, 3), 0, len(module.data)) <= 10

@@ -48,7 +48,7 @@ def check_module(path: Path, first: str, last: str, expected: str) -> None:
     _check_between(module.file.document, partial(tokens, analysis_of(path), module, module.file), first, last, expected)
 
 
-_Find: TypeAlias = Callable[[int, int, int], list[Token]]
+_Find: TypeAlias = Callable[[tuple[int, int], int], list[Token]]
 """Returns the tokens between two bytes, up to a limit."""
 
 
@@ -59,7 +59,7 @@ def _check_between(document: Document, find: _Find, first: str, last: str, expec
     start = document.data.index(first.encode())
     end = document.data.index(last.encode(), start) + len(last.encode())
     lines: dict[int, list[str]] = {}
-    for token in find(start, end, 1000):
+    for token in find((start, end), 1000):
         marks = "!" * token.is_definition + "*" * token.is_live_at_peak
         word = document.data[token.start : token.end].decode()
         lines.setdefault(document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
@@ -79,15 +79,15 @@ def _check_order(document: Document, found: list[Token], start: int, end: int) -
 def _check_windows(document: Document, find: _Find) -> list[Token]:
     """Check that some lines have the same tokens as in the whole file. Return those of the whole file."""
     size = len(document.data)
-    found = find(0, size, 10**6)
+    found = find((0, size), 10**6)
     _check_order(document, found, 0, size)
     chance = random.Random(size)
     for _ in range(6):
         start = chance.randrange(size + 1)
         end = min(size, start + chance.choice([0, 1, 40, 400, 2000]))
         inside = [token for token in found if token.start < end and start < token.end]
-        assert find(start, end, 10**6) == inside
-        assert find(start, end, 3) == inside[:3]
+        assert find((start, end), 10**6) == inside
+        assert find((start, end), 3) == inside[:3]
     return found
 
 
@@ -224,7 +224,7 @@ def test_long_instruction_has_tokens_in_its_first_part() -> None:
     module = module_of(WHILE)
     text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
     changed = module_of_text(text)
-    found = tokens(analysis_of(WHILE), changed, changed.file, 0, len(text), 100_000)
+    found = tokens(analysis_of(WHILE), changed, changed.file, (0, len(text)), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
     assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line after it has tokens"
@@ -236,7 +236,7 @@ def test_strings_in_backend_configurations_have_no_tokens() -> None:
     line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
     assert b':{"' in line
     start = text.index(line)
-    found = tokens(analyse([]), module, module.file, start, start + len(line), 1000)
+    found = tokens(analyse([]), module, module.file, (start, start + len(line)), 1000)
     assert text[found[-1].start : found[-1].end] == b"backend_config"
 
 

@@ -9,6 +9,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
+from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.over_time import MemorySpace
@@ -57,11 +58,15 @@ _PAGES: Final = (
 )
 
 
-def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int) -> list[Action]:
-    """Return the actions for bytes `start` to `end` of a file, most helpful first; never more than fourteen.
-
-    Since jaxlib 0.8.2 the source lines are in the HLO module.
+def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int]) -> list[Action]:
+    """Return the actions for some bytes of a file, most helpful first; never more than fourteen. In an HLO module, they
+    go to the source lines of an instruction. Since jaxlib 0.8.2 the source lines of a dump are in its module.
     """
+    start, end = span
+    if module and file is module.file:
+        named = hlo_mention_at(module, start)
+        is_instruction = named is not None and isinstance(named.target, HloInstruction)
+        return source_actions(module.frames(module.metadata(named.target.row))) if named and is_instruction else []
     here = [
         finding
         for finding in analysis.findings

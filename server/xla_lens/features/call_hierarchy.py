@@ -13,15 +13,11 @@ those. Therefore:
 
 If B is a consumer of A, then A, or a value that A stands for, is a producer of B. The reverse holds unless B is a tuple
 or defines no value.
-
-In a module, views such as `get-tuple-element` and `bitcast` are skipped in favor of the instructions behind them. A
-view that nothing reads is a consumer.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
-from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -81,31 +77,41 @@ class Flow:
 # ---------------------------------------------------------------- dump files
 
 
-def prepare(dump: DumpSet, mention: Mention) -> list[Item]:
-    """Return the mentioned item. Empty for anything but values, instructions and steps, and without used values.
+def prepare(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention) -> Item | None:
+    """Return the mentioned item. None for anything but values, instructions, steps and computations, and without used
+    values.
 
     The bare name of an instruction stands for all of its values, a step for the instruction that runs then.
     """
-    item = None
+    if isinstance(mention, HloMention):
+        return _module_item(dump, module, mention.target) if module else None
     match mention.target:
         case Value(row):
             is_bare = mention.role in _BARE and mention.name == dump.values.name[row]
-            item = _instruction_item(dump, mention.name) if is_bare else _value_item(dump, row)
+            return _instruction_item(dump, mention.name) if is_bare else _value_item(dump, row)
         case Instruction(name):
-            item = _instruction_item(dump, name)
+            return _instruction_item(dump, name)
         case Step(step) if (entry := dump.schedule_row(step)) != NONE:
             name = int(dump.schedule.name[entry])
             target = meaning(dump, name)
-            return prepare(dump, Mention(target, Role.SCHEDULE, mention.start, mention.end, name)) if target else []
-    return [item] if item else []
+            return prepare(dump, module, Mention(target, Role.SCHEDULE, 0, 0, name)) if target else None
+    return None
 
 
 _BARE: Final = (Role.SCHEDULE, Role.USER, Role.INSTRUCTION_TEXT)
 """Where an instruction's name stands without an index."""
 
 
-def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
-    """Return the item with a name and an index, also after a reload; None if it no longer exists."""
+def find_item(
+    dump: DumpSet, module: HloModule | None, name: bytes, index: bytes | None, *, is_computation: bool = False
+) -> Item | None:
+    """Return the item with a name and an index, also after a reload: that of an HLO module, or of the dump without one.
+    None if it no longer exists.
+    """
+    if module:
+        row = module.computation_rows.row(name) if is_computation else module.row_of(name)
+        target = HloComputation(row) if is_computation else HloInstruction(row)
+        return _module_item(dump, module, target) if row != NONE else None
     number = dump.name_number(name)
     if index is None:
         return _instruction_item(dump, number)
@@ -114,8 +120,12 @@ def find_item(dump: DumpSet, name: bytes, index: bytes | None) -> Item | None:
     return _value_item(dump, int(values[0])) if len(values) else None
 
 
-def producers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` values that an item is computed from, in the order of its operands."""
+def incoming(dump: DumpSet, module: HloModule | None, item: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` producers that an item is computed from, in the order of its operands, or callers of a
+    computation, in the order of the text.
+    """
+    if module and isinstance(item.target, HloComputation | HloInstruction):
+        return _flows(dump, module, _module_incoming(module, item.target), limit)
     read: dict[int, list[Place]] = {}
     for value, place in operands(dump, dump.name_number(item.name)):
         read.setdefault(value, []).append(place)
@@ -123,8 +133,12 @@ def producers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
     return list(islice((Flow(made, tuple(places)) for made, places in items if made), limit))
 
 
-def consumers(dump: DumpSet, item: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` instructions that read an item, in the order of the schedule."""
+def outgoing(dump: DumpSet, module: HloModule | None, item: Item, limit: int) -> list[Flow]:
+    """Return at most `limit` instructions that read an item, in the order of the schedule, or in a module what an
+    item calls or who reads it, in the order of the text.
+    """
+    if module and isinstance(item.target, HloComputation | HloInstruction):
+        return _flows(dump, module, _module_outgoing(module, item.target), limit)
     if dump.used is None:
         return []
     name = dump.name_number(item.name)
@@ -218,12 +232,8 @@ def _silent_item(dump: DumpSet, used: DumpFile, use: int) -> Item:
 
 # ---------------------------------------------------------------- HLO modules
 
-VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
-"""The opcodes of instructions that give a part or another view of their operand."""
 
-
-def module_item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
-    """Return a computation or an instruction as an item."""
+def _module_item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
     match target:
         case HloComputation(row):
             name, place = module.computation_name(row), Place(module.file, *module.computation_span(row))
@@ -241,99 +251,36 @@ def module_item(dump: DumpSet, module: HloModule, target: HloTarget) -> Item:
             return Item(HloInstruction(row), decode(name), " · ".join(parts), name, None, place, module.place(row))
 
 
-def find_module_item(dump: DumpSet, module: HloModule, name: bytes, *, is_computation: bool) -> Item | None:
-    """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
-    row = module.computation_rows.row(name) if is_computation else module.row_of(name)
-    if row == NONE:
-        return None
-    return module_item(dump, module, HloComputation(row) if is_computation else HloInstruction(row))
-
-
-def module_incoming(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` callers of a computation, or producers that an instruction reads, in the order of the
-    text.
-    """
-    match of.target:
-        case HloComputation():
-            return _flows(dump, module, _callers(module, of.target), limit)
-        case HloInstruction(row):
-            return _flows(dump, module, _producers(module, row), limit)
-    return []
-
-
-def module_outgoing(dump: DumpSet, module: HloModule, of: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` callees of a computation, or consumers of an instruction, in the order of the text."""
-    match of.target:
-        case HloComputation(row):
-            return _flows(dump, module, _callees(module, row, limit), limit)
-        case HloInstruction(row):
-            return _flows(dump, module, _consumers(module, row), limit)
-    return []
-
-
 def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[Flow]:
     places: dict[HloTarget, list[Place]] = {}
     for target, start, end in found:
         if target in places or len(places) < limit:
             places.setdefault(target, []).append(Place(module.file, start, end))
-    return [Flow(module_item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
+    return [Flow(_module_item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
 
 
-def _callers(module: HloModule, target: HloComputation) -> Iterator[tuple[HloTarget, int, int]]:
-    for use in references_to(module, target):
-        yield HloComputation(module.computation_at(use.start)), use.start, use.end
-
-
-def _callees(module: HloModule, row: int, limit: int) -> Iterator[tuple[HloTarget, int, int]]:
-    starts, callees = module.references.computations_between(*module.computation_span(row))
-    _, first = np.unique(callees, return_index=True)
-    shown = np.isin(callees, callees[np.sort(first)[:limit]])
-    for start in starts[shown].tolist():
-        use = reference_at(module, start)
-        if use and isinstance(use.target, HloComputation):
-            yield use.target, use.start, use.end
-
-
-def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, int]]:
-    instruction = module.instruction(row)
+def _module_incoming(module: HloModule, target: HloTarget) -> Iterator[tuple[HloTarget, int, int]]:
+    if isinstance(target, HloComputation):
+        for use in references_to(module, target):
+            yield HloComputation(module.computation_at(use.start)), use.start, use.end
+        return
+    instruction = module.instruction(target.row)
     for operand in instruction.operands() if instruction else ():
         producer, _ = module.operand(operand.name)
-        seen = {row}
-        while producer not in seen and (source := _viewed(module, producer)) != NONE:
-            seen.add(producer)
-            producer = source
         if producer != NONE:
             yield HloInstruction(producer), operand.start, operand.end
 
 
-def _viewed(module: HloModule, row: int) -> int:
-    """The operand that an instruction is a view of, NONE if it is no view."""
-    instruction = module.instruction(row) if row != NONE else None
-    if instruction is None or instruction.opcode not in VIEWS:
-        return NONE
-    operands = instruction.operand_names()
-    return module.operand(operands[0])[0] if operands else NONE
-
-
-def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
-    found: list[tuple[HloTarget, int, int]] = []
-    seen, waiting = {row}, [row]
-    while waiting:
-        for reader, own in groupby(_readers(module, waiting.pop()), itemgetter(0)):
-            is_view = _viewed(module, reader) != NONE and any(_readers(module, reader))
-            if not is_view:
-                found += ((HloInstruction(reader), use.start, use.end) for _, use in own)
-            elif reader not in seen:
-                seen.add(reader)
-                waiting.append(reader)
-    return sorted(found, key=lambda flow: flow[1])
-
-
-def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
-    """The instructions that have `row` among their operands, with the operands."""
-    uses = references_to(module, HloInstruction(row))
+def _module_outgoing(module: HloModule, target: HloTarget) -> Iterator[tuple[HloTarget, int, int]]:
+    if isinstance(target, HloComputation):
+        starts, _ = module.references.computations_between(*module.computation_span(target.row))
+        for use in (reference_at(module, start) for start in starts.tolist()):
+            if use and isinstance(use.target, HloComputation):
+                yield use.target, use.start, use.end
+        return
     # An instruction can have thousands of operands: read it once.
-    for reader, own in groupby(uses, lambda use: module.instruction_at(use.start)):
+    for reader, own in groupby(references_to(module, target), lambda use: module.instruction_at(use.start)):
         instruction = module.instruction(reader) if reader != NONE else None
-        operands = range(instruction.operands_start, instruction.operands_end) if instruction else ()
-        yield from ((reader, use) for use in own if use.start in operands)
+        # Control predecessors are no data flow.
+        read = range(instruction.operands_start, instruction.operands_end) if instruction else ()
+        yield from ((HloInstruction(reader), use.start, use.end) for use in own if use.start in read)

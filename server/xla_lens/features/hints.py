@@ -41,43 +41,39 @@ class Hint:
     label: str
 
 
-def hints(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Hint]:
-    """Return the first `limit` hints from byte `start` to `end` of a file, in the order of its tables."""
+def hints(
+    analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int], limit: int
+) -> list[Hint]:
+    """Return the first `limit` hints at some bytes of a file, in the order of its tables. Those of a module follow the
+    names, because the rest of the lines is long.
+    """
     dump, found = analysis.dump, list[Iterator[Hint]]()
+    if module and file is module.file:
+        found.append(_instructions(analysis, module, span, limit))
     if file is dump.assignment:
-        found.append(_allocations(analysis, _rows(dump.allocations, start, end)))
-        found.append(_slices(analysis, _rows(dump.slices, start, end)[:limit]))
+        found.append(_allocations(analysis, _rows(dump.allocations, span)))
+        found.append(_slices(analysis, _rows(dump.slices, span)[:limit]))
     if file is dump.live:
-        found.append(_schedule(analysis, _rows(dump.schedule, start, end)[:limit]))
-        found.append(_live_ranges(analysis, _rows(dump.live_ranges, start, end)))
-        found.append(_peaks(analysis, _rows(dump.peaks, start, end)))
+        found.append(_schedule(analysis, _rows(dump.schedule, span)[:limit]))
+        found.append(_live_ranges(analysis, _rows(dump.live_ranges, span)))
+        found.append(_peaks(analysis, _rows(dump.peaks, span)))
     return list(islice(chain.from_iterable(found), limit))
 
 
-def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Hint]:
-    """Return the first `limit` hints from byte `start` to `end` of an HLO module. They follow the names, because the
-    rest of the lines is long.
-    """
+def _instructions(analysis: Analysis, module: HloModule, span: tuple[int, int], limit: int) -> Iterator[Hint]:
     dump, table = analysis.dump, module.columns.instructions
-    first, last = place_in(table.name_end, start), place_in(table.name_end, end + 1)
+    first, last = place_in(table.name_end, span[0]), place_in(table.name_end, span[1] + 1)
     names = [dump.name_number(module.name(row)) for row in range(first, last)]
     steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
-    rows = np.flatnonzero(steps != NONE)[:limit]
-    sizes = defined_bytes(dump)
-    found: list[Hint] = []
+    rows, sizes = np.flatnonzero(steps != NONE)[:limit], defined_bytes(dump)
     for row, label in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
-        offset = int(table.name_end[first + row])
-        if sizes[names[row]] > 0:
-            found.append(Hint(offset, human(int(sizes[names[row]]))))
-        if label:
-            found.append(Hint(offset, label))
-    return found[:limit]
+        size = human(int(sizes[names[row]])) if sizes[names[row]] > 0 else ""
+        yield from (Hint(int(table.name_end[first + row]), text) for text in (size, label) if text)
 
 
-def _rows(table: Table, start: int, end: int) -> Column:
-    """The rows of a table that end between two bytes."""
-    first, last = place_in(table.end, start), place_in(table.end, end, "right")
-    return np.arange(first, last)
+def _rows(table: Table, span: tuple[int, int]) -> Column:
+    """The rows of a table that end at some bytes."""
+    return np.arange(place_in(table.end, span[0]), place_in(table.end, span[1], "right"))
 
 
 _SMALLEST: Final = 1024

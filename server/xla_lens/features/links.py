@@ -1,23 +1,9 @@
-"""Document links to source lines, and from the headers of a file to related sections in other files of the set.
-
-===================  ===================================================================================
-header               leads to
-===================  ===================================================================================
-BufferAssignment     the used values, else the live ranges
-Used values          the live ranges, else the buffer assignment
-HloLiveRange         the buffer assignment, else the used values
-InstructionSequence  the used values, which quote the instructions
-BufferLiveRange      the buffer assignment
-Total bytes used     the memory usage report
-Report headers       the buffer assignment
-===================  ===================================================================================
-
-No link leads to the same file or to a file that the set lacks.
+"""Document links to lines of the program: from instructions, from the tables of an HLO module, and from the breakdown
+of the printed peak.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
@@ -27,44 +13,36 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file, user_frame
 from xla_lens.model.places.mentions import position_of
-from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import shortened
-from xla_lens.syntax.columns import NONE, Section, Sections
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 from xla_lens.text.printable import printable_line
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link from bytes `start` to `end` of a file, to a line of the program or to the header of a part of another file
-    of the set.
-    """
+    """A link from bytes `start` to `end` of a file to a line of the program."""
 
     start: int
     end: int
-    target: StackFrame | Place
-    tooltip: str
+    target: StackFrame
 
 
 def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Link]:
-    """Return the links of a dump file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the
-    source lines are in the HLO module.
+    """Return the links of a file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the source
+    lines are in the HLO module.
     """
-    kinds = [_headers(dump, file)]
+    kinds = list[Iterator[Link]]()
+    if module and file is module.file:
+        kinds += (_files(module), _locations(module), _quoted(module.data, module))
     if file is dump.used:
         kinds.append(_quoted(file.document.data, module))
     if file is dump.live:
         kinds.append(_breakdown(dump, module, file))
-    return _sorted(kinds, limit)
-
-
-def module_links(module: HloModule, limit: int) -> list[Link]:
-    """Return the links of an HLO module in the order of its text: at most `limit` of files, of locations and of
-    instructions.
-    """
-    return _sorted((_files(module), _locations(module), _quoted(module.data, module)), limit)
+    found = chain.from_iterable(islice(one, limit) for one in kinds)
+    return sorted(found, key=lambda link: link.start)
 
 
 def frame_tooltip(frame: StackFrame) -> str:
@@ -75,18 +53,6 @@ def frame_tooltip(frame: StackFrame) -> str:
 
 
 _MAX_NAME: Final = 200
-
-
-def _sorted(kinds: Iterable[Iterator[Link]], limit: int) -> list[Link]:
-    found = chain.from_iterable(islice(one, limit) for one in kinds)
-    return sorted(found, key=lambda link: link.start)
-
-
-# ---------------------------------------------------------------- source
-
-
-def _source(start: int, end: int, frame: StackFrame) -> Link:
-    return Link(start, end, frame, frame_tooltip(frame))
 
 
 _FILE: Final = b'source_file="'
@@ -110,11 +76,11 @@ def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
             path, line = unquoted(file[1]), int(file[2]) if file[2] else None
             if path:
                 last = file.end(2) if file[2] else file.end(1) - 1
-                yield _source(file.start(1) + 1, last, StackFrame(path, line))
+                yield Link(file.start(1) + 1, last, StackFrame(path, line))
         elif frame and module and not _is_in_string(data, place):
             own = user_frame(module.stack(int(frame[1])))
             if own and is_file(own.file):
-                yield _source(*frame.span(), own)
+                yield Link(*frame.span(), own)
 
 
 def _occurrences(data: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
@@ -142,7 +108,7 @@ def _files(module: HloModule) -> Iterator[Link]:
     for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
         path = unquoted(module.data[start:end])
         if path and is_file(path):
-            yield _source(start + 1, end - 1, StackFrame(path, None))
+            yield Link(start + 1, end - 1, StackFrame(path, None))
 
 
 def _locations(module: HloModule) -> Iterator[Link]:
@@ -150,7 +116,7 @@ def _locations(module: HloModule) -> Iterator[Link]:
     for start, end, number in zip(table.start.tolist(), table.end.tolist(), table.id.tolist(), strict=True):
         frame = frame_at(module.columns, module.data, number)
         if frame and frame.file and is_file(frame.file):
-            yield _source(start, end, frame)
+            yield Link(start, end, frame)
 
 
 def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
@@ -170,71 +136,21 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
         if frame is None:
             frame = own(position_of(dump, text)[0])
         if frame and is_file(frame.file):
-            yield _source(start, end, frame)
+            yield Link(start, end, frame)
 
 
 _MOST_NAMES: Final = 500
 
 
 def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:
-    """For each op_name in the printed list the source line with the most bytes."""
+    """For each op_name in the printed list the source line of its largest value."""
     values = dump.value_of_peak_buffer
-    names = dump.values.name[values[values != NONE]].tolist()
+    names = dict.fromkeys(dump.values.name[values[values != NONE]].tolist())
+    found: dict[str, StackFrame] = {}
     # The largest come first, in the list and in the breakdown: there is no time for all.
-    instructions = {name: dump.instruction(name) for name in islice(dict.fromkeys(names), _MOST_NAMES)}
-    op_names = {name: instruction.op_name for name, instruction in instructions.items() if instruction}
-    sizes: defaultdict[str, Counter[StackFrame]] = defaultdict(Counter)
-    for name, size_bytes in zip(names, dump.peak_buffers.size_bytes[values != NONE].tolist(), strict=True):
-        op_name = op_names.get(name)
-        frame = own(name) if op_name else None
-        if frame and op_name:
-            sizes[op_name][frame] += size_bytes
-    return {op_name: found.most_common(1)[0][0] for op_name, found in sizes.items()}
-
-
-# ---------------------------------------------------------------- headers
-
-
-_NEXT: Final[dict[Section, tuple[Section, ...]]] = {
-    Section.BUFFER_ASSIGNMENT: (Section.USED_VALUES, Section.LIVE_RANGES),
-    Section.USED_VALUES: (Section.LIVE_RANGES, Section.BUFFER_ASSIGNMENT),
-    Section.LIVE_RANGES: (Section.BUFFER_ASSIGNMENT, Section.USED_VALUES),
-    Section.INSTRUCTION_SEQUENCE: (Section.USED_VALUES,),
-    Section.BUFFER_LIVE_RANGES: (Section.BUFFER_ASSIGNMENT,),
-    Section.REPORT: (Section.BUFFER_ASSIGNMENT,),
-}
-_TOOLTIPS: Final = {
-    Section.BUFFER_ASSIGNMENT: "Buffer assignment",
-    Section.USED_VALUES: "Used values",
-    Section.LIVE_RANGES: "Live ranges",
-    Section.REPORT: "Memory usage report",
-}
-_WORDS: Final = re.compile(
-    rb"BufferAssignment(?=:)|Used values(?=:)|HloLiveRange(?= )|InstructionSequence(?=:)|BufferLiveRange(?=:)"
-    rb"|Memory Space(?=:)|Allocations sorted by size(?=[: ])|Total bytes used(?=:)"
-)
-
-
-def _headers(dump: DumpSet, file: DumpFile) -> Iterator[Link]:
-    sections, total = file.columns.sections, total_place(dump)
-    starts = [(start, _NEXT.get(section, ())) for start, section in _sections(sections)]
-    starts += [(total.start, (Section.REPORT,))] if total and total.file is file else []
-    others = [other for other in dump.files if other is not file]
-    for start, wanted in starts:
-        words = _WORDS.match(file.document.data, start)
-        targets = ((section, place) for section in wanted for other in others for place in _first(other, section))
-        target = next(targets, None)
-        if words and target:
-            yield Link(*words.span(), target[1], _TOOLTIPS[target[0]])
-
-
-def _sections(sections: Sections) -> Iterator[tuple[int, Section]]:
-    return zip(sections.start.tolist(), map(Section, sections.section.tolist()), strict=True)
-
-
-def _first(file: DumpFile, wanted: Section) -> Iterator[Place]:
-    """The header of the first section of a kind in a file."""
-    for start, section in _sections(file.columns.sections):
-        if section is wanted:
-            yield Place(file, start, file.document.line_span(file.document.row(start))[1])
-            return
+    for name in islice(names, _MOST_NAMES):
+        instruction = dump.instruction(name)
+        frame = own(name) if instruction and instruction.op_name else None
+        if instruction and instruction.op_name and frame:
+            found.setdefault(instruction.op_name, frame)
+    return found

@@ -1,13 +1,16 @@
 """References and document highlights: where a dump set mentions a thing, or an HLO module and its dump."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from itertools import chain, groupby, islice
+from typing import TypeAlias
 
 import numpy as np
 
 from xla_lens.model.hlo.mentions import (
+    HloComputation,
     HloInstruction,
     HloMention,
     HloTarget,
@@ -69,69 +72,73 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
     on.
     """
-    files = _files(dump, file)
+    parts = (part for part in _parts(dump, target) if part[0] and file in (None, part[0]))
+    return chain.from_iterable(find(part_file) for part_file, find in parts if part_file)
+
+
+_Find: TypeAlias = Callable[[DumpFile], Iterable[Occurrence]]
+
+
+def _parts(dump: DumpSet, target: Target) -> list[tuple[DumpFile | None, _Find]]:
+    """What finds the occurrences of something in a file, in the order of the dump; None for a missing file."""
     match target:
         case Value(row):
-            return chain(_rows_of_value(dump, files, row), _operands_of_value(dump, files, row))
+            scheduled = int(dump.schedule_row_of_name[dump.values.name[row]])
+            return [
+                (dump.assignment, lambda _: _known(slice_place(dump, row), Role.SLICE)),
+                (dump.used, lambda _: _known(used_value_place(dump, row), Role.USED_VALUE)),
+                (dump.used, partial(_positions_and_uses, dump, int(dump.values.used_value[row]))),
+                (dump.live, lambda _: _known(live_range_place(dump, row), Role.LIVE_RANGE)),
+                (dump.live, partial(_peak_buffers, dump, row)),
+                (dump.live, lambda _: _known(schedule_place(dump, scheduled), Role.SCHEDULE)),
+                (dump.used, partial(_operands_of_value, dump, int(dump.values.used_value[row]))),
+            ]
         case Allocation(row):
-            return _allocation(dump, files, row)
+            return [
+                (dump.assignment, lambda _: _known(allocation_place(dump, row), Role.ALLOCATION_HEADER)),
+                (dump.assignment, lambda file: _each(value_places(dump, file, row), Role.SLICE)),
+                *((file, partial(_reported, dump, row)) for file in dump.files),
+            ]
         case Instruction(name):
-            return _scheduled(dump, files, name)
+            scheduled = int(dump.schedule_row_of_name[name])
+            return [
+                (dump.live, lambda _: _known(schedule_place(dump, scheduled), Role.SCHEDULE)),
+                (dump.used, partial(_users, dump, name)),
+            ]
         case Step(step):
-            return _step(dump, files, step)
+            peaks = np.flatnonzero(dump.peaks.step == step)
+            return [
+                (dump.live, partial(_step, dump, step)),
+                (dump.live, lambda file: _each(row_places(file, dump.peaks, peaks), Role.PEAK)),
+            ]
         case Peak(row):
-            return _known(row_place(files.live, dump.peaks, row) if files.live else None, Role.PEAK)
+            return [(dump.live, lambda file: _known(row_place(file, dump.peaks, row), Role.PEAK))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The files to search: all files of a set, or one. A part is None if it is missing or not searched."""
-
-    files: tuple[DumpFile, ...]
-    assignment: DumpFile | None
-    used: DumpFile | None
-    live: DumpFile | None
+def _known(place: Place | None, role: Role) -> Iterable[Occurrence]:
+    return [Occurrence(place, role, place)] if place else []
 
 
-def _files(dump: DumpSet, file: DumpFile | None) -> _Files:
-    if file is None:
-        return _Files(dump.files, dump.assignment, dump.used, dump.live)
-    parts = (part if part is file else None for part in (dump.assignment, dump.used, dump.live))
-    return _Files((file,), *parts)
+def _each(places: Iterable[Place], role: Role) -> Iterator[Occurrence]:
+    return (Occurrence(place, role, place) for place in places)
 
 
-def _known(place: Place | None, role: Role) -> Iterator[Occurrence]:
-    if place:
-        yield Occurrence(place, role, place)
+def _peak_buffers(dump: DumpSet, value: int, file: DumpFile) -> Iterator[Occurrence]:
+    for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
+        place = row_place(file, dump.peak_buffers, row)
+        yield Occurrence(place, Role.PEAK, Place(file, place.start, int(dump.peak_buffers.value_end[row])))
 
 
-def _rows_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occurrence]:
-    if files.assignment:
-        yield from _known(slice_place(dump, value), Role.SLICE)
-    if files.used:
-        yield from _known(used_value_place(dump, value), Role.USED_VALUE)
-        yield from _positions_and_uses(dump, files.used, int(dump.values.used_value[value]))
-    if files.live:
-        yield from _known(live_range_place(dump, value), Role.LIVE_RANGE)
-        table = dump.peak_buffers
-        for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
-            place = row_place(files.live, table, row)
-            yield Occurrence(place, Role.PEAK, Place(files.live, place.start, int(table.value_end[row])))
-        yield from _known(schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[value]])), Role.SCHEDULE)
-
-
-def _positions_and_uses(dump: DumpSet, used: DumpFile, used_value: int) -> Iterator[Occurrence]:
+def _positions_and_uses(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Occurrence]:
     if used_value == NONE:
         return
-    for place in row_places(used, dump.positions, dump.positions_of(used_value)):
-        yield Occurrence(place, Role.POSITION, place)
+    yield from _each(row_places(used, dump.positions, dump.positions_of(used_value)), Role.POSITION)
     for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
         yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
 
 
-def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occurrence]:
-    used_value = int(dump.values.used_value[value])
-    if files.used is None or used_value == NONE:
+def _operands_of_value(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Occurrence]:
+    if used_value == NONE:
         return
     uses = dump.uses_of(used_value)
     read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
@@ -147,8 +154,8 @@ def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occ
     copies = zip(quoted.searchsorted(names).tolist(), quoted.searchsorted(names, "right").tolist(), strict=True)
     for operand, (first, last) in zip(operands, copies, strict=True):
         if first < last:
-            for place in _operand(dump, files.used, operand[1], rows[first:last], is_read=operand in read):
-                yield Occurrence(place, Role.INSTRUCTION_TEXT, place)
+            places = _operand(dump, used, operand[1], rows[first:last], is_read=operand in read)
+            yield from _each(places, Role.INSTRUCTION_TEXT)
 
 
 def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
@@ -173,68 +180,48 @@ def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_
     ]
 
 
-def _allocation(dump: DumpSet, files: _Files, allocation: int) -> Iterator[Occurrence]:
-    if files.assignment:
-        yield from _known(allocation_place(dump, allocation), Role.ALLOCATION_HEADER)
-        for place in value_places(dump, files.assignment, allocation):
-            yield Occurrence(place, Role.SLICE, place)
-    for file in files.files:
-        reported = file.columns.report_allocations
-        rows = np.flatnonzero(reported.index == dump.allocations.index[allocation])
-        for place in row_places(file, reported, rows):
-            yield Occurrence(place, Role.REPORT, place)
+def _reported(dump: DumpSet, allocation: int, file: DumpFile) -> Iterator[Occurrence]:
+    reported = file.columns.report_allocations
+    rows = np.flatnonzero(reported.index == dump.allocations.index[allocation])
+    return _each(row_places(file, reported, rows), Role.REPORT)
 
 
-def _scheduled(dump: DumpSet, files: _Files, name: int) -> Iterator[Occurrence]:
-    if files.live:
-        yield from _known(schedule_place(dump, int(dump.schedule_row_of_name[name])), Role.SCHEDULE)
-    if files.used:
-        for place, user_end in use_places(dump, files.used, np.flatnonzero(dump.uses.name == name)):
-            yield Occurrence(place, Role.USER, Place(files.used, place.start, user_end))
+def _users(dump: DumpSet, name: int, used: DumpFile) -> Iterator[Occurrence]:
+    for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
+        yield Occurrence(place, Role.USER, Place(used, place.start, user_end))
 
 
-def _step(dump: DumpSet, files: _Files, step: int) -> Iterator[Occurrence]:
-    if files.live is None:
-        return
+def _step(dump: DumpSet, step: int, live: DumpFile) -> Iterator[Occurrence]:
     row = dump.schedule_row(step)
     name, number = schedule_place(dump, row), step_place(dump, row)
     if name and number:
         yield Occurrence(name, Role.SCHEDULE, number)
     ranges = dump.live_ranges
-    starts, ends = ranges.start_step == step, ranges.end_step == step
-    for row in np.flatnonzero(starts | ends).tolist():
-        place = row_place(files.live, ranges, row)
-        start, end = live_range_steps(files.live, ranges, row)
-        if starts[row]:
-            yield Occurrence(place, Role.LIVE_RANGE, start)
-        if ends[row]:
-            yield Occurrence(place, Role.LIVE_RANGE, end)
-    for place in row_places(files.live, dump.peaks, np.flatnonzero(dump.peaks.step == step)):
-        yield Occurrence(place, Role.PEAK, place)
+    for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
+        place = row_place(live, ranges, row)
+        for word, own in zip(live_range_steps(live, ranges, row), (ranges.start_step, ranges.end_step), strict=True):
+            if own[row] == step:
+                yield Occurrence(place, Role.LIVE_RANGE, word)
 
 
 # ---------------------------------------------------------------- references
 
 
-def references(dump: DumpSet, target: Target, limit: int, module: HloModule | None = None) -> list[Place]:
-    """Return at most `limit` places that mention an entity, each once, in the order of the dump, then those in the HLO
-    module.
-    """
-    return _first_places(occurrences(dump, target), _in_module(dump, module, target), limit)
-
-
-def references_without_declaration(
-    dump: DumpSet, target: Target, limit: int, module: HloModule | None = None
+def references(
+    dump: DumpSet, module: HloModule | None, target: Target | HloTarget, limit: int, *, has_declaration: bool = True
 ) -> list[Place]:
-    """Return at most `limit` references without the definition and the declaration."""
-    others = (found for found in occurrences(dump, target) if not is_declaration(target, found.role))
-    return _first_places(others, islice(_in_module(dump, module, target), 1, None), limit)
-
-
-def _first_places(found: Iterable[Occurrence], others: Iterable[Place], limit: int) -> list[Place]:
-    """One place may have several adjacent words."""
-    places = (place for place, _ in groupby(found, lambda occurrence: occurrence.place))
-    return list(islice(chain(places, others), limit))
+    """Return at most `limit` places that mention something, each once: in the order of the dump, then in the HLO
+    module; for an instruction or a computation of the module first there. Without `has_declaration`, the definition and
+    the declaration are left out.
+    """
+    first = 0 if has_declaration else 1
+    if isinstance(target, HloInstruction | HloComputation):
+        return list(islice(_of_module(dump, module, target), first, first + limit)) if module else []
+    found = occurrences(dump, target)
+    shown = (one for one in found if has_declaration or not is_declaration(target, one.role))
+    # One place may have several adjacent words.
+    places = (place for place, _ in groupby(shown, lambda occurrence: occurrence.place))
+    return list(islice(chain(places, islice(_in_module(dump, module, target), first, None)), limit))
 
 
 def _in_module(dump: DumpSet, module: HloModule | None, target: Target) -> Iterator[Place]:
@@ -252,16 +239,10 @@ def _in_module(dump: DumpSet, module: HloModule | None, target: Target) -> Itera
             yield Place(module.file, use.start, use.end)
 
 
-def module_references(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[Place]:
-    """Return at most `limit` places: the definition in the module, then its readers or callers there, then every
-    mention of its values in the dump.
-    """
-    uses = (Place(module.file, use.start, use.end) for use in references_to(module, target))
-    found = chain((definition_place(module, target),), uses, _in_dump(dump, module, target))
-    return list(islice(found, limit))
-
-
-def _in_dump(dump: DumpSet, module: HloModule, target: HloTarget) -> Iterator[Place]:
+def _of_module(dump: DumpSet, module: HloModule, target: HloTarget) -> Iterator[Place]:
+    """The definition in the module, its readers or callers there, and every mention of its values in the dump."""
+    yield definition_place(module, target)
+    yield from (Place(module.file, use.start, use.end) for use in references_to(module, target))
     if isinstance(target, HloInstruction):
         name = module.name(target.row)
         meaning, number = meaning_of(dump, name, target.index), dump.name_number(name)
@@ -290,8 +271,18 @@ class Highlight:
     kind: HighlightKind
 
 
-def highlights(dump: DumpSet, file: DumpFile, mention: Mention, limit: int) -> list[Highlight]:
-    """Return at most `limit` mentions of the same thing in a file, including `mention` itself."""
+def highlights(
+    dump: DumpSet, module: HloModule | None, file: DumpFile, mention: Mention | HloMention, limit: int
+) -> list[Highlight]:
+    """Return at most `limit` mentions of the same thing in a file, including `mention` itself; in an HLO module, the
+    definition and the references to it, or to any element of it.
+    """
+    if isinstance(mention, HloMention):
+        if module is None:
+            return []
+        place, uses = definition_place(module, mention.target), references_to(module, mention.target)
+        reads = (Highlight(use.start, use.end, HighlightKind.READ) for use in islice(uses, limit - 1))
+        return [Highlight(place.start, place.end, HighlightKind.WRITE), *reads]
     kinds = {role: _kind(mention.target, role) for role in Role}
     found = [
         Highlight(occurrence.word.start, occurrence.word.end, kinds[occurrence.role])
@@ -308,11 +299,3 @@ def _kind(target: Target, role: Role) -> HighlightKind:
     # The entry in the schedule defines a value.
     is_made = role is Role.SCHEDULE or is_declaration(target, role)
     return HighlightKind.WRITE if is_made else HighlightKind.TEXT
-
-
-def module_highlights(module: HloModule, mention: HloMention, limit: int) -> list[Highlight]:
-    """Return the definition of what is mentioned and the references to it, or to any element of it; at most `limit`."""
-    place = definition_place(module, mention.target)
-    uses = islice(references_to(module, mention.target), limit - 1)
-    reads = (Highlight(use.start, use.end, HighlightKind.READ) for use in uses)
-    return [Highlight(place.start, place.end, HighlightKind.WRITE), *reads]

@@ -63,8 +63,10 @@ def _count(count: int, noun: str, children: Sequence[Symbol]) -> str:
 # ---------------------------------------------------------------- dump files
 
 
-def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
-    """Return the outline of a file of a dump set, with at most `limit` entries in each section."""
+def document_symbols(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Symbol]:
+    """Return the outline of a file of a set, with at most `limit` entries in each section."""
+    if module and file is module.file:
+        return _of_module(dump, module, limit)
     sections = file.columns.sections
     roots: list[tuple[int, list[int]]] = []
     for row in range(len(sections)):
@@ -148,8 +150,8 @@ def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:
 # ---------------------------------------------------------------- HLO modules
 
 
-def module_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
-    """Return the outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
+def _of_module(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
+    """The outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
     instructions of all others together. Empty without computations.
     """
     table, sizes = module.columns.computations, _defined_bytes(dump, module)

@@ -1,7 +1,7 @@
 """Semantic tokens of dump files and HLO modules: names, numbers, shapes, and the words of the format itself.
 
-A name also has modifiers: whether it declares what it means, and whether that is a value that is live at the peak of its
-memory space. In a module, the name of an instruction stands for all values that the instruction has in the dump.
+A name also has modifiers: whether it declares what it means, and whether that is a value that is live at the peak of
+its memory space. In a module, the name of an instruction stands for all values that the instruction has in the dump.
 """
 
 import re
@@ -67,19 +67,17 @@ class Token(NamedTuple):
 
 
 def tokens(
-    analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int, limit: int
+    analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int], limit: int
 ) -> list[Token]:
-    """Return the first `limit` tokens of a file that overlap bytes `start` to `end`.
+    """Return the first `limit` tokens of a file that overlap some bytes.
 
     A token never spans lines. Only the first part of a long instruction has tokens.
     """
     if module and file is module.file:
-        return _by_chunks(
-            file.document, start, end, limit, lambda first, last: _in_module(analysis, module, first, last)
-        )
+        return _by_chunks(file.document, span, limit, lambda first, last: _in_module(analysis, module, first, last))
     if not file.columns.has_rows():
         return []
-    return _by_chunks(file.document, start, end, limit, lambda first, last: _in_dump(analysis, file, first, last))
+    return _by_chunks(file.document, span, limit, lambda first, last: _in_dump(analysis, file, first, last))
 
 
 _LINES: Final = 256
@@ -90,10 +88,10 @@ _PIECE: Final = re.compile(rb"[^\r\n]+")
 
 
 def _by_chunks(
-    document: Document, start: int, end: int, limit: int, find: Callable[[int, int], Iterable[Token]]
+    document: Document, span: tuple[int, int], limit: int, find: Callable[[int, int], Iterable[Token]]
 ) -> list[Token]:
     """The tokens that `find` returns for each chunk of lines, in pieces of one line."""
-    data, found = document.data, list[Token]()
+    data, found, (start, end) = document.data, list[Token](), span
     row, last = document.row(start), document.row(end)
     while row <= last and len(found) < limit:
         first, lines_end = document.line_span(row)[0], document.line_span(min(row + _LINES - 1, last))[1]

@@ -162,7 +162,6 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
         "annotations.inlay_hint", source="source_memory.source_hints", refresh=lsp.WORKSPACE_INLAY_HINT_REFRESH
     ),
     lsp.TEXT_DOCUMENT_CODE_LENS: DocumentHandler("annotations.code_lens", refresh=lsp.WORKSPACE_CODE_LENS_REFRESH),
-    lsp.CODE_LENS_RESOLVE: DocumentHandler("annotations.code_lens_resolve", is_inline=True),
     lsp.TEXT_DOCUMENT_CODE_ACTION: DocumentHandler(
         "annotations.code_action",
         is_inline=True,

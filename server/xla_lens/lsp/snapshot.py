@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A file of a dump set as it was analysed.
+    """A file of a dump set, or its HLO module, as it was analysed.
 
     `offset` converts a position in the editor's current text to an offset in that file. `on_truncated` is called with a
     text for the user when an answer is truncated.
@@ -58,9 +58,20 @@ class Snapshot:
         """The dump set."""
         return self.analysis.dump
 
-    def mention(self, position: lsp.Position) -> Mention | None:
+    @property
+    def is_module(self) -> bool:
+        """Whether the file is the HLO module of the set."""
+        return self.module is not None and self.file is self.module.file
+
+    def mention(self, position: lsp.Position) -> Mention | HloMention | None:
         """Return what is mentioned at a position, None if nothing is."""
+        if self.module and self.is_module:
+            return hlo_mention_at(self.module, self.offset(position))
         return mention_at(self.analysis.dump, self.file, self.offset(position))
+
+    def span(self, where: lsp.Range) -> tuple[int, int]:
+        """Return the bytes at a range."""
+        return self.offset(where.start), self.offset(where.end)
 
     def truncate(self, found: list[_T], limit: int, what: str) -> list[_T]:
         """Truncate a list to `limit`. Callers fetch `limit + 1` items so that truncation can be detected. `what` names
@@ -69,17 +80,6 @@ class Snapshot:
         if len(found) > limit:
             self.on_truncated(f"more than {limit:,} {what}: the first {limit:,} are shown")
         return found[:limit]
-
-
-@dataclass(frozen=True, slots=True)
-class HloSnapshot(Snapshot):
-    """The HLO module of a dump set."""
-
-    module: HloModule
-
-    def hlo_mention(self, position: lsp.Position) -> HloMention | None:
-        """Return what is mentioned at a position of the module, None if nothing is."""
-        return hlo_mention_at(self.module, self.offset(position))
 
 
 @dataclass(frozen=True, slots=True)

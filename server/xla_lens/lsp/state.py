@@ -37,7 +37,6 @@ from xla_lens.lsp.pages import (
 )
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import (
-    HloSnapshot,
     PageSnapshot,
     Snapshot,
     SourceSnapshot,
@@ -347,18 +346,16 @@ class State:
 
     def snapshot_now(self, state: DumpSetState, path: Path, on_truncated: Callable[[str], None]) -> Snapshot | None:
         """Take a snapshot of a file of a set as it is now. None if the file has not been analysed."""
-        file, opened, module = state.file(path), state.open.get(path), state.module
+        file, opened = state.file(path), state.open.get(path)
         if state.analysis is None or file is None:
             return None
         capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
         shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
         convert = Converter(state.open, capabilities.encoding, capabilities.largest_file_bytes)
         offset = partial(offset_in, *shown, capabilities.encoding)
-        start = uri, file, convert, offset, capabilities, self.settings, on_truncated, state.analysis
         compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)
-        if module and state.is_module(path):
-            return HloSnapshot(*start, module, compared, others)
-        return Snapshot(*start, module, compared, others)
+        given = capabilities, self.settings, on_truncated
+        return Snapshot(uri, file, convert, offset, *given, state.analysis, state.module, compared, others)
 
     def _on_truncated(self, method: str, uri: str) -> Callable[[str], None]:
         loop = asyncio.get_running_loop()

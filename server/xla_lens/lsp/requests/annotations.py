@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 from lsprotocol import types as lsp
 
@@ -12,19 +12,18 @@ from xla_lens.features.actions import (
     Action,
     actions,
     compare_title,
-    source_actions,
 )
-from xla_lens.features.diff.values import COMPARED, other_title
-from xla_lens.features.hints import hints, module_hints
-from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lenses, shown
-from xla_lens.features.links import links, module_links
+from xla_lens.features.diff.values import other_title
+from xla_lens.features.hints import hints
+from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
+from xla_lens.features.links import frame_tooltip, links
+from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.handlers import ACTION_KIND, Command
-from xla_lens.lsp.snapshot import HloSnapshot, PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import PageSnapshot, Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.hlo.mentions import HloInstruction
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
@@ -45,11 +44,7 @@ def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | Non
     """The hints of a dump file, such as the live bytes of a step, or those of the instructions of an HLO module."""
     if not snapshot.settings.inlay_hints:
         return None
-    start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
-    if isinstance(snapshot, HloSnapshot):
-        found = module_hints(snapshot.analysis, snapshot.module, start, end, HINT_LIMIT + 1)
-    else:
-        found = hints(snapshot.analysis, snapshot.file, start, end, HINT_LIMIT + 1)
+    found = hints(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range), HINT_LIMIT + 1)
     found = snapshot.truncate(found, HINT_LIMIT, "hints")
     rows, columns = snapshot.convert.positions(snapshot.file, [hint.offset for hint in found])
     return RawJson([*map(hint_json, rows, columns, (hint.label for hint in found))])
@@ -64,48 +59,31 @@ def hint_json(row: int, column: int, label: str) -> Json:
 
 
 def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
-    """The lenses of a dump file. They get their text from `codeLens/resolve` when an editor is about to show them."""
-    if isinstance(snapshot, HloSnapshot) or not snapshot.settings.code_lenses:
+    """The lenses of a dump file. A click runs a command. While a comparison is active, they say what values are in the
+    other dump.
+    """
+    if snapshot.is_module or not snapshot.settings.code_lenses:
         return None
-    every = [
-        (lens.offset, lens.kind.value, lens.number) for lens in lenses(snapshot.analysis, snapshot.file, LENS_LIMIT)
+    analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
+    found = [
+        (lens.offset, _command(snapshot, lens.title, lens.click))
+        for lens in lenses(analysis, snapshot.file, LENS_LIMIT)
     ]
     if snapshot.compared:
-        every += ((offset, COMPARED, number) for offset, number in snapshot.compared.lenses(snapshot.file, LENS_LIMIT))
-    found = []
-    for offset, kind, number in every:
-        position = snapshot.convert.position(snapshot.file, offset)
-        data = {"uri": snapshot.uri, "kind": kind, "number": number}
-        found.append(lsp.CodeLens(lsp.Range(position, position), data=data))
-    return found
+        found += _compared(snapshot, snapshot.compared)
+    places = ((snapshot.convert.position(snapshot.file, offset), command) for offset, command in found)
+    return [lsp.CodeLens(lsp.Range(place, place), command) for place, command in places]
 
 
-def code_lens_resolve(snapshot: Snapshot, lens: lsp.CodeLens) -> lsp.CodeLens:
-    """Add the text of a lens, and the command that a click runs."""
-    data: Mapping[str, Any] = lens.data if isinstance(lens.data, Mapping) else {}
-    kind, number = data.get("kind"), data.get("number")
-    if kind == COMPARED and isinstance(number, int):
-        lens.command = _compared_command(snapshot, number)
-    elif isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
-        analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
-        found = shown(analysis, Lens(0, LensKind(kind), number))
-        lens.command = _command(snapshot, found.title, found.click) if found else None
-    # Editors request a lens without a command again and again.
-    lens.command = lens.command or lsp.Command("", "")
-    return lens
-
-
-def _compared_command(snapshot: Snapshot, number: int) -> lsp.Command | None:
-    """What a value is in the other dump of the active comparison. A click goes there."""
-    compared, value = snapshot.compared, snapshot.analysis.dump.value_of_id(number)
-    other = compared.other(value) if compared and value != NONE else None
-    if compared is None or other is None:
-        return None
-    place = compared.other_place(other)
-    if place is None:
-        return lsp.Command(other_title(other), "")
-    location = compared.converter(snapshot.capabilities.encoding).location(place)
-    return lsp.Command(other_title(other), Command.GO_TO, arguments=[to_json(location)])
+def _compared(snapshot: Snapshot, compared: ActiveComparison) -> Iterator[tuple[int, lsp.Command]]:
+    """What values are in the other dump of the active comparison. A click goes there."""
+    convert = compared.converter(snapshot.capabilities.encoding)
+    for offset, number in compared.lenses(snapshot.file, LENS_LIMIT):
+        value = snapshot.dump.value_of_id(number)
+        if value != NONE and (other := compared.other(value)):
+            place = compared.other_place(other)
+            arguments = [to_json(convert.location(place))] if place else None
+            yield offset, lsp.Command(other_title(other), Command.GO_TO if place else "", arguments=arguments)
 
 
 def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) -> lsp.Command:
@@ -150,16 +128,9 @@ def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     go to a related place, show a page, compare; in an HLO module, go to the source lines of an instruction.
     """
     diagnostics, only = params.context.diagnostics, params.context.only
-    if isinstance(snapshot, HloSnapshot):
-        module, mention = snapshot.module, snapshot.hlo_mention(params.range.start)
-        if mention is None or not isinstance(mention.target, HloInstruction):
-            return None
-        frames = module.frames(module.metadata(mention.target.row))
-        found = [_action(snapshot, action, diagnostics) for action in source_actions(frames)]
-    else:
-        start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
-        every = actions(snapshot.analysis, snapshot.module, snapshot.file, start, end)
-        found = [*(_action(snapshot, action, diagnostics) for action in every), *_comparing(snapshot)]
+    every = actions(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range))
+    found = [_action(snapshot, action, diagnostics) for action in every]
+    found += [] if snapshot.is_module else _comparing(snapshot)
     wanted = [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
     if snapshot.capabilities.has_code_action_literals:
         return list(wanted)
@@ -199,21 +170,18 @@ def _is_in(kind: str, wanted: str) -> bool:
 
 
 def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJson:
-    """The links of a dump file or an HLO module. Links to source files get their target from `documentLink/resolve`."""
-    if isinstance(snapshot, HloSnapshot):
-        found = module_links(snapshot.module, LINK_LIMIT + 1)
-    else:
-        found = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
+    """The links of a dump file or an HLO module to lines of the program. They get their target from
+    `documentLink/resolve`.
+    """
+    found = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
     found = snapshot.truncate(found, LINK_LIMIT, "links")
     ranges = snapshot.convert.ranges(snapshot.file, [(link.start, link.end) for link in found])
-    shown_links = []
-    for link, where in zip(found, ranges, strict=True):
-        if isinstance(link.target, StackFrame):
-            target: Json = {"data": source_data(link.target)}
-        else:
-            target = {"target": snapshot.convert.line_uri(link.target)}
-        shown_links.append({"range": where, **tooltip(snapshot, link.tooltip), **target})
-    return RawJson(shown_links)
+    return RawJson(
+        [
+            {"range": where, **tooltip(snapshot, frame_tooltip(link.target)), "data": source_data(link.target)}
+            for link, where in zip(found, ranges, strict=True)
+        ]
+    )
 
 
 def tooltip(snapshot: Snapshot | PageSnapshot, text: str) -> dict[str, str]:

@@ -2,24 +2,13 @@
 in an HLO module, also the callers and callees of a computation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.call_hierarchy import (
-    Flow,
-    Item,
-    consumers,
-    find_item,
-    find_module_item,
-    module_incoming,
-    module_item,
-    module_outgoing,
-    prepare,
-    producers,
-)
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.hlo.mentions import HloComputation
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Instruction
@@ -34,20 +23,16 @@ def prepare_call_hierarchy(
     snapshot: Snapshot, params: lsp.CallHierarchyPrepareParams
 ) -> list[lsp.CallHierarchyItem] | None:
     """The value, instruction or computation at a position."""
-    found = list[Item]()
-    if isinstance(snapshot, HloSnapshot):
-        if named := snapshot.hlo_mention(params.position):
-            found = [module_item(snapshot.dump, snapshot.module, named.target)]
-    elif mention := snapshot.mention(params.position):
-        found = [*prepare(snapshot.dump, mention)]
-    return [_item(snapshot, item) for item in found] or None
+    mention = snapshot.mention(params.position)
+    item = prepare(snapshot.dump, snapshot.module, mention) if mention else None
+    return [_item(snapshot, item)] if item else None
 
 
 def incoming_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyIncomingCallsParams
 ) -> list[lsp.CallHierarchyIncomingCall]:
     """The producers of what an item is computed from, or the callers of a computation."""
-    found = _flows(snapshot, params.item, producers, module_incoming, "producers")
+    found = _flows(snapshot, params.item, incoming, "producers or callers")
     return [lsp.CallHierarchyIncomingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
@@ -55,28 +40,24 @@ def outgoing_calls(
     snapshot: Snapshot, params: lsp.CallHierarchyOutgoingCallsParams
 ) -> list[lsp.CallHierarchyOutgoingCall]:
     """The consumers of an item, or the callees of a computation."""
-    found = _flows(snapshot, params.item, consumers, module_outgoing, "consumers")
+    found = _flows(snapshot, params.item, outgoing, "consumers or callees")
     return [lsp.CallHierarchyOutgoingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
 
 
 def _flows(
     snapshot: Snapshot,
     item: lsp.CallHierarchyItem,
-    find: Callable[[DumpSet, Item, int], list[Flow]],
-    hlo_find: Callable[[DumpSet, HloModule, Item, int], list[Flow]],
+    find: Callable[[DumpSet, HloModule | None, Item, int], list[Flow]],
     what: str,
-) -> Sequence[Flow]:
+) -> list[Flow]:
     data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
-    dump, name, index, found = snapshot.dump, data.get("name"), data.get("index"), list[Flow]()
+    name, index, is_computation = data.get("name"), data.get("index"), data.get("isComputation") is True
     if not isinstance(name, str):
         return []
-    if isinstance(snapshot, HloSnapshot):
-        is_computation = data.get("isComputation") is True
-        if known := find_module_item(dump, snapshot.module, encode(name), is_computation=is_computation):
-            found = hlo_find(dump, snapshot.module, known, FLOW_LIMIT + 1)
-            what = f"{'callers' if what == 'producers' else 'callees'} or {what}"
-    elif known := find_item(dump, encode(name), encode(index) if isinstance(index, str) else None):
-        found = find(dump, known, FLOW_LIMIT + 1)
+    module = snapshot.module if snapshot.is_module else None
+    given = encode(name), encode(index) if isinstance(index, str) else None
+    known = find_item(snapshot.dump, module, *given, is_computation=is_computation)
+    found = find(snapshot.dump, module, known, FLOW_LIMIT + 1) if known else []
     return snapshot.truncate(found, FLOW_LIMIT, what)
 
 

@@ -217,7 +217,7 @@ async def _show_references(arguments: Arguments) -> Any:
     snapshot = await arguments.snapshot()
     mention = snapshot.mention(arguments.position())
     limit = snapshot.settings.place_limit
-    places = references(snapshot.analysis.dump, mention.target, limit, snapshot.module) if mention else []
+    places = references(snapshot.dump, snapshot.module, mention.target, limit) if mention else []
     locations = [snapshot.convert.location(place) for place in places]
     if locations:
         await arguments.state.client.show_document(locations[0].uri, locations[0].range)

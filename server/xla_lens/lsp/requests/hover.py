@@ -6,7 +6,7 @@ from xla_lens.features.diff.values import other_line
 from xla_lens.features.hover import hover as hover_of
 from xla_lens.features.hover.words import term_at
 from xla_lens.lsp.capabilities import ClientCapabilities
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import without_marks
@@ -17,7 +17,7 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     value explains its name, and that of an allocation its kind.
     """
     position, texts = params.position, []
-    mention = snapshot.hlo_mention(position) if isinstance(snapshot, HloSnapshot) else snapshot.mention(position)
+    mention = snapshot.mention(position)
     term = term_at(snapshot.dump, snapshot.file.document, snapshot.offset(position))
     if term and mention and (term.is_in_name or isinstance(mention.target, Allocation)):
         term = None

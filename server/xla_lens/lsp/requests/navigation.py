@@ -8,16 +8,10 @@ from typing import Final, TypeAlias
 from lsprotocol import types as lsp
 
 from xla_lens.features import navigation
-from xla_lens.features.references import (
-    HighlightKind,
-    highlights,
-    module_highlights,
-    module_references,
-    references_without_declaration,
-)
+from xla_lens.features.references import highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.hlo.mentions import HloMention
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention
@@ -29,19 +23,13 @@ _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 HIGHLIGHT_LIMIT: Final = 300
 """Maximum number of highlights. Editors request them with each movement of the cursor."""
 
-_HIGHLIGHT_KINDS: Final = {
-    HighlightKind.WRITE: lsp.DocumentHighlightKind.Write,
-    HighlightKind.READ: lsp.DocumentHighlightKind.Read,
-    HighlightKind.TEXT: lsp.DocumentHighlightKind.Text,
-}
-
 # ---------------------------------------------------------------- jumps
 
 
 def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
     at, limit = params.position, snapshot.settings.place_limit
-    mention = snapshot.hlo_mention(at) if isinstance(snapshot, HloSnapshot) else snapshot.mention(at)
+    mention = snapshot.mention(at)
     if mention is None:
         return None
     places = _JUMPS[method](snapshot.dump, snapshot.module, mention, limit + 1)
@@ -87,33 +75,20 @@ def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, p
 
 
 def references(snapshot: Snapshot, params: lsp.ReferenceParams) -> RawJson | None:
-    """All mentions in the files of the set, and those of an HLO module in the module."""
+    """All mentions in the files of the set and in its HLO module."""
     limit, has_declaration = snapshot.settings.place_limit, params.context.include_declaration
-    if isinstance(snapshot, HloSnapshot):
-        if (named := snapshot.hlo_mention(params.position)) is None:
-            return None
-        places = module_references(snapshot.dump, snapshot.module, named.target, limit + 1)
-        places = snapshot.truncate(places, limit, "references")
-        return snapshot.convert.locations(places if has_declaration else places[1:])
     if (mention := snapshot.mention(params.position)) is None:
         return None
-    find = find_references if has_declaration else references_without_declaration
-    places = find(snapshot.dump, mention.target, limit + 1, snapshot.module)
+    places = find_references(snapshot.dump, snapshot.module, mention.target, limit + 1, has_declaration=has_declaration)
     return snapshot.convert.locations(snapshot.truncate(places, limit, "references"))
 
 
 def document_highlight(snapshot: Snapshot, params: lsp.DocumentHighlightParams) -> RawJson | None:
     """The mentions of the same thing in the file."""
-    limit = HIGHLIGHT_LIMIT + 1
-    if isinstance(snapshot, HloSnapshot):
-        if (named := snapshot.hlo_mention(params.position)) is None:
-            return None
-        found = module_highlights(snapshot.module, named, limit)
-    else:
-        if (mention := snapshot.mention(params.position)) is None:
-            return None
-        found = highlights(snapshot.dump, snapshot.file, mention, limit)
+    if (mention := snapshot.mention(params.position)) is None:
+        return None
+    found = highlights(snapshot.dump, snapshot.module, snapshot.file, mention, HIGHLIGHT_LIMIT + 1)
     found = snapshot.truncate(found, HIGHLIGHT_LIMIT, "highlights")
     ranges = snapshot.convert.ranges(snapshot.file, [(word.start, word.end) for word in found])
-    kinds = (_HIGHLIGHT_KINDS[word.kind].value for word in found)
+    kinds = (lsp.DocumentHighlightKind[word.kind.name.title()].value for word in found)
     return RawJson([{"range": where, "kind": kind} for kind, where in zip(kinds, ranges, strict=True)])

@@ -7,12 +7,12 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.ranges import folds, selection
-from xla_lens.features.symbols import Symbol, document_symbols, module_symbols
+from xla_lens.features.symbols import Symbol, document_symbols
 from xla_lens.features.tokens import TokenType, tokens
 from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import Snapshot
 
 SYMBOL_LIMIT: Final = 1_000
 """Maximum number of children of one outline entry. Editors draw the whole outline at once."""
@@ -34,10 +34,7 @@ TOKEN_LIMIT: Final = 5_000
 
 def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file, or the computations of an HLO module and their instructions."""
-    if isinstance(snapshot, HloSnapshot):
-        symbols = module_symbols(snapshot.dump, snapshot.module, SYMBOL_LIMIT)
-    else:
-        symbols = document_symbols(snapshot.dump, snapshot.file, SYMBOL_LIMIT)
+    symbols = document_symbols(snapshot.dump, snapshot.module, snapshot.file, SYMBOL_LIMIT)
     tree = snapshot.convert.symbols(snapshot.file, symbols)
     if snapshot.capabilities.has_nested_symbols:
         # A truncated entry says so in its detail.
@@ -98,8 +95,7 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     """The semantic tokens of some lines of a dump file or an HLO module: five numbers each, positions relative to the
     token before.
     """
-    start, end, limit = snapshot.offset(params.range.start), snapshot.offset(params.range.end), TOKEN_LIMIT + 1
-    found = tokens(snapshot.analysis, snapshot.module, snapshot.file, start, end, limit)
+    found = tokens(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range), TOKEN_LIMIT + 1)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (

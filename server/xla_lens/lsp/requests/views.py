@@ -21,7 +21,7 @@ from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
-from xla_lens.lsp.snapshot import HloSnapshot, Snapshot
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.capacity import Capacity, given_capacity
@@ -252,17 +252,14 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
 
 
 def _target(snapshot: Snapshot, position: lsp.Position) -> tuple[Target | None, int | None]:
-    dump = snapshot.analysis.dump
-    if not isinstance(snapshot, HloSnapshot):
-        mention = snapshot.mention(position)
-        target = mention.target if mention else None
-        step = step_of(dump, mention) if mention else None
-        return target, _step(dump, target.name) if isinstance(target, Instruction) else step
-    found = snapshot.hlo_mention(position)
-    if found is None or not isinstance(found.target, HloInstruction):
+    dump, module, mention = snapshot.dump, snapshot.module, snapshot.mention(position)
+    if isinstance(mention, Mention):
+        target = mention.target
+        return target, _step(dump, target.name) if isinstance(target, Instruction) else step_of(dump, mention)
+    if mention is None or module is None or not isinstance(mention.target, HloInstruction):
         return None, None
-    name = snapshot.module.name(found.target.row)
-    return meaning_of(dump, name, found.target.index), _step(dump, dump.name_number(name))
+    name = module.name(mention.target.row)
+    return meaning_of(dump, name, mention.target.index), _step(dump, dump.name_number(name))
 
 
 def _step(dump: DumpSet, name: int) -> int | None:
