@@ -34,7 +34,6 @@ _INTEGERS = (0, 1, 2, 5, 100, 2**31 - 1)
 _GIVEN_BY = {
     lsp.CallHierarchyItem: lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY,
     lsp.CodeAction: lsp.TEXT_DOCUMENT_CODE_ACTION,
-    lsp.CodeLens: lsp.TEXT_DOCUMENT_CODE_LENS,
     lsp.DocumentLink: lsp.TEXT_DOCUMENT_DOCUMENT_LINK,
     lsp.InlayHint: lsp.TEXT_DOCUMENT_INLAY_HINT,
     lsp.WorkspaceSymbol: lsp.WORKSPACE_SYMBOL,

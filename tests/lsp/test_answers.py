@@ -91,7 +91,7 @@ class _Text:
             return self._tokens(answer["data"])
         if method == "hover" and answer:
             return [f"{self._range(answer['range'], uri)}: {answer['contents']['value'].partition(chr(10))[0]}"]
-        if method in ("codeLens", "documentLink"):
+        if method == "documentLink":
             answer = answer and [await reader.editor.request(f"{method}/resolve", item) for item in answer]
         if method != "prepareCallHierarchy":
             return list(self._lines(answer, uri))

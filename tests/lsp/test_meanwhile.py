@@ -89,15 +89,12 @@ async def test_answer_about_a_document_that_is_closed_while_it_is_made(
 ) -> None:
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path))
-    (lens, *_) = await reader.ask("codeLens", uri)
     made = hold(requests, "code_lens")
     number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
     await made.done()
     _close(reader, uri, how)
     made.resume()
     assert await reader.editor.answer(number) is None
-    if how == "closed":
-        assert await reader.editor.request("codeLens/resolve", lens) == lens
 
 
 async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, tmp_path: Path) -> None:

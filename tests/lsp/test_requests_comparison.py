@@ -39,10 +39,8 @@ async def test_lens_and_hover_say_what_a_value_was(reader: Reader) -> None:
     # The schedules of both dumps, in which the instructions are numbered anew.
     assert await _lenses(reader, new, "broadcast_add_fusion.1") == ["lived 3 steps less"]
     assert await _lenses(reader, old, "fusion.2") == ["lives 3 steps longer"]
-    (lens,) = [one for one in await reader.ask("codeLens", new) if one["data"]["kind"] == "compared"][1:2]
-    command = (await reader.editor.request("codeLens/resolve", lens))["command"]
-    assert command["command"] == "xla-lens.goTo"
-    assert command["arguments"][0]["uri"] == old
+    commands = [lens["command"] for lens in await reader.ask("codeLens", new)]
+    assert {one["arguments"][0]["uri"] for one in commands if one["title"].startswith("live")} == {old}
     assert "- compared: lived 3 steps less (`fusion.2` in the old dump)\n" in await _hover(
         reader, new, "broadcast_add_fusion.1"
     )
@@ -60,8 +58,9 @@ async def _lenses(reader: Reader, uri: str, value: str) -> list[str]:
     found = []
     for lens in await reader.ask("codeLens", uri):
         line = lines(reader.text(uri))[lens["range"]["start"]["line"]]
-        if lens["data"]["kind"] == "compared" and re.match(rf" *<\d+ {re.escape(value)}(\{{\}})? @0>", line):
-            found.append((await reader.editor.request("codeLens/resolve", lens))["command"]["title"])
+        is_compared = lens["command"]["command"] in ("", "xla-lens.goTo")
+        if is_compared and re.match(rf" *<\d+ {re.escape(value)}(\{{\}})? @0>", line):
+            found.append(lens["command"]["title"])
     return found
 
 

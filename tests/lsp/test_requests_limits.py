@@ -35,8 +35,8 @@ async def _answer(reader: Reader, uri: str, method: str, params: Mapping[str, An
         (SEED, annotations, "LINK_LIMIT", "documentLink", {}, "links"),
         (SEED, structure, "TOKEN_LIMIT", "semanticTokens/range", _WHOLE, "semantic tokens"),
         (SEED, navigation, "HIGHLIGHT_LIMIT", "documentHighlight", _VALUE, "highlights"),
-        (SEED, call_hierarchy, "FLOW_LIMIT", "incomingCalls", _VALUE, "producers"),
-        (_MODULE, call_hierarchy, "FLOW_LIMIT", "outgoingCalls", _COPY, "callees or consumers"),
+        (SEED, call_hierarchy, "FLOW_LIMIT", "incomingCalls", _VALUE, "producers or callers"),
+        (_MODULE, call_hierarchy, "FLOW_LIMIT", "outgoingCalls", _COPY, "consumers or callees"),
     ],
 )
 async def test_truncated_answers_are_reported(
