@@ -1,6 +1,5 @@
-"""The output of commands: printable text in its encoding, JSON, errors, and files."""
+"""The output of commands: printable text, JSON, errors, and files."""
 
-import codecs
 import errno
 import io
 import json
@@ -18,27 +17,6 @@ from xla_lens.text.printable import json_printable, printable, printable_line
 
 class CannotRun(Exception):
     """A command cannot run. The message is one line: the input, the problem and the next step."""
-
-
-_SIMILAR: Final = {
-    **dict.fromkeys("█▉▊▋▌", "#"),
-    **dict.fromkeys("▍▎▏", " "),
-    **{
-        "…": "...",
-        "–": "-",
-        "−": "-",
-        "─": "-",
-        "│": "|",
-        "×": "x",
-        "≥": ">=",
-        "≤": "<=",
-        "→": "->",
-        "←": "<-",
-        "·": "-",
-    },
-    **{"▲": "^", "’": "'"},
-}
-"""Replacements for characters that the encoding of an output lacks."""
 
 
 class _Printable:
@@ -61,11 +39,11 @@ class _Printable:
 
 @contextmanager
 def printable_output() -> Iterator[None]:
-    """Replace control characters in all output, and characters that its encoding lacks by similar ones."""
+    """Replace control characters in all output, which is UTF-8 whatever the locale is."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="xla-lens")
+            stream.reconfigure(encoding="utf-8", errors="replace")
     sys.stdout, sys.stderr = (stream and _filtered(stream) for stream in before)
     try:
         yield
@@ -93,19 +71,13 @@ def print_painted(lines: Iterable[str]) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print JSON, which is ASCII unless the output is UTF-8."""
-    is_unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
-    print(json_printable(json.dumps(data, indent=2, ensure_ascii=not is_unicode)))
+    """Print JSON."""
+    print(json_printable(json.dumps(data, indent=2, ensure_ascii=False)))
 
 
 def print_page(page: str) -> None:
-    """Print an HTML page, which is UTF-8 as its head says, whatever the encoding of standard output. Its text is
-    printable, but its script is not.
-    """
-    stream = unfiltered(sys.stdout)
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(encoding="utf-8", errors="replace")
-    print(page, file=stream)
+    """Print an HTML page. Its text is printable, but its script is not."""
+    print(page, file=unfiltered(sys.stdout))
 
 
 def print_error(message: str) -> None:
@@ -211,7 +183,7 @@ def _open_special(path: Path) -> TextIO | None:
                 break
     if target is path and stat.S_ISREG(found.st_mode):
         return None
-    return open(target, "w", encoding="utf-8", errors="xla-lens")
+    return open(target, "w", encoding="utf-8", errors="replace")
 
 
 def _replace(path: Path, text: str) -> None:
@@ -221,7 +193,7 @@ def _replace(path: Path, text: str) -> None:
     beside = os.path.join(os.path.dirname(target), f".xla-lens-{os.getpid()}-{time.time_ns()}.tmp")
     try:
         try:
-            with open(beside, "x", encoding="utf-8", errors="xla-lens") as stream:
+            with open(beside, "x", encoding="utf-8", errors="replace") as stream:
                 stream.write(text)
             if before:
                 os.chmod(beside, stat.S_IMODE(before.st_mode))
@@ -231,7 +203,7 @@ def _replace(path: Path, text: str) -> None:
         except OSError as error:
             if before is None or error.errno not in _IN_PLACE:
                 raise
-            with open(target, "w", encoding="utf-8", errors="xla-lens") as stream:
+            with open(target, "w", encoding="utf-8", errors="replace") as stream:
                 stream.write(text)
     finally:
         with suppress(OSError):
@@ -240,14 +212,3 @@ def _replace(path: Path, text: str) -> None:
 
 _IN_PLACE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 """Errors of files that can be written but not replaced: the folder is read-only, or somebody else owns the file."""
-
-
-def _similar(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Encode one character that the encoding lacks."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    character = error.object[error.start]
-    return _SIMILAR.get(character, "?"), error.start + 1
-
-
-codecs.register_error("xla-lens", _similar)

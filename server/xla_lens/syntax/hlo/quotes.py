@@ -14,7 +14,7 @@ import numpy as np
 import tree_sitter_xla_dump
 from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME
-from xla_lens.syntax.hlo.shapes import elements_of_flat_tuple
+from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.texts import column, span_cells
 
 
@@ -55,17 +55,17 @@ def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, name
 
 def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> tuple[Column, Column]:
     """Return the span of one element of each shape, without comments: element `number` of the tuple at `start` to
-    `end`. NONE if the shape is not a tuple of arrays or has fewer elements. Rows of equal shapes should follow each
-    other, because each shape is then read once.
+    `end`. NONE if the shape is not a tuple or has fewer elements. Rows of equal shapes should follow each other,
+    because each shape is then read once.
     """
-    starts, ends = np.full(len(start), NONE), np.full(len(start), NONE)
-    before, elements = (NONE, NONE), list[tuple[int, int]]()
+    spans = np.full((len(start), 2), NONE)
+    before, elements = (NONE, NONE), dict[bytes, tuple[int, int]]()
     for row, (first, last, wanted) in enumerate(zip(start.tolist(), end.tolist(), number.tolist(), strict=True)):
         if (first, last) != before:
-            before, elements = (first, last), elements_of_flat_tuple(data[first:last])
-        if 0 <= wanted < len(elements):
-            starts[row], ends[row] = first + elements[wanted][0], first + elements[wanted][1]
-    return starts, ends
+            before, elements = (first, last), subshape_spans(data[first:last])
+        if element := elements.get(b"{%d}" % wanted):
+            spans[row] = first + element[0], first + element[1]
+    return spans[:, 0], spans[:, 1]
 
 
 class Difference(IntEnum):

@@ -84,14 +84,7 @@ def byte_sizes(texts: Iterable[bytes]) -> Column:
     Reads each distinct text once. For a tuple it only counts the commas between the elements, because the grammar takes
     10 ms for the longest.
     """
-    known: dict[bytes, int] = {}
-    sizes = []
-    for text in texts:
-        size = known.get(text)
-        if size is None:
-            size = known[text] = _leading_byte_size(text)
-        sizes.append(size)
-    return np.array(sizes, np.int64)
+    return np.array([*map(_leading_byte_size, texts)], np.int64)
 
 
 def is_tuple(text: bytes) -> bool:
@@ -106,6 +99,7 @@ NESTING: Final = np.zeros(256, np.int8)
 NESTING[list(b"([{")], NESTING[list(b")]}")] = 1, -1
 
 
+@lru_cache(maxsize=1 << 16)
 def _leading_byte_size(text: bytes) -> int:
     if text.startswith(b"("):
         letters = np.frombuffer(text, np.uint8)
@@ -141,8 +135,6 @@ def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
     """
     if nests_too_deeply(shape):
         return {}
-    if elements := elements_of_flat_tuple(shape):
-        return {b"{%d}" % number: span for number, span in enumerate(elements)} | {b"{}": (0, len(shape))}
     found: dict[bytes, tuple[int, int]] = {}
     # The index of the subshape that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
@@ -173,25 +165,6 @@ def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
         if not index:
             break
         index[-1] += 1
-    return found
-
-
-def elements_of_flat_tuple(shape: bytes) -> list[tuple[int, int]]:
-    """Return the spans of the elements of a tuple of arrays, the most frequent long shape, without the comments before
-    them; empty for any other shape.
-    """
-    if not shape.startswith(b"(") or shape.startswith((b"((", b"(b(", b"()")) or b", (" in shape or b" b(" in shape:
-        return []
-    if b"*/(" in shape or not shape.endswith(b")"):
-        return []
-    found, start = [], 1
-    for element in shape[1:-1].split(b", "):
-        end = start + len(element)
-        comment = element.find(b"*/") + 2 if element.startswith(b"/*") else 0
-        if comment == 1:
-            return []
-        found.append((start + comment, end))
-        start = end + 2
     return found
 
 
