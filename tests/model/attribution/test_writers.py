@@ -17,6 +17,7 @@ from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins, origins
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import Calls
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -220,9 +221,14 @@ def test_long_ways_end() -> None:
     lines = ["  %a0 = f32[4]{0} parameter(0)"]
     lines += [f"  %a{row} = f32[4]{{0}} copy(%a{row - 1})" for row in range(1, steps)]
     text = "HloModule m\n\nENTRY %e (a: f32[4]) -> f32[4] {\n" + "\n".join(lines) + "\n}\n\n"
-    writers = Writers(module_of_text(text.encode()), through_loops=True)
+    writers = _writers(text)
     assert all(writers.writer(row, ()) is None for row in range(steps))
     shallow = text.replace("parameter(0)", 'parameter(0), metadata={op_name="x"}')
-    found = Writers(module_of_text(shallow.encode()), through_loops=True).writer(20, ())
+    found = _writers(shallow).writer(20, ())
     assert found
     assert found.row == 0
+
+
+def _writers(text: str) -> Writers:
+    module = module_of_text(text.encode())
+    return Writers(module, Calls(module.frames), through_loops=True)

@@ -10,14 +10,13 @@ The metadata of the instruction that defines a value may say nothing about its c
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
-from weakref import WeakKeyDictionary
 
-from xla_lens.model.attribution.writers import SOURCE_FIELDS, Stored, Writers, is_path
+from xla_lens.model.attribution.writers import Stored, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, metadata_frames, user_frame
+from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, StackFrame, metadata_frames
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction
@@ -58,8 +57,8 @@ class Origins:
 
     def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
         self.dump, self.module = dump, module if module and _is_of_dump(module, dump) else None
-        self._writers = Writers(self.module, through_loops=through_loops) if self.module else None
-        self._frames: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
+        self._calls = Calls(self.module.frames if self.module else metadata_frames)
+        self._writers = Writers(self.module, self._calls, through_loops=through_loops) if self.module else None
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
         self._rows: dict[int, int] = {}
@@ -67,22 +66,31 @@ class Origins:
     def of_value(self, value: int) -> Origin:
         """Return the origin of a row of `DumpSet.values`."""
         if value not in self._of_value:
-            self._of_value[value] = self._find(value)
+            own = self.of_name(int(self.dump.values.name[value]))
+            self._of_value[value] = self._derived(self._writers, value, own) if self._writers else own
         return self._of_value[value]
 
-    def _find(self, value: int) -> Origin:
-        name, index = int(self.dump.values.name[value]), int(self.dump.values.index[value])
-        own, writers = self.of_name(name), self._writers
-        if writers is None or not self._may_need_writer(writers, own, name, index):
+    def _derived(self, writers: Writers, value: int, own: Origin) -> Origin:
+        """The origin of the instruction that writes a value, or else its `own` one."""
+        module, name, index = writers.module, int(self.dump.values.name[value]), int(self.dump.values.index[value])
+        opcode = self.dump.opcode(name)
+        # One of several results of a fusion is what something else in it computes.
+        is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX) or not _has_source(own)
+        # Most say where they come from, so that their instructions are not looked up in the module.
+        row = self._row(writers, name) if is_by_other or module.has_loops else NONE
+        if row == NONE or (opcode == b"parameter" and module.is_in_entry(row)):
             return own
-        row = self._row(writers, name)
-        if row == NONE or not self._needs_writer(writers, own, name, row, index):
+        if index <= EMPTY_INDEX and writers.read(row).shape.startswith(b"("):
+            # The table of a tuple has no content of its own.
+            return own
+        loops = writers.loops_around(row) if writers.through_loops and not is_by_other else ()
+        if not is_by_other and all(writers.read(loop).line != own.line for loop in loops):
             return own
         writer = writers.writer(row, index_path(self.dump, index))
         if writer is None or writer.row == row:
             return own
-        metadata = writers.metadata(writer.row)
-        derived = Derived(writers.module.name(writer.row).decode("utf-8", "replace"), writer.stored)
+        metadata = writers.read(writer.row).metadata
+        derived = Derived(module.name(writer.row).decode("utf-8", "replace"), writer.stored)
         found = self._origin(metadata.get("op_name"), metadata, derived)
         return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
 
@@ -91,27 +99,9 @@ class Origins:
         if name not in self._rows:
             quoted = self.dump.instruction(name)
             row = writers.module.row_of(self.dump.names[name]) if quoted else NONE
-            found = writers.instruction(row) if row != NONE else None
-            self._rows[name] = row if quoted and found and _is_same(quoted, found) else NONE
+            is_same = quoted is not None and row != NONE and _is_same(quoted, writers.read(row).instruction)
+            self._rows[name] = row if is_same else NONE
         return self._rows[name]
-
-    def _may_need_writer(self, writers: Writers, own: Origin, name: int, index: int) -> bool:
-        """Whether the metadata of an instruction might not say where its result, or an element of it, comes from. Most
-        do, so that their instructions are not looked up in the module.
-        """
-        opcode = self.dump.opcode(name)
-        return opcode in _CALLING or _is_element(opcode, index) or not _has_source(own) or writers.module.has_loops
-
-    def _needs_writer(self, writers: Writers, own: Origin, name: int, row: int, index: int) -> bool:
-        opcode = self.dump.opcode(name)
-        if opcode == b"parameter" and writers.module.is_in_entry(row):
-            return False
-        if index <= EMPTY_INDEX and writers.shape(row).startswith(b"("):
-            # The table of a tuple has no content of its own.
-            return False
-        if opcode in _CALLING or _is_element(opcode, index) or not _has_source(own):
-            return True
-        return writers.through_loops and any(writers.line(loop) == own.line for loop in writers.loops_around(row))
 
     def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
         """Return for values whose content is that of a parameter of the program, but which are in other buffers, that
@@ -134,48 +124,31 @@ class Origins:
         op_name = metadata.get("op_name")
         if module and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
             row = module.row_of(self.dump.names[name])
-            metadata = self._writers.metadata(row) if self._writers and row != NONE else metadata
+            metadata = self._writers.read(row).metadata if self._writers and row != NONE else metadata
         return self._origin(op_name, metadata)
 
     def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Derived | None = None) -> Origin:
-        source = tuple(map(metadata.get, SOURCE_FIELDS))
-        if source not in self._frames:
-            calls = self.module.frames(metadata) if self.module else metadata_frames(metadata)
-            own = user_frame(calls)
-            self._frames[source] = calls, replace(own, column=None) if own else None
-        calls, line = self._frames[source]
-        return Origin(op_name, calls, line, not calls and source[0] is not None, derived)
+        calls, line = self._calls.of(metadata)
+        return Origin(op_name, calls, line, not calls and "stack_frame_id" in metadata, derived)
 
 
-def _is_same(quoted: Instruction, found: Instruction) -> bool:
+def _is_same(quoted: Instruction, found: Instruction | None) -> bool:
     # An asynchronous operation has another opcode in the module.
-    return quoted.shape == found.shape and quoted.metadata() == found.metadata()
+    return found is not None and quoted.shape == found.shape and quoted.metadata() == found.metadata()
 
 
 def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
     """Whether some instructions that the dump quotes are the same in the module. A module of another compilation has
     other instructions of the same names, and its stack frames have other numbers. An edit changes few of them.
     """
-    known = _IS_OF_DUMP.setdefault(module, WeakKeyDictionary())
-    if dump not in known:
-        known[dump] = _is_similar(module, dump)
-    return known[dump]
-
-
-def _is_similar(module: HloModule, dump: DumpSet) -> bool:
     names = dump.quoting_rows[1]
-    different = common = 0
-    for name in names[:: 1 + len(names) // _SAMPLED].tolist():
-        quoted, row = dump.instruction(name), module.row_of(dump.names[name])
-        found = module.instruction(row) if row != NONE else None
-        if quoted and found:
-            common += 1
-            different += not _is_same(quoted, found)
-    return different * _MOST_DIFFERENT <= common
+    sample = (
+        (dump.instruction(name), module.row_of(dump.names[name]))
+        for name in names[:: 1 + len(names) // _SAMPLED].tolist()
+    )
+    common = [_is_same(quoted, module.instruction(row)) for quoted, row in sample if quoted and row != NONE]
+    return common.count(False) * _MOST_DIFFERENT <= len(common)
 
-
-_IS_OF_DUMP: Final[WeakKeyDictionary[HloModule, WeakKeyDictionary[DumpSet, bool]]] = WeakKeyDictionary()
-"""What is known already: each hover asks again."""
 
 _SAMPLED: Final = 32
 """How many instructions of a dump are compared with the module."""
@@ -201,11 +174,6 @@ def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> tuple[Stack
 
 def _has_source(origin: Origin) -> bool:
     return origin.line is not None or is_path(origin.op_name)
-
-
-def _is_element(opcode: bytes | None, index: int) -> bool:
-    """Whether a value is one of several results of a fusion, each of which something else in it computes."""
-    return opcode == b"fusion" and index > EMPTY_INDEX
 
 
 _CALLING: Final = frozenset((b"while", b"conditional", b"call"))

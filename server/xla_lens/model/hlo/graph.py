@@ -23,10 +23,6 @@ from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
 
-_CALLED: Final = re.compile(
-    rb", (condition|body|to_apply|branch_computations|true_computation|false_computation|calls)="
-    rb"(?:\{([^{}]*)\}|([^,\s]+))"
-)
 _CALLS: Final = {
     b"while": (b"condition", b"body"),
     b"call": (b"to_apply",),
@@ -192,16 +188,10 @@ class ModuleGraph:
     def calls(self) -> list[Call]:
         """The calls of scheduled computations, in the order of the text."""
         found: list[Call] = []
-        data, end = self.module.data, self._table.end
         for opcode, attributes in _CALLS.items():
             for row in self.rows_of(opcode).tolist():
-                for match in _CALLED.finditer(data, int(self.quotes.opcode_end[row]), int(end[row])):
-                    if match[1] in attributes:
-                        names = (match[2] if match[2] is not None else match[3]).split(b",")
-                        rows = (self.module.computation_rows.row(name.strip().removeprefix(b"%")) for name in names)
-                        found += [
-                            Call(row, match[1], branch, called) for branch, called in enumerate(rows) if called != NONE
-                        ]
+                called = self.module.called(int(self.quotes.opcode_end[row]), int(self._table.end[row]))
+                found += [Call(row, *call) for call in called if call[0] in attributes and call[2] != NONE]
         return sorted(found, key=lambda call: call.caller)
 
     @cached_property

@@ -6,7 +6,7 @@ element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -127,6 +127,15 @@ class HloModule:
         table = self.columns.computations
         return self.data[table.name_start[row] : table.name_end[row]]
 
+    def called(self, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+        """Yield the computations that the attributes between two bytes name: the attribute, the place in its list, and
+        the row of the computation, NONE if there is none.
+        """
+        for match in _CALLED.finditer(self.data, start, end):
+            names = (match[3] if match[2] is None else match[2]).split(b",")
+            for place, name in enumerate(names):
+                yield match[1], place, self.computation_rows.row(name.strip().removeprefix(b"%"))
+
     # ------------------------------------------------------------ places
 
     def place(self, row: int) -> Place:
@@ -241,6 +250,11 @@ class HloModule:
 
 
 _HEAD: Final = 4096
+
+_CALLED: Final = re.compile(
+    rb", (condition|body|to_apply|branch_computations|true_computation|false_computation|calls|called_computation)="
+    rb"(?:\{([^{}]*)\}|([^,\s]+))"
+)
 
 _END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
 """The end of the last computation, and the empty line behind it."""

@@ -1,7 +1,7 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.syntax.columns import NONE, Table
@@ -74,6 +74,27 @@ def user_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
     call; None without frames.
     """
     return next((frame for frame in frames if not is_library_file(frame.file)), frames[0] if frames else None)
+
+
+SOURCE_FIELDS: Final = ("stack_frame_id", "source_file", "source_line")
+"""The fields of an instruction's metadata that lead to a source line."""
+
+
+class Calls:
+    """The calls in metadata, as `frames_of` reads them. Keeps what it reads: thousands of instructions share one."""
+
+    def __init__(self, frames_of: Callable[[Mapping[str, str]], tuple[StackFrame, ...]]) -> None:
+        self._frames_of = frames_of
+        self._known: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
+
+    def of(self, metadata: Mapping[str, str]) -> tuple[tuple[StackFrame, ...], StackFrame | None]:
+        """Return the calls, innermost first, and the user frame among them without its column."""
+        source = tuple(map(metadata.get, SOURCE_FIELDS))
+        if source not in self._known:
+            frames = self._frames_of(metadata)
+            own = user_frame(frames)
+            self._known[source] = frames, replace(own, column=None) if own else None
+        return self._known[source]
 
 
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
