@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -233,14 +232,6 @@ def slots_text(slots: list[tuple[int, int, int, int, int]]) -> str:
     return text + "".join(
         f"    v{number}{{}}:{start}-{start + length}\n" for number, (*_, start, length) in enumerate(slots)
     )
-
-
-def slow_text(count: int) -> str:
-    """A dump that repeats the values of another `count` times. Each repetition takes about 0.4 ms to load."""
-    head, used = SEED.read_text().split("Used values:\n")
-    blocks = used.split("\n\n\nHloLiveRange")[0]
-    copies = "".join(re.sub("^<", f"<{number}0", blocks, flags=re.MULTILINE) + "\n" for number in range(count))
-    return f"{head}Used values:\n{copies}"
 
 
 def mark(analysis: Analysis, marked: str) -> tuple[DumpFile, Mention | None]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands import run
-from samples import DUMPS, ROOT, SEED
+from samples import DUMPS, ROOT
 from xla_lens.cli.arguments import parse_arguments
 from xla_lens.features.report.options import CiFormat
 from xla_lens.model.checks.codes import Severity
@@ -158,22 +158,6 @@ def _logs() -> dict[str, dict[str, Any]]:
     }
 
 
-def test_sarif_is_about_the_same_findings_as_json() -> None:
-    log = _logs()["check"]
-    (sarif,) = log["runs"]
-    checked = [DUMPS / "seeds", GPU, "--max-peak", 1, "--max-memory", 1]
-    findings = json.loads(run("check", *checked, "--output-format", "json")[1])
-    assert sorted(one["code"] for one in findings) == sorted(one["ruleId"] for one in sarif["results"])
-    levels = {"error": "error", "warning": "warning", "information": "note", "hint": "note"}
-    assert sorted(levels[one["severity"]] for one in findings) == sorted(one["level"] for one in sarif["results"])
-    rules = [rule["id"] for rule in sarif["tool"]["driver"]["rules"]]
-    assert len(set(rules)) == len(rules)
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in sarif["results"])
-    prints = [one["partialFingerprints"]["xlaLens/v1"] for one in sarif["results"]]
-    assert len(set(prints)) == len(prints)
-    assert [one["level"] for one in sarif["results"]] == sorted(one["level"] for one in sarif["results"])
-
-
 def test_paths_in_sarif_are_uris_relative_to_the_repository() -> None:
     (sarif,) = json.loads(ci_text(_TRICKY, [], CiFormat.SARIF))["runs"]
     artifacts = [one["locations"][0]["physicalLocation"]["artifactLocation"] for one in sarif["results"]]
@@ -216,24 +200,6 @@ def test_sarif_matches_the_types_made_from_its_schema(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- commands
-
-
-def test_output_file_has_what_would_be_printed(tmp_path: Path) -> None:
-    file = tmp_path / "out.txt"
-    for arguments in (["report", str(SEED)], ["diff", str(OLD), str(NEW)], ["check", str(SEED)]):
-        for output_format in ("text", "json"):
-            command = [*arguments, "--output-format", output_format]
-            status, out, _ = run(*command)
-            assert run(*command, "--output-file", file) == (status, "", "")
-            assert file.read_text(encoding="utf-8") == out
-
-
-def test_kept_limit_has_no_annotation() -> None:
-    arguments = ("diff", OLD, NEW, "--max-peak-increase", "1%", "--output-format")
-    assert run(*arguments, "github") == (0, "", "")
-    status, out, _ = run(*arguments, "junit")
-    assert status == 0
-    assert [case.attrib["classname"] for case in ET.fromstring(out).iter("testcase")] == ["jit_f"]
 
 
 def test_commands_of_the_documentation_are_understood() -> None:

@@ -23,23 +23,6 @@ def run_json(*arguments: object) -> Any:
     return status, json.loads(out)
 
 
-def test_report_names_missing_files(tmp_path: Path) -> None:
-    alone = tmp_path / SPLIT.name
-    alone.write_bytes(SPLIT.read_bytes())
-    status, out, _ = run("report", alone)
-    assert status == 0
-    assert "The peak of host memory is unknown: the live ranges are missing" in out
-    assert "incomplete the live ranges are missing (" in out
-    assert "incomplete the list of values is missing (" in out
-    assert "reserved   ≥ 4.22 MiB in ≥ 30 allocations" in out
-    _, (report,) = run_json("report", alone)
-    assert {value for name, value in report["printed"].items() if name != "bounds"} == {None}
-    assert report["complete"] is False
-    assert report["bounds"]["reserved_bytes"] == "at_least"
-    assert report["memory_spaces"][0]["peak_live_bytes"] is None
-    assert report["memory_spaces"][0]["live_at_peak"] == []
-
-
 def test_report_of_a_folder_covers_each_dump_once() -> None:
     _, reports = run_json("report", DUMPS)
     # One object for each `-buffer-assignment.txt` file, and one for each seed.

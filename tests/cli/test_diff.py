@@ -256,24 +256,3 @@ def test_report_can_only_be_the_old_side(tmp_path: Path) -> None:
     baseline = _baseline(tmp_path, OLD)
     error = f"xla-lens: {baseline}: only OLD, the first argument, can be a report. Expected a dump\n"
     assert run("diff", NEW, baseline) == (2, "", error)
-
-
-@pytest.mark.parametrize("missing", ["-live-range.txt", "-buffer-assignment-values.txt", ".txt"])
-def test_dump_that_lacks_a_file_is_compared_with_what_both_have(missing: str, tmp_path: Path) -> None:
-    shutil.copytree(SPLIT.parent, tmp_path / "new")
-    new = tmp_path / "new" / SPLIT.name
-    new.with_name(SPLIT.name.replace("-buffer-assignment.txt", missing)).unlink()
-    (data,) = _data(SPLIT, new)
-    (space,) = data["memory_spaces"]
-    fact = fact_of(SPLIT)
-    if missing == ".txt":
-        # The module has only source lines.
-        assert data["warnings"] == []
-        assert space["peak_live_bytes"]["old"] == space["peak_live_bytes"]["new"]
-        return
-    assert any("missing or contradictory parts" in text for text in data["warnings"])
-    assert space["peak_live_bytes"] is None
-    if missing == "-live-range.txt":
-        assert any("no live ranges" in text for text in data["warnings"])
-    reserved = fact["memory_spaces"][0]["reserved_bytes"]
-    assert space["reserved_bytes"] in (None, {"old": reserved, "new": reserved})

@@ -3,14 +3,12 @@
 import os
 import random
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import run
-from fuzzing import commands
 from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT, sweep
@@ -25,20 +23,6 @@ _DUMPS = dump_sets(DUMPS, 10**5)
 @pytest.mark.parametrize("seed", sweep(range(16), 16))
 def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) -> None:
     assert play_commands(random.Random(seed), tmp_path, _DUMPS, 10) == 20
-
-
-@pytest.mark.parametrize("path", sweep(ODD_PATHS, 9))
-def test_no_path_of_a_source_file_breaks_a_command(
-    path: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dumps: list[Mapping[str, bytes]] = [dump for dump in _DUMPS if any(b'.py"' in data for data in dump.values())]
-
-    def renamed(_chance: random.Random, text: bytes, _other: bytes) -> bytes:
-        return text.replace(b'source_file="', b'source_file="' + path + b'" was="').replace(b'.py"', path + b'"')
-
-    monkeypatch.setattr(commands, "damaged", renamed)
-    monkeypatch.chdir(tmp_path)
-    assert play_commands(random.Random(path), tmp_path, dumps, 1, is_each=True) == 2
 
 
 def test_a_dump_without_slices_is_compared(tmp_path: Path) -> None:

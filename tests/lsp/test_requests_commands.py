@@ -1,6 +1,5 @@
 """Commands that match the command line, and commands that lenses and actions run."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 from cli.test_cli import run
 from lsp.conftest import Loads
 from lsp.reading import NO_PAGE, Reader, copied, read_page, show_page
-from lsp.wire import FULL, PATIENCE, RequestFailed
-from samples import SEED, SPLIT, TPU, slow_text
+from lsp.wire import FULL, RequestFailed
+from samples import SEED, SPLIT, TPU
 from xla_lens.files import find_set
 
 
@@ -208,14 +207,3 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
     ]
     loads.resume()
     await reader.editor.until(lambda: values()[-1]["kind"] == "end")
-
-
-async def test_reports_do_not_block_the_event_loop(reader: Reader, tmp_path: Path) -> None:
-    path = tmp_path / "slow-buffer-assignment.txt"
-    path.write_text(slow_text(300))
-    await reader.start(FULL, tmp_path)
-    uri = reader.open(path)
-    number = reader.ask_to_run("report", {"uri": uri, "format": "json"})
-    hover = await reader.ask("hover", uri, position={"line": 1, "character": 3})
-    assert hover["contents"]["value"].startswith("**allocation 0**")
-    assert (await asyncio.wait_for(reader.editor.answer(number), PATIENCE))["reserved_bytes"] == 593_928

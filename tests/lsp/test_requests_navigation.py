@@ -160,12 +160,3 @@ async def test_requests_wait_for_short_loads_of_a_module(reader: Reader, tmp_pat
     assert reader.shown(found)[0].endswith(":47: arg_tuple.1")
     hover = await reader.ask_at("hover", uri, f"{line}\n   ^")
     assert hover["contents"]["value"].startswith("`copy.55`, `copy` in `region_0.1`")
-
-
-async def test_requests_wait_for_short_loads(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(SEED)
-    text = reader.text(uri)
-    reader.replace(uri, text, "\n" + text.replace("cublas-gemm.1", "gemm"))
-    found = await reader.ask_at("definition", uri, "    gemm{}:4-5\n      ^")
-    assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 gemm @0>"]

@@ -170,22 +170,6 @@ async def test_missing_folders_are_ignored(reader: Reader, tmp_path: Path) -> No
 # ---------------------------------------------------------------- the disk
 
 
-async def test_changes_on_disk_are_noticed_after_some_seconds(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    await reader.start(FULL, tmp_path)
-    path = copied(SEED, tmp_path)
-    assert await _names(reader, "cublas") == ["cublas-gemm.1"]
-    path.write_text(path.read_text().replace("cublas", "zebra"))
-    # The index is used for a few seconds without checking the disk.
-    assert await _names(reader, "zebra") == []
-    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0)
-    assert await _names(reader, "zebra") == ["zebra-gemm.1"]
-    copied(SPLIT, tmp_path / "more")
-    path.unlink()
-    assert await _module_names(reader) == ["jit_train_step"]
-
-
 async def test_changes_reported_by_the_editor_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
     await reader.start(FULL, tmp_path)
     path = copied(SEED, tmp_path)
