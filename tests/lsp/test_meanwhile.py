@@ -238,7 +238,7 @@ async def test_outdated_findings_against_a_module_are_dropped(reader: Reader, ho
     assert one.analysis is now
 
 
-@pytest.mark.parametrize("command", ["memoryMap", "overview", "report", "sourceMemory"])
+@pytest.mark.parametrize("command", ["memoryMap", "report", "sourceMemory"])
 async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
     reader: Reader, hold: Hold, tmp_path: Path, command: str
 ) -> None:
@@ -259,6 +259,25 @@ async def test_set_that_is_loaded_again_while_a_command_waits_for_its_module(
     # Otherwise the server may repeat a cached answer.
     reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": program.as_uri(), "type": 2}]})
     assert answer == await reader.run(command, arguments)
+
+
+async def test_overview_does_not_wait_for_the_module(reader: Reader, hold: Hold, tmp_path: Path) -> None:
+    await reader.start(FULL)
+    read = hold(dump_set_state, "read_module")
+    dump = reader.open(copied(SPLIT, tmp_path))
+
+    async def sources() -> set[str]:
+        (space,) = (await reader.run("overview", {"uri": dump, "top": 3}))["spaces"]
+        assert space["peakLiveBytes"] == 4419632
+        return {value["source"] for value in space["live"]}
+
+    assert await sources() == {""}
+    await read.done()
+    read.resume()
+    await reader.analysed(dump)
+    (one,) = reader.editor.server.state.sets.open
+    await one.checked()
+    assert await sources() > {""}
 
 
 async def test_index_forgets_a_set_that_is_evicted_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:

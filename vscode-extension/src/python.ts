@@ -8,8 +8,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
-/** The program and arguments that run `xla-lens`, or a message for the user if there is none. */
-export type FoundServer = { command: string; args: string[] } | { problem: string };
+/** The program and arguments that run `xla-lens`. */
+interface Command {
+  command: string;
+  args: string[];
+}
+
+/** A server, or a message for the user if there is none. */
+type FoundServer = Command | { problem: string };
 
 interface Interpreter {
   path: string;
@@ -31,6 +37,24 @@ const TIMEOUT_MS = 15_000;
 export function findServer(folder: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
   const server = join(folder, "server");
   return existsSync(join(server, "bundle.json")) ? findPython(server, log) : findInstalled(folder, log);
+}
+
+const REMEMBERED = "server";
+
+/** What a found server depends on. */
+function circumstances({ extensionPath }: vscode.ExtensionContext): string {
+  return JSON.stringify([extensionPath, pythonSetting(), process.env.PATH, vscode.workspace.isTrusted]);
+}
+
+/** The server that was found last in the same circumstances: while a window opens, asking a Python what it is takes a second. */
+export function rememberedServer(context: vscode.ExtensionContext): Command | undefined {
+  const known = context.globalState.get<{ found?: Command; at: string }>(REMEMBERED);
+  return known?.at === circumstances(context) ? known.found : undefined;
+}
+
+/** Remembers the server for the next window, or forgets it. */
+export function rememberServer(context: vscode.ExtensionContext, found: Command | undefined): Thenable<void> {
+  return context.globalState.update(REMEMBERED, { found, at: circumstances(context) });
 }
 
 /** Tries the Python of the setting, the PATH, then the Python selected in the Python extension. The version must be the extension's own. */

@@ -16,7 +16,7 @@ import { Activity, type Problem } from "./activity";
 import { MAX_DOCUMENT_BYTES, PAGE_SCHEME } from "./documents";
 import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
-import { findServer } from "./python";
+import { findServer, rememberedServer, rememberServer } from "./python";
 import { LANGUAGES } from "./recognition";
 import { commandUri, isSourceLine, isSourceMissing, locate } from "./sources";
 import { offerInTerminals } from "./terminals";
@@ -112,11 +112,13 @@ export class Server implements vscode.Disposable {
   }
 
   private async connect(): Promise<LanguageClient | undefined> {
-    const found = await findServer(this.folder, this.log);
+    const known = rememberedServer(this.context);
+    const found = known ?? (await findServer(this.folder, this.log));
     if ("problem" in found) {
       this.showProblem({ kind: "noPython", text: found.problem });
       return undefined;
     }
+    void rememberServer(this.context, found);
     this.program = [found.command, ...found.args];
     offerInTerminals(this.context, this.program).catch((error: unknown) => this.log.warn(`terminals: ${error}`));
     const command = { command: found.command, args: [...found.args, "server"], options: { cwd: this.folder } };
@@ -136,6 +138,11 @@ export class Server implements vscode.Disposable {
     try {
       await client.start();
     } catch (error) {
+      if (known) {
+        // The Python may have been replaced since.
+        await rememberServer(this.context, undefined);
+        return this.connect();
+      }
       const text = `The XLA Lens server does not start: ${error instanceof Error ? error.message : error}`;
       this.showProblem({ kind: "stopped", text });
       return undefined;

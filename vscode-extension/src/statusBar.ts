@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { capitalized, grouped, human, percent } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
 import { bounded, isOver, mainSpace, neededText, needs, notLiveTexts, peakText } from "../shared/spaces";
-import type { Problem } from "./activity";
+import type { Problem, Task } from "./activity";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -16,6 +16,8 @@ import type { Sets } from "./sets";
 export class StatusBar implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.peak`, vscode.StatusBarAlignment.Right, 100);
   private readonly subscriptions: vscode.Disposable[];
+  /** The file whose set the item shows. */
+  private shown: vscode.Uri | undefined;
 
   constructor(
     private readonly sets: Sets,
@@ -36,21 +38,23 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private async update(): Promise<void> {
-    if (this.showActivity()) return;
-    const uri = this.sets.inView;
-    if (!uri) {
-      this.item.hide();
-      return;
-    }
+    const [uri, { current: task, problem }] = [this.sets.inView, this.server.activity];
+    if (problem) this.showProblem(problem);
+    else if (task && (!uri || uri !== this.shown)) this.showTask(task);
+    else if (!uri) this.item.hide();
+    if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
-    if (uri !== this.sets.inView || this.showActivity()) return;
+    if (uri !== this.sets.inView || this.server.activity.problem) return;
     const main = overview && mainSpace(overview.spaces);
+    const isBusy = this.server.activity.current !== undefined;
+    this.shown = main && uri;
     if (!main) {
-      this.item.hide();
+      if (!isBusy) this.item.hide();
       return;
     }
     const incomplete = overview.gap && ` · ${overview.gap} dump`;
-    this.item.text = `$(pulse) ${needs(main)}${incomplete}`;
+    // The size is known long before the HLO module has been read and checked.
+    this.item.text = `$(${isBusy ? "loading~spin" : "pulse"}) ${needs(main)}${incomplete}`;
     this.item.tooltip = tooltip(overview, main);
     this.item.accessibilityInformation = { label: `XLA Lens: needs ${needs(main)}${incomplete}` };
     this.item.backgroundColor = isOver(main) ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
@@ -58,21 +62,17 @@ export class StatusBar implements vscode.Disposable {
     this.item.show();
   }
 
-  /** Shows what the server is doing, or why it does not run. Returns false if it is idle. */
-  private showActivity(): boolean {
-    const { current: task, problem } = this.server.activity;
-    if (problem) this.showProblem(problem);
-    if (!task || problem) return problem !== undefined;
+  private showTask(task: Task): void {
     this.item.text = `$(loading~spin) XLA Lens: ${task.text}`;
     this.item.tooltip = task.title;
     this.item.accessibilityInformation = { label: `XLA Lens: ${task.text}` };
     this.item.backgroundColor = undefined;
     this.item.command = undefined;
     this.item.show();
-    return true;
   }
 
   private showProblem({ kind, text }: Problem): void {
+    this.shown = undefined;
     this.item.text = `$(error) XLA Lens: ${kind === "noPython" ? "no Python" : "stopped"}`;
     this.item.tooltip = text;
     this.item.accessibilityInformation = { label: text };

@@ -114,7 +114,12 @@ def _converter(arguments: Arguments, opened: Mapping[Path, OpenDocument]) -> Con
 async def overview(arguments: Arguments) -> RawJson:
     """Return the overview of a set."""
     top = arguments.number("top")
-    dump_set, analysis, module = await arguments.loaded()
+    if arguments.state.client.capabilities.has_did_load:
+        # This editor asks again once the HLO module has been read, which takes longest and only adds source lines.
+        dump_set, analysis = await arguments.analysed()
+        module = dump_set.module
+    else:
+        dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
     convert = _converter(arguments, opened)
 
