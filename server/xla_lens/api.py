@@ -30,7 +30,7 @@ from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
-from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
+from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history, arenas
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.oom import OomJoin, join_oom
@@ -44,7 +44,6 @@ __all__ = [
     "Advice",
     "AllocationHistory",
     "Analysis",
-    "Arena",
     "ArgumentTree",
     "Bound",
     "Budget",

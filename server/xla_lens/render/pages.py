@@ -396,4 +396,4 @@ def _allocation(analysis: Analysis, history: AllocationHistory) -> Iterator[tupl
         yield "live", (most, step_link(history.peak_step, f"step {history.peak_step}"))
     if history.idle_bytes is not None:
         yield "idle", f"{human(history.idle_bytes)} are never in use at the same time as the rest"
-    yield "unused", f"{human(history.never_used_bytes)} belong to no value"
+    yield "unused", f"{human(history.never_used.total)} belong to no value"

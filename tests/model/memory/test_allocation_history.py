@@ -24,21 +24,20 @@ def _check(analysis: Analysis) -> None:
         values = dump.values_of_allocation(row)
         assert sorted(history.value.tolist()) == sorted(values.tolist())
         for step, free in (
-            (history.peak_step, history.free_at_peak),
-            (history.space_peak_step, history.free_at_space_peak),
+            (history.peak_step, history.free_at(history.peak_step)),
+            (history.space_peak_step, history.free_at(history.space_peak_step)),
         ):
             assert (step is None) == (free is None)
             if step is not None and free is not None:
                 assert free.total == size - live.at(step)
         if history.idle_bytes is not None:
-            assert history.idle_bytes == size - live.peak_bytes >= history.never_used_bytes
+            assert history.idle_bytes == size - live.peak_bytes >= history.never_used.total
         else:
             # No real dump mixes values with and without a live range.
             assert np.all(history.start_step == NONE)
     assert counted == np.count_nonzero(dump.values.allocation != NONE)
     for arena in arenas(dump, memory):
         steps = arena.full_size_steps
-        assert arena.top_bytes <= arena.size_bytes
         assert arena.fragmentation is None or 0 <= arena.fragmentation <= 1
         assert np.all(steps.start[1:] > steps.end[:-1])
         for value in arena.reaching.tolist():
@@ -97,11 +96,15 @@ def test_history_of_an_arena() -> None:
     assert analysis.dump.values.id[history.value].tolist() == [1, 4, 2, 3, 5]
     assert history.end_offset.tolist() == [20, 10, 60, 90, 90]
     assert (history.peak_step, history.peak_bytes, history.space_peak_step) == (2, 70, 2)
-    assert _text(history.free_at_peak) == _text(history.free_at_space_peak) == [(20, 40), (90, 100)]
+    assert (
+        _text(history.free_at(history.peak_step))
+        == _text(history.free_at(history.space_peak_step))
+        == [(20, 40), (90, 100)]
+    )
     assert _text(history.never_used) == [(20, 40), (90, 100)]
-    assert (history.never_used_bytes, history.idle_bytes) == (30, 30)
+    assert (history.never_used.total, history.idle_bytes) == (30, 30)
     (arena,) = arenas(analysis.dump, analysis.memory)
-    assert (arena.top_bytes, arena.size_bytes, arena.peak_bytes) == (90, 100, 70)
+    assert (arena.size_bytes, arena.peak_bytes) == (100, 70)
     assert arena.fragmentation == pytest.approx(0.3)
     assert analysis.dump.values.id[arena.reaching].tolist() == [3, 5]
     assert _text(arena.full_size_steps) == [(2, 5), (7, 9)]
@@ -111,13 +114,18 @@ def test_idle_bytes_are_unknown_without_live_ranges() -> None:
     analysis = analysis_of_text(_DUMP)
     history = allocation_history(analysis.dump, analysis.memory, 1)
     assert (history.start_step.tolist(), history.end_step.tolist()) == ([NONE], [NONE])
-    assert (history.peak_step, history.peak_bytes, history.free_at_peak, history.idle_bytes) == (None, 0, None, None)
-    assert _text(history.free_at_space_peak) == [(0, 8)]
+    assert (history.peak_step, history.peak_bytes, history.free_at(history.peak_step), history.idle_bytes) == (
+        None,
+        0,
+        None,
+        None,
+    )
+    assert _text(history.free_at(history.space_peak_step)) == [(0, 8)]
     assert _text(history.never_used) == [(4, 8)]
 
 
 def test_slices_out_of_bounds_are_clipped() -> None:
     analysis = analysis_of_text(_DUMP.replace("size 100", "size 70"))
     history = allocation_history(analysis.dump, analysis.memory, 0)
-    assert _text(history.free_at_peak) == [(20, 40)]
+    assert _text(history.free_at(history.peak_step)) == [(20, 40)]
     assert history.idle_bytes == 0

@@ -9,7 +9,7 @@ import numpy as np
 from xla_lens.features.hover.words import LONGEST_SHAPE, exact_bytes, kind_sentence, largest, missing_lines
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_path
-from xla_lens.model.memory.allocation_history import arena
+from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.memory.over_time import LiveBytes, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -106,7 +106,7 @@ def _fill(dump: DumpSet, live: LiveBytes) -> list[int]:
 
 def _full_size_steps(analysis: Analysis, allocation: int) -> Iterator[str]:
     """When a preallocated temp needs its full size."""
-    steps = arena(analysis.dump, analysis.memory, allocation).full_size_steps
+    steps = allocation_history(analysis.dump, analysis.memory, allocation).full_size_steps
     intervals = list(zip(steps.start.tolist(), (steps.end - 1).tolist(), strict=True))
     shown = [
         f"step {first}" if first == last else f"steps {first}–{last}" for first, last in intervals[:_MAX_INTERVALS]

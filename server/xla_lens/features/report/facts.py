@@ -27,7 +27,7 @@ from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.allocation_history import AllocationHistory, Arena, allocation_history, arenas
+from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -104,7 +104,6 @@ class PaddingReport:
 class ArenaReport:
     """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
 
-    arena: Arena
     history: AllocationHistory
     history_rows: Column | None
 
@@ -418,13 +417,11 @@ def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> P
 
 
 def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
-    found: list[ArenaReport] = []
-    for arena in arenas(analysis.dump, analysis.memory):
-        if arena.color == space.color:
-            history = allocation_history(analysis.dump, analysis.memory, arena.allocation)
-            rows = np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None
-            found.append(ArenaReport(arena, history, rows))
-    return tuple(found)
+    return tuple(
+        ArenaReport(history, np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None)
+        for history in arenas(analysis.dump, analysis.memory)
+        if analysis.dump.allocations.color[history.allocation] == space.color
+    )
 
 
 def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:

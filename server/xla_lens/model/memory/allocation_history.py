@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from xla_lens.model.memory.over_time import Memory, placed_values
+from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column, Kind
 
@@ -36,13 +37,8 @@ class AllocationHistory:
     """The history of an allocation, a row of `DumpSet.allocations`.
 
     `value` to `end_step` are columns with a row for each value, sorted by offset, then by start step. A value without a
-    live range has NONE as its steps and comes first.
-
-    - `peak_step`: the first step with the most live bytes, `peak_bytes`. None if no value has a live range.
-    - `free_at_peak`: the bytes that are not live at `peak_step`.
-    - `space_peak_step`, `free_at_space_peak`: the same for the peak of the memory space. None if nothing is live there.
-    - `never_used`: the bytes that no value holds.
-    - `idle_bytes`: the size minus `peak_bytes`. None if a value without a live range holds some bytes.
+    live range has NONE as its steps and comes first. `peak_step` is the first step with the most live bytes,
+    `peak_bytes`; `space_peak_step` is the peak of the memory space. They are None if nothing is ever live there.
     """
 
     allocation: int
@@ -54,40 +50,52 @@ class AllocationHistory:
     end_step: Column
     peak_step: int | None
     peak_bytes: int
-    free_at_peak: Intervals | None
     space_peak_step: int | None
-    free_at_space_peak: Intervals | None
-    never_used: Intervals
-    idle_bytes: int | None
 
     @property
-    def never_used_bytes(self) -> int:
-        """The number of bytes that no value holds."""
-        return self.never_used.total
+    def _is_live(self) -> NDArray[np.bool_]:
+        """Whether each value has a live range."""
+        is_live: NDArray[np.bool_] = (self.start_step != NONE) & (self.start_step <= self.end_step)
+        return is_live
 
+    def free_at(self, step: int | None) -> Intervals | None:
+        """Return the bytes that are not live at a step, None for None."""
+        if step is None:
+            return None
+        is_here = self._is_live & (self.start_step <= step) & (step <= self.end_step)
+        return _free(self.offset[is_here], self.end_offset[is_here], self.size_bytes)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arena:
-    """A preallocated temp, whose bytes XLA gives to different values over time. At most `peak_bytes` of `size_bytes`
-    are live at once, first at `peak_step`, None if nothing is ever live.
+    @property
+    def never_used(self) -> Intervals:
+        """The bytes that no value holds."""
+        return _free(self.offset, self.end_offset, self.size_bytes)
 
-    `top_bytes` is the highest end offset of a value with a live range. `reaching` are the values that end there, by id,
-    and `full_size_steps` the steps at which one of them is live.
-    """
-
-    allocation: int
-    color: int
-    size_bytes: int
-    peak_step: int | None
-    peak_bytes: int
-    top_bytes: int
-    reaching: Column
-    full_size_steps: Intervals
+    @property
+    def idle_bytes(self) -> int | None:
+        """The size minus `peak_bytes`. None if a value without a live range holds some bytes."""
+        is_unknown = np.any(~self._is_live & (self.offset < self.end_offset))
+        return None if is_unknown else max(self.size_bytes - self.peak_bytes, 0)
 
     @property
     def fragmentation(self) -> float | None:
         """The share of the size that is not live at the peak, None if the size is 0."""
         return 1 - self.peak_bytes / self.size_bytes if self.size_bytes > 0 else None
+
+    @property
+    def reaching(self) -> Column:
+        """The values with a live range that end at the highest offset, by id: they set the size."""
+        return np.sort(self.value[self._is_reaching])
+
+    @property
+    def full_size_steps(self) -> Intervals:
+        """The steps at which one of `reaching` is live."""
+        return union(self.start_step[self._is_reaching], self.end_step[self._is_reaching] + 1)
+
+    @property
+    def _is_reaching(self) -> NDArray[np.bool_]:
+        is_placed = self._is_live & (self.offset < self.end_offset)
+        is_reaching: NDArray[np.bool_] = is_placed & (self.end_offset == self.end_offset[is_placed].max(initial=0))
+        return is_reaching
 
 
 def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> AllocationHistory:
@@ -95,60 +103,25 @@ def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> Alloca
     values = dump.values
     rows = np.flatnonzero(values.allocation == allocation)
     rows = rows[np.lexsort((rows, values.start_step[rows], values.offset[rows]))]
-    size = int(dump.allocations.size_bytes[allocation])
-    offset, end_offset = values.offset[rows], values.offset[rows] + values.size_bytes[rows]
-    start_step, end_step = values.start_step[rows], values.end_step[rows]
     live, space = memory.allocation(allocation), memory.space(int(dump.allocations.color[allocation]))
-    is_timed = (start_step != NONE) & (start_step <= end_step)
-    is_known = not np.any(~is_timed & (offset < end_offset))
-
-    def free_at(step: int | None) -> Intervals | None:
-        is_live = is_timed & (start_step <= (step or 0)) & ((step or 0) <= end_step)
-        return _free(offset[is_live], end_offset[is_live], size) if step is not None else None
-
-    space_peak_step = space.peak_step if space else None
     return AllocationHistory(
         allocation=allocation,
-        size_bytes=size,
+        size_bytes=int(dump.allocations.size_bytes[allocation]),
         value=rows,
-        offset=offset,
-        end_offset=end_offset,
-        start_step=start_step,
-        end_step=end_step,
+        offset=values.offset[rows],
+        end_offset=values.offset[rows] + values.size_bytes[rows],
+        start_step=values.start_step[rows],
+        end_step=values.end_step[rows],
         peak_step=live.peak_step,
         peak_bytes=live.peak_bytes,
-        free_at_peak=free_at(live.peak_step),
-        space_peak_step=space_peak_step,
-        free_at_space_peak=free_at(space_peak_step),
-        never_used=_free(offset, end_offset, size),
-        idle_bytes=max(size - live.peak_bytes, 0) if is_known else None,
+        space_peak_step=space.peak_step if space else None,
     )
 
 
-def arenas(dump: DumpSet, memory: Memory) -> Iterator[Arena]:
-    """Return the preallocated temps, in the order of the dump."""
+def arenas(dump: DumpSet, memory: Memory) -> Iterator[AllocationHistory]:
+    """Return the preallocated temps, whose bytes XLA gives to different values over time, in the order of the dump."""
     for allocation in np.flatnonzero(dump.allocations.kind & Kind.PREALLOCATED_TEMP).tolist():
-        yield arena(dump, memory, allocation)
-
-
-def arena(dump: DumpSet, memory: Memory, allocation: int) -> Arena:
-    """Return a preallocated temp, by its row."""
-    table, values, live = dump.allocations, dump.values, memory.allocation(allocation)
-    rows = placed_values(dump)
-    rows = rows[values.allocation[rows] == allocation]
-    ends = values.offset[rows] + values.size_bytes[rows]
-    top = int(ends.max(initial=0))
-    reaching = rows[ends == top]
-    return Arena(
-        allocation=allocation,
-        color=int(table.color[allocation]),
-        size_bytes=int(table.size_bytes[allocation]),
-        peak_step=live.peak_step,
-        peak_bytes=live.peak_bytes,
-        top_bytes=top,
-        reaching=reaching,
-        full_size_steps=union(values.start_step[reaching], values.end_step[reaching] + 1),
-    )
+        yield allocation_history(dump, memory, allocation)
 
 
 def union(start: Column, end: Column) -> Intervals:

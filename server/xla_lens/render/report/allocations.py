@@ -23,9 +23,9 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
     titles = ("", "size", "peak", "fragmentation", f"free at the {space} peak", "last byte in use at steps")
     rows = tuple(_arena_row(dump, arena) for arena in one.arenas)
     reasons: tuple[Text, ...] = tuple(
-        ("The size of ", _link(dump, arena), " is set by ", *first_values(dump, arena.arena.reaching), ".")
+        ("The size of ", _link(dump, arena), " is set by ", *first_values(dump, arena.history.reaching), ".")
         for arena in one.arenas
-        if len(arena.arena.full_size_steps)
+        if len(arena.history.full_size_steps)
     )
     return (
         Section(f"Preallocated temps in {space}", (Table(headers(*titles, text=("", titles[-1])), rows), *reasons)),
@@ -38,7 +38,7 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
 
 
 def _arena_row(dump: DumpSet, one: ArenaReport) -> tuple[Text, ...]:
-    arena, holes = one.arena, one.history.free_at_space_peak
+    arena, holes = one.history, one.history.free_at(one.history.space_peak_step)
     return (
         _link(dump, one),
         human(arena.size_bytes),
@@ -50,11 +50,11 @@ def _arena_row(dump: DumpSet, one: ArenaReport) -> tuple[Text, ...]:
 
 
 def _link(dump: DumpSet, one: ArenaReport) -> Linked:
-    return allocation_link(int(dump.allocations.index[one.arena.allocation]))
+    return allocation_link(int(dump.allocations.index[one.history.allocation]))
 
 
 def _full_size_steps(one: ArenaReport) -> Iterator[str]:
-    steps = one.arena.full_size_steps
+    steps = one.history.full_size_steps
     for start, end in zip(steps.start[:_MAX_STEPS].tolist(), steps.end[:_MAX_STEPS].tolist(), strict=True):
         yield steps_text(start, end - 1) if end - start > 1 else f"{start}"
     if len(steps) > _MAX_STEPS:

@@ -42,7 +42,7 @@ _FACTS: Final = {
     "BytesNode": "name size_bytes own_bytes count values children",
     "PeakWithout": "freed_bytes next_peak_bytes next_peak_step",
     "PaddingPart": "cause size_bytes dimension length padded_length",
-    "Arena": "size_bytes peak_step peak_bytes fragmentation",
+    "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation",
     "BudgetReport": (
         "budget_bytes is_reached is_proven_smallest at_least needed_bytes peak_bytes=plan.peak_bytes "
         "peak_step=plan.peak_step"
@@ -305,11 +305,12 @@ def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, An
 
 
 def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
-    dump, arena, holes, steps = report.dump, one.arena, one.history.free_at_space_peak, one.arena.full_size_steps
+    dump, arena, steps = report.dump, one.history, one.history.full_size_steps
+    holes = arena.free_at(arena.space_peak_step)
     return {
         "allocation": int(dump.allocations.index[arena.allocation]),
         **_facts(dump, arena),
-        "never_used_bytes": one.history.never_used_bytes,
+        "never_used_bytes": arena.never_used.total,
         "holes": _pairs(holes.start, holes.end) if holes else [],
         "full_size_steps": _pairs(steps.start, steps.end - 1),
         "reaching": [value_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
