@@ -1,4 +1,4 @@
-"""Checks of the allocations: their numbers, kinds and sizes, and whether their values fit."""
+"""Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
 import re
 from collections.abc import Iterator
@@ -6,99 +6,200 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
+from xla_lens.model.checks.context import Context, repeats
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.problems import KindConflict, Problem
 from xla_lens.model.checks.structure import allocations_before_gaps, renumbered_allocation
-from xla_lens.model.checks.tainted import Tainted, is_marked
-from xla_lens.model.places.places import Place, row_place, total_place
+from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct, first_rows, taken
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
+from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
 from xla_lens.syntax.human_sizes import human_size
+from xla_lens.syntax.numbers import integer
 
 
-def allocation_numbers_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+def allocation_numbers_ascend(context: Context) -> Iterator[Finding]:
     """Allocations are numbered 0, 1, 2, … in the order of the text (BufferAssigner::CombineTempAllocations)."""
-    index = dump.allocations.index
-    if dump.assignment is None:
-        return
+    allocations, index = context.dump.allocations, context.dump.allocations.index
     # The allocation before a gap may hold values whose own headers are missing.
-    before_gaps = allocations_before_gaps(dump)
-    tainted.allocations[before_gaps[before_gaps != NONE]] = True
-    renumbered = renumbered_allocation(dump)
+    context.cover(allocations=allocations_before_gaps(context.dump).tolist())
+    renumbered = renumbered_allocation(context.dump)
     if renumbered != NONE and index[renumbered] != NONE:
-        tainted.allocations[renumbered] = True
-        place = row_place(dump.assignment, dump.allocations, renumbered)
-        yield error(place, Problem.RENUMBERED_ALLOCATION(index[renumbered], renumbered))
+        problem = Problem.RENUMBERED_ALLOCATION(index[renumbered], renumbered)
+        yield error(context.place(allocations, renumbered), problem, allocations=renumbered)
         return
-    rows = np.arange(len(index))
-    first = first_rows(index, index, rows)
-    for row in np.flatnonzero((first != rows) & (index != NONE)).tolist():
-        tainted.allocations[[row, first[row]]] = True
-        yield error(
-            row_place(dump.assignment, dump.allocations, row),
-            Problem.DUPLICATE_ALLOCATION(index[row]),
-            Related(row_place(dump.assignment, dump.allocations, int(first[row])), Relation.OTHER_OCCURRENCE),
-        )
-    if np.any(tainted.allocations) or np.any(index == NONE):
-        return
-    for row in np.flatnonzero(np.diff(index) < 0)[:1].tolist():
-        place = row_place(dump.assignment, dump.allocations, row + 1)
-        yield error(place, Problem.OUT_OF_ORDER(f"Allocation {index[row + 1]}", f"allocation {index[row]}", "numbers"))
-
-
-# ---------------------------------------------------------------- kinds
+    for first, row in repeats((index,), index != NONE):
+        related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
+        problem = Problem.DUPLICATE_ALLOCATION(index[row])
+        yield error(context.place(allocations, row), problem, *related, allocations=(row, first))
+    if not np.any(context.allocations):
+        for row in np.flatnonzero(np.diff(index) < 0)[:1].tolist():
+            words = f"Allocation {index[row + 1]}", f"allocation {index[row]}", "numbers"
+            yield error(context.place(allocations, row + 1), Problem.OUT_OF_ORDER(*words))
 
 
 _EXCLUSIVE_KINDS: Final = Kind.PREALLOCATED_TEMP | Kind.CONSTANT | Kind.THREAD_LOCAL
 """Kinds that exclude each other and all others (BufferAllocation::IsPreallocatedTempBuffer)."""
 
 
-def allocation_kinds_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
-    """Each allocation has a kind, and kinds agree with each other and with the values."""
-    kind, file = dump.allocations.kind, dump.assignment
-    if file is None:
-        return
-    known = np.flatnonzero((dump.allocations.index != NONE) & ~tainted.allocations)
+def allocation_kinds_agree(context: Context) -> Iterator[Finding]:
+    """Each allocation has a kind, and kinds agree with each other and with the values. One has the output."""
+    dump, allocations = context.dump, context.dump.allocations
+    kind = allocations.kind
     has = {flag: (kind & int(flag)) != 0 for flag in Kind}
     exclusive = sum(has[flag].astype(int) for flag in _EXCLUSIVE_KINDS)
     others = has[Kind.PARAMETER] | has[Kind.OUTPUT] | has[Kind.MAYBE_LIVE_OUT]
+    count, live = (
+        np.bincount(dump.values.allocation[has_values & (dump.values.allocation != NONE)], minlength=len(allocations))
+        for has_values in (True, dump.values.live_range != NONE)
+    )
     conflicts = {
         KindConflict.NO_KIND: kind == 0,
         KindConflict.EXCLUSIVE: (exclusive > 1) | ((exclusive == 1) & others),
         KindConflict.OUTPUT: has[Kind.OUTPUT] & ~has[Kind.MAYBE_LIVE_OUT],
-        KindConflict.READ_ONLY: has[Kind.PARAMETER] & ~has[Kind.MAYBE_LIVE_OUT] & (_count(dump, live=False) > 1),
-        KindConflict.THREAD_LOCAL: has[Kind.THREAD_LOCAL] & (_count(dump, live=True) > 0),
+        KindConflict.READ_ONLY: has[Kind.PARAMETER] & ~has[Kind.MAYBE_LIVE_OUT] & (count > 1),
+        KindConflict.THREAD_LOCAL: has[Kind.THREAD_LOCAL] & (live > 0),
+        KindConflict.SECOND_OUTPUT: has[Kind.OUTPUT] & (has[Kind.OUTPUT].cumsum() > 1),
     }
     for conflict, is_wrong in conflicts.items():
-        for row in known[is_wrong[known] & ~tainted.allocations[known]].tolist():
-            tainted.allocations[row] = True
-            problem = Problem.KIND_CONFLICT(dump.allocations.index[row], conflict)
-            yield error(row_place(file, dump.allocations, row), problem)
-    yield from _one_output(dump, tainted, file, np.flatnonzero(has[Kind.OUTPUT]))
+        for row in np.flatnonzero(is_wrong).tolist():
+            problem = Problem.KIND_CONFLICT(allocations.index[row], conflict)
+            yield error(context.place(allocations, row), problem, allocations=row)
+    is_known = len(allocations) and context.is_whole(dump.assignment) and not np.any(context.allocations)
+    if is_known and not np.any(has[Kind.OUTPUT]):
+        yield error(context.place(allocations, 0), Problem.NO_OUTPUT())
 
 
-def _count(dump: DumpSet, *, live: bool) -> Column:
-    """The number of values in each allocation, or of those with live ranges."""
-    values = dump.values
-    counted = (values.allocation != NONE) & ((values.live_range != NONE) | (not live))
-    return np.bincount(values.allocation[counted], minlength=len(dump.allocations))
+# ---------------------------------------------------------------- sizes
 
 
-def _one_output(dump: DumpSet, tainted: Tainted, file: DumpFile, rows: Column) -> Iterator[Finding]:
-    """Exactly one allocation holds the root of the entry computation."""
-    if not len(rows) and len(dump.allocations) and tainted.is_whole(file) and not np.any(tainted.allocations):
-        yield error(row_place(file, dump.allocations, 0), Problem.NO_OUTPUT())
-    if len(rows) > 1 and not np.any(tainted.allocations[rows]):
-        first, *others = rows.tolist()
-        tainted.allocations[rows] = True
-        for row in others:
-            yield error(
-                row_place(file, dump.allocations, row),
-                Problem.KIND_CONFLICT(dump.allocations.index[row], KindConflict.SECOND_OUTPUT),
-                Related(row_place(file, dump.allocations, first), Relation.OUTPUT),
-            )
+_ALIGNMENT: Final = 4
+"""The least alignment of an offset, that of the sync flags of TPUs. Other memory spaces align to 16 bytes or more."""
+
+
+def slices_fit_allocations(context: Context) -> Iterator[Finding]:
+    """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment), where XLA may place it."""
+    dump, slices, allocations = context.dump, context.dump.slices, context.dump.allocations
+    owner, offset, size = slices.allocation, slices.offset, slices.size_bytes
+    kind = taken(allocations.kind, owner)
+    is_outside = (offset < 0) | (size < 0) | (offset + size > taken(allocations.size_bytes, owner))
+    is_moved = (offset != 0) & ((kind & int(Kind.PREALLOCATED_TEMP)) == 0) & (kind != 0)
+    is_wrong = is_outside | is_moved | (offset % _ALIGNMENT != 0)
+    for row in np.flatnonzero(is_wrong & context.free(allocations=owner)).tolist():
+        value, allocation = int(dump.value_of_slice[row]), int(owner[row])
+        label, number, whole = context.value(value), allocations.index[allocation], allocations.size_bytes[allocation]
+        problem = Problem.MISPLACED_SLICE(label, offset[row], number)
+        if is_outside[row]:
+            problem = Problem.SLICE_OUT_OF_BOUNDS(label, size[row], offset[row], number, whole)
+        make = warning if is_moved[row] and not is_outside[row] else error
+        related = context.related(allocations, allocation, Relation.ALLOCATION)
+        yield make(context.place(slices, row), problem, *related, values=value)
+
+
+def total_is_sum_of_allocations(context: Context) -> Iterator[Finding]:
+    """The printed total is the sum of all allocations, and its rounded form agrees with it."""
+    dump, allocations, place = context.dump, context.dump.allocations, total_place(context.dump)
+    if place is None:
+        return
+    total, reserved = int(dump.totals.size_bytes[0]), sum(allocations.size_bytes.tolist())
+    is_known = context.is_whole(dump.assignment) and not len(allocations_before_gaps(dump))
+    is_known &= NONE not in allocations.index and len(distinct(allocations.index)) == len(allocations)
+    if not is_known or total == reserved:
+        yield from rounded_size_agrees(place.file, dump.totals, 0)
+        return
+    # The only allocation that makes the sum right if it gets the size that its values need has the wrong size.
+    needed, owner = np.zeros(len(allocations), np.int64), dump.slices.allocation
+    np.maximum.at(needed, owner[owner != NONE], (dump.slices.offset + dump.slices.size_bytes)[owner != NONE])
+    is_wrong = (needed - allocations.size_bytes == total - reserved) & (allocations.slice_count > 0)
+    match np.flatnonzero(is_wrong).tolist():
+        case [row]:
+            sizes = allocations.size_bytes[row], needed[row], total
+            problem = Problem.ALLOCATION_SIZE_MISMATCH(allocations.index[row], *sizes)
+            yield error(context.place(allocations, row), problem, Related(place, Relation.TOTAL), allocations=row)
+        case _:
+            problem = Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(allocations))
+            yield error(place, problem, allocations=range(len(allocations)))
+
+
+def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
+    """The rounded form of a size, if it is printed, agrees with the bytes."""
+    start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
+    printed, expected = file.document.data[start:end], human_size(size_bytes)
+    if start != NONE and printed != expected:
+        yield warning(Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, printed, expected))
+
+
+# ---------------------------------------------------------------- headers
+
+
+def allocations_hold_their_parameters(context: Context) -> Iterator[Finding]:
+    """Each allocation of a parameter holds that parameter, and parameters are numbered 0, 1, 2, … without gaps."""
+    dump, allocations = context.dump, context.dump.allocations
+    number, parameter, path = allocations.index, allocations.parameter, allocations.parameter_index
+    is_parameter = ((allocations.kind & int(Kind.PARAMETER)) != 0) & (number != NONE)
+    if context.is_whole(dump.used) and np.any(dump.used_values.instruction_start != NONE):
+        for row in np.flatnonzero(is_parameter & ~context.allocations).tolist():
+            if not _holds_parameter(context, row):
+                problem = Problem.PARAMETER_MISMATCH(number[row], parameter[row], _index(dump, row))
+                yield error(context.place(allocations, row), problem, allocations=row)
+    for first, row in repeats((path, parameter), is_parameter):
+        problem = Problem.DUPLICATE_PARAMETER(number[row], number[first], parameter[row], _index(dump, row))
+        related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
+        yield error(context.place(allocations, row), problem, *related, allocations=(row, first))
+    # A broken header may be that of a missing parameter.
+    if np.any(context.allocations) or not context.is_whole(dump.assignment):
+        return
+    rows = np.flatnonzero(is_parameter)
+    numbers, first_row = np.unique(parameter[rows], return_index=True)
+    for gap in np.flatnonzero(np.diff(numbers, prepend=-1) > 1)[-1:].tolist():
+        row, missing = int(rows[first_row[gap]]), int(numbers[gap - 1]) + 1 if gap else 0
+        problem = Problem.MISSING_PARAMETER(number[row], parameter[row], missing)
+        yield error(context.place(allocations, row), problem, allocations=row)
+
+
+def _index(dump: DumpSet, allocation: int) -> str:
+    """The index that the header of an allocation names."""
+    index = int(dump.allocations.parameter_index[allocation])
+    return dump.indices[index].decode() if index != NONE else ""
+
+
+def _holds_parameter(context: Context, allocation: int) -> bool:
+    """Whether an allocation holds the parameter in its header; true if the dump does not show it."""
+    dump = context.dump
+    values = dump.values_of_allocation(allocation)
+    index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
+    # A value that is in no allocation may belong to any.
+    is_sure = np.all(context.free(values=values, names=dump.values.name[values])) and not _has_lost_slices(context)
+    if not len(values) or not is_sure:
+        return True
+    here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
+    makers = map(dump.instruction, dump.values.name[here].tolist())
+    return any(maker is None or maker.parameter_number == dump.allocations.parameter[allocation] for maker in makers)
+
+
+def _has_lost_slices(context: Context) -> bool:
+    return bool(np.any(context.values & (context.dump.values.slice == NONE)))
+
+
+def header_shapes_match_values(context: Context) -> Iterator[Finding]:
+    """The shapes in the header of an allocation are shapes of its values."""
+    dump, allocations = context.dump, context.dump.allocations
+    # A value that is in no allocation may belong to any.
+    if dump.assignment is None or _has_lost_slices(context):
+        return
+    headers = (
+        ("its parameter", allocations.parameter_shape_start, allocations.parameter_shape_end, _is_whole_parameter),
+        ("the output", allocations.output_shape_start, allocations.output_shape_end, _may_be_bitcast),
+    )
+    for what, start, end, may_stand_for in headers:
+        for row in np.flatnonzero((start != NONE) & (allocations.slice_count > 0)).tolist():
+            shape = dump.assignment.document.data[start[row] : end[row]]
+            is_right = shape.startswith(b"<") or _holds_shape(dump, row, shape) or may_stand_for(dump, row, shape)
+            if not is_right and not np.any(context.values[dump.values_of_allocation(row)]):
+                problem = Problem.HEADER_SHAPE_MISMATCH(allocations.index[row], what, shape)
+                yield error(context.place(allocations, row), problem, allocations=row)
 
 
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*\*/")
@@ -109,80 +210,102 @@ def without_layout(shape: bytes) -> bytes:
     return _LAYOUT.sub(b"", shape)
 
 
-# ---------------------------------------------------------------- sizes
+def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether any value of an allocation has the shape; layouts are not compared."""
+    wanted, (shapes, number) = without_layout(shape), dump.slice_shapes
+    numbers = number[dump.values.slice[dump.values_of_allocation(allocation)]]
+    return any(without_layout(shapes[one]) == wanted for one in set(numbers.tolist()))
 
 
-_ALIGNMENT: Final = 4
-"""The least alignment of an offset, that of the sync flags of TPUs. Other memory spaces align to 16 bytes or more."""
+def _is_whole_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether the allocation holds one element of a parameter of this shape; until 2025 XLA printed the whole shape."""
+    index = int(dump.allocations.parameter_index[allocation])
+    start, end = subshape_spans(shape).get(dump.indices[max(index, EMPTY_INDEX)], (0, 0))
+    return index > EMPTY_INDEX and _holds_shape(dump, allocation, shape[start:end])
 
 
-def slices_fit_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
-    """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment), where XLA may place it."""
-    slices, allocations, file = dump.slices, dump.allocations, dump.assignment
-    if file is None:
-        return
-    owner, offset, size = slices.allocation, slices.offset, slices.size_bytes
-    kind = taken(allocations.kind, owner)
-    known = (taken(allocations.index, owner) != NONE) & ~is_marked(tainted.allocations, owner)
-    is_outside = (offset < 0) | (size < 0)
-    if tainted.are_sizes_sound:
-        is_outside |= offset + size > taken(allocations.size_bytes, owner)
-    is_moved = (offset != 0) & ((kind & int(Kind.PREALLOCATED_TEMP)) == 0) & (kind != 0)
-    for row in np.flatnonzero(known & (is_outside | is_moved | (offset % _ALIGNMENT != 0))).tolist():
-        value, allocation = int(dump.value_of_slice[row]), int(owner[row])
-        label, number, place = dump.value_label(value), allocations.index[allocation], row_place(file, slices, row)
-        related = Related(row_place(file, allocations, allocation), Relation.ALLOCATION)
-        tainted.values[value] = True
-        if is_outside[row]:
-            sizes = size[row], offset[row], number, allocations.size_bytes[allocation]
-            yield error(place, Problem.SLICE_OUT_OF_BOUNDS(label, *sizes), related)
-        else:
-            make = warning if is_moved[row] else error
-            yield make(place, Problem.MISPLACED_SLICE(label, offset[row], number), related)
+def _may_be_bitcast(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether the output may be a bitcast of a value in the allocation.
 
-
-def total_is_sum_of_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
-    """The printed total is the sum of all allocations, and its rounded form agrees with it."""
-    place = total_place(dump)
-    if place is None:
-        return
-    total = int(dump.totals.size_bytes[0])
-    reserved = sum(dump.allocations.size_bytes.tolist())
-    is_known = dump.assignment is not None and not np.any(dump.allocations.index == NONE)
-    is_known &= not len(allocations_before_gaps(dump)) and tainted.is_whole(dump.assignment)
-    is_known &= len(distinct(dump.allocations.index)) == len(dump.allocations)
-    if not is_known or total == reserved or dump.assignment is None:
-        yield from rounded_size_agrees(place.file, dump.totals, 0)
-        return
-    row, needed_bytes = _wrong_size(dump, total - reserved)
-    if row == NONE:
-        tainted.are_sizes_sound = False
-        yield error(place, Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(dump.allocations)))
-        return
-    tainted.allocations[row] = True
-    sizes = dump.allocations.size_bytes[row], needed_bytes, total
-    yield error(
-        row_place(dump.assignment, dump.allocations, row),
-        Problem.ALLOCATION_SIZE_MISMATCH(dump.allocations.index[row], *sizes),
-        Related(place, Relation.TOTAL),
-    )
-
-
-def _wrong_size(dump: DumpSet, missing_bytes: int) -> tuple[int, int]:
-    """The row and the needed bytes of the only allocation that makes the sum right if it gets the size that its values
-    need. NONE for both unless there is exactly one.
+    A bitcast is a further position of the value and has as many bytes. Without a layout, the number of bytes of packed
+    or dynamic shapes is unknown.
     """
-    slices, allocations = dump.slices, dump.allocations
-    needed = np.zeros(len(allocations), np.int64)
-    placed = slices.allocation != NONE
-    np.maximum.at(needed, slices.allocation[placed], (slices.offset + slices.size_bytes)[placed])
-    rows = np.flatnonzero((needed - allocations.size_bytes == missing_bytes) & (allocations.slice_count > 0))
-    return (int(rows[0]), int(needed[rows[0]])) if len(rows) == 1 else (NONE, NONE)
+    values = dump.values_of_allocation(allocation)
+    rows = dump.values.used_value[values]
+    is_shown = (rows == NONE) | (taken(dump.used_values.position_count, rows) > 1)
+    has_size = bool(_PACKED.match(shape)) | (dump.logical_bytes[values] == byte_sizes([shape])[0])
+    return not shape.startswith(b"(") and bool(np.any(is_shown & has_size))
 
 
-def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
-    """The rounded form of a size, if it is printed, agrees with the bytes."""
-    start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
-    printed, expected = file.document.data[start:end], human_size(size_bytes)
-    if start != NONE and printed != expected:
-        yield warning(Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, printed, expected))
+_PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
+
+
+# ---------------------------------------------------------------- memory spaces
+
+
+def memory_spaces_agree(context: Context) -> Iterator[Finding]:
+    """The header of an allocation, the row of a value there, the `S(n)` of its shape and its header in the used values
+    give the same memory space (BufferAllocation::AddAssignment). The one that disagrees with the others is wrong.
+    """
+    dump, slices, allocations, values = context.dump, context.dump.slices, context.dump.allocations, context.dump.values
+    if dump.assignment is None:
+        return
+    value, owner, row = dump.value_of_slice, slices.allocation, slices.color
+    allocation = taken(allocations.color, owner)
+    used, shape = taken(dump.used_values.color, values.used_value[value]), _shape_colors(dump)
+    has_second_place = (used != NONE) | (shape != NONE)
+    # A place without memory space agrees with all others.
+    used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
+    known = (row != NONE) & (allocation != NONE) & context.free(values=value)
+    known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
+    is_against = known & (row != allocation) & (row == used) & (row == shape)
+    count, against, confirmed = (
+        np.bincount(owner[rows], minlength=len(allocations))
+        for rows in (known, is_against, is_against & has_second_place)
+    )
+    for found in np.flatnonzero((count > 0) & (against == count) & ((count > 1) | (confirmed > 0))).tolist():
+        at = int(np.flatnonzero(known & (owner == found))[0])
+        spaces = dump.space_id(int(allocation[at])), "its values are", dump.space_id(int(row[at]))
+        problem = Problem.SPACE_MISMATCH(f"Allocation {allocations.index[found]}", *spaces)
+        related = context.related(slices, at, Relation.SLICE)
+        yield error(context.place(allocations, found), problem, *related, allocations=found)
+    known &= context.free(allocations=owner)
+    for at in np.flatnonzero(known & ((row != allocation) | (row != used) | (row != shape))).tolist():
+        one, label, space, place = int(value[at]), context.value(value[at]), int(row[at]), context.place(slices, at)
+        arena, related = int(owner[at]), context.related(allocations, int(owner[at]), Relation.ALLOCATION)
+        # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
+        is_arena = bool(allocations.kind[arena] & int(Kind.PREALLOCATED_TEMP))
+        if is_arena and is_against[at] and has_second_place[at]:
+            spaces = dump.space_id(space), allocations.index[arena], dump.space_id(int(allocation[at]))
+            yield hint(place, Problem.REUSED_ARENA(label, *spaces), *related, values=one)
+            continue
+        name, where, other = f"`{label}`", f"allocation {allocations.index[arena]} is", int(allocation[at])
+        make = error
+        if row[at] == allocation[at] != used[at]:
+            related = context.related(slices, at, Relation.SLICE)
+            place = context.place(dump.used_values, int(values.used_value[one]))
+            space, where, other = int(used[at]), "its row in the allocation is", space
+        elif row[at] == allocation[at]:
+            make, related = warning, ()
+            name, space, where, other = f"The layout of `{label}`", int(shape[at]), "the value is", space
+        problem = Problem.SPACE_MISMATCH(name, dump.space_id(space), where, dump.space_id(other))
+        yield make(place, problem, *related, values=one)
+
+
+_COLOR: Final = re.compile(rb"S\((\d+)\)")
+
+
+def _shape_colors(dump: DumpSet) -> Column:
+    """For each slice the memory space in the layout of its shape, NONE for tuples, which have no layout."""
+    shapes, shape = dump.slice_shapes
+    colors = [NONE if text.startswith(b"(") else _color_of(text) for text in shapes]
+    return np.array(colors, np.int64)[shape]
+
+
+def _color_of(shape: bytes) -> int:
+    layout = shape.partition(b"]")[2]
+    if not layout.startswith(b"{"):
+        # Tokens, opaque shapes and buffers have no layout.
+        return 0 if shape[:1].isalpha() and b"[]" not in shape else NONE
+    match = _COLOR.search(layout)
+    return integer(match[1]) if match else 0

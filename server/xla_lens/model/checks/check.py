@@ -8,12 +8,15 @@ from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import (
     allocation_kinds_agree,
     allocation_numbers_ascend,
+    allocations_hold_their_parameters,
+    header_shapes_match_values,
+    memory_spaces_agree,
     slices_fit_allocations,
     total_is_sum_of_allocations,
 )
 from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.headers import allocations_hold_their_parameters, header_shapes_match_values
 from xla_lens.model.checks.instructions import (
     operands_have_no_gaps,
     quotes_of_an_instruction_agree,
@@ -29,15 +32,14 @@ from xla_lens.model.checks.live_ranges import (
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_matches_live_ranges
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.reports import report_matches_allocations
+from xla_lens.model.checks.reports import reports_match_allocations, rounded_sizes_agree
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
-from xla_lens.model.checks.spaces import memory_spaces_agree
 from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used_values_before_gaps
-from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,
     first_positions_define_values,
+    operands_are_one_value,
     positions_are_unique,
     uses_are_unique,
     value_ids_are_unique,
@@ -47,6 +49,7 @@ from xla_lens.model.checks.values import (
     values_quote_their_instruction,
 )
 from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Section, place_in
 from xla_lens.syntax.tree import Cancelled
@@ -54,7 +57,7 @@ from xla_lens.syntax.tree import Cancelled
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
 
-_Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
+_Check: TypeAlias = Callable[[Context], Iterator[Finding]]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
     allocation_numbers_ascend,
@@ -76,13 +79,15 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     shapes_match_instructions,
     sizes_hold_shapes,
     uses_match_operands,
+    operands_are_one_value,
     allocations_hold_their_parameters,
     header_shapes_match_values,
     live_ranges_lie_in_schedule,
     values_have_one_live_range,
     live_ranges_match_schedule_and_uses,
+    operands_have_no_gaps,
 )
-"""All checks, causes before consequences: each skips rows that an earlier one has tainted."""
+"""Causes before consequences: findings about rows that an earlier one covers are left out."""
 
 
 def check(
@@ -138,7 +143,6 @@ def _checked(
     module: "HloModule | None",
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
-    tainted = nothing_tainted(dump)
     findings = list(files_are_well_formed(dump, lines, damage))
     if module:
         from xla_lens.model.checks.module.checks import module_is_cut_off, module_shows_cuts
@@ -147,57 +151,54 @@ def _checked(
         findings += [] if is_cut else module_shows_cuts(dump, module)
         findings += module_is_cut_off(module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
-    lists = (dump.assignment, dump.used)
-    is_cut = any(one.place.file in lists for one in findings if one.problem.kind is Problem.TRUNCATED_FILE)
-    foreign = list(files_are_of_one_dump(dump, is_cut=is_cut))
+    cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
+    foreign = list(files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
-    tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
-    _taint_ends(dump, tainted, findings)
-    for line in lines:
-        if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:
-            tainted.allocations[place_in(dump.allocations.start, line.start, "right") - 1] = True
-    mixed = used_values_before_gaps(dump)
-    tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
-    tainted.taint_values(dump.value_of_used_value[mixed])
+    context = Context.of(dump)
+    context.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
+    _cover_parts(context, cut, lines, damage)
+
+    def run(found: Iterator[Finding]) -> None:
+        # A damaged dump can have hundreds of thousands of findings, so stop between two of them if cancelled.
+        for number, finding in enumerate(context.kept(found)):
+            if number % 256 == 0 and is_cancelled():
+                raise Cancelled
+            findings.append(finding)
+
     for number, one in enumerate(_CHECKS):
-        findings += _unless_cancelled(one(dump, tainted), is_cancelled)
+        run(one(context))
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
-    findings += _unless_cancelled(operands_have_no_gaps(dump, tainted), is_cancelled)
-    if module and not _alarms(findings) and not tainted.broken_files:
+    if module and not _alarms(findings) and not context.broken_files:
         from xla_lens.model.checks.module.checks import differences_from_module
 
-        found = differences_from_module(dump, memory, module, is_cancelled)
-        if found:
-            return _sorted(findings + found, order)
-    before = tainted.copy()
-    overlaps = [*_unless_cancelled(live_values_do_not_overlap(dump, memory, tainted), is_cancelled)]
-    findings += overlaps
-    findings += _unless_cancelled(printed_peak_matches_live_ranges(dump, memory, tainted), is_cancelled)
-    if overlaps:
-        # An overlap does not hide that the printed peak is too low.
-        findings += printed_peak_is_highest(dump, memory, before)
-    findings += _unless_cancelled(report_matches_allocations(dump, tainted), is_cancelled)
+        run(iter(differences_from_module(dump, memory, module, is_cancelled)))
+    # What follows from the rest of the dump says nothing new where that is wrong. The sizes of views are not known.
+    has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)
+    if not _alarms(findings) and not has_view and context.is_whole(dump.assignment, dump.live):
+        run(printed_peak_is_highest(context, memory))
+    run(live_values_do_not_overlap(context, memory))
+    if not _alarms(findings):
+        run(printed_peak_matches_live_ranges(context) if not has_view else iter(()))
+        run(reports_match_allocations(context) if context.is_whole(dump.assignment) else iter(()))
+    run(rounded_sizes_agree(context))
     return _sorted(findings, order)
 
 
-def _unless_cancelled(findings: Iterator[Finding], is_cancelled: Callable[[], bool]) -> Iterator[Finding]:
-    """Pass findings on. A damaged dump can have hundreds of thousands, so stop between two of them if cancelled."""
-    for number, finding in enumerate(findings):
-        if number % 256 == 0 and is_cancelled():
-            raise Cancelled
-        yield finding
-
-
-def _taint_ends(dump: DumpSet, tainted: Tainted, findings: list[Finding]) -> None:
-    """Mark the last allocation or used value of each file that is cut off there, because it may lack lines."""
-    cut = [finding.place.file for finding in findings if finding.problem.kind is Problem.TRUNCATED_FILE]
+def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine, ...], damage: Damage) -> None:
+    """Mark what damaged lines make uncertain: the last allocation or used value of each file that is cut off there,
+    allocations with damaged attributes, and used values that also hold the rows of the next one.
+    """
+    dump, mixed = context.dump, used_values_before_gaps(context.dump)
+    context.cover(values=dump.value_of_used_value[mixed], names=dump.used_values.name[mixed])
     if dump.assignment in cut and ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
-        tainted.allocations[-1:] = True
+        context.allocations[-1:] = True
     if dump.used in cut and ends_in(dump.used, Section.USED_VALUES):
-        tainted.used_values[-1:] = True
-        tainted.taint_values(dump.value_of_used_value[-1:])
+        context.cover(values=dump.value_of_used_value[-1:])
+    for line in lines:
+        if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:
+            context.cover(allocations=[place_in(dump.allocations.start, line.start, "right") - 1])
 
 
 def _breaks_file(finding: Finding) -> bool:

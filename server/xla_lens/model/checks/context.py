@@ -11,7 +11,7 @@ from xla_lens.model.checks.findings import Finding, Related, Relation
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
@@ -122,3 +122,10 @@ class Context:
             if not any(marks[row] for marks, rows in kinds for row in rows if row != NONE):
                 self.cover(values=finding.values, names=finding.names, allocations=finding.allocations)
                 yield finding
+
+
+def repeats(keys: Iterable[Column], known: Marks) -> Iterator[tuple[int, int]]:
+    """Yield two rows that have the same keys, one after the other, for all known rows."""
+    rows = np.flatnonzero(known)
+    first, again = repeated(key[rows] for key in keys)
+    return zip(rows[first].tolist(), rows[again].tolist(), strict=True)

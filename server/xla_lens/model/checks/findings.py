@@ -1,7 +1,7 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -23,8 +23,6 @@ class Relation(StrEnum):
     SLICE = "Value in its allocation"
     """The value's row in its allocation."""
     OVERLAPPED_SLICE = "Overlapping value"
-    OUTPUT = "Allocation of the output"
-    """The allocation that does hold the output."""
     TOTAL = "Printed total"
     OTHER_LIST = "Same value in the other list"
     QUOTED_INSTRUCTION = "Quoted instruction"
@@ -95,9 +93,12 @@ def _rows(rows: Rows) -> tuple[int, ...]:
 
 def hint(place: Place, problem: Occurrence, *related: Related, values: Rows = ()) -> Finding:
     """A finding for something unusual that is known to happen."""
-    return Finding(Severity.HINT, place, problem, related, _rows(values))
+    return replace(error(place, problem, *related, values=values), severity=Severity.HINT)
 
 
-def warning(place: Place, problem: Occurrence, *related: Related, values: Rows = ()) -> Finding:
+def warning(
+    place: Place, problem: Occurrence, *related: Related, values: Rows = (), names: Rows = (), allocations: Rows = ()
+) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
-    return Finding(Severity.WARNING, place, problem, related, _rows(values))
+    found = error(place, problem, *related, values=values, names=names, allocations=allocations)
+    return replace(found, severity=Severity.WARNING)

@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.advice.alive import CALLING
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error, warning
+from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation, error, warning
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.memory.over_time import Memory
-from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -51,40 +50,29 @@ def _opcode(dump: DumpSet, name: int) -> str | None:
     return opcode.decode() if opcode is not None else None
 
 
-def live_values_do_not_overlap(dump: DumpSet, memory: Memory, tainted: Tainted) -> Iterator[Finding]:
+def live_values_do_not_overlap(context: Context, memory: Memory) -> Iterator[Finding]:
     """No two values that are live at the same time occupy the same bytes. One finding for a value and all that it
     overlaps.
     """
-    values = dump.values
-    if dump.assignment is None:
-        return
-    pairs = np.array(memory.collisions, np.int64).reshape(-1, 2)
-    is_unsure = tainted.allocations[values.allocation[pairs[:, 0]]] | tainted.values[pairs].any(axis=1)
+    dump, values, slices = context.dump, context.dump.values, context.dump.slices
     partners: dict[int, dict[int, None]] = {}
-    for one, other in pairs[~is_unsure].tolist():
-        partners.setdefault(one, {})[other] = None
-        partners.setdefault(other, {})[one] = None
+    for one, other in memory.collisions:
+        if np.all(context.free(values=np.array([one, other]), allocations=values.allocation[[one, other]])):
+            partners.setdefault(one, {})[other] = None
+            partners.setdefault(other, {})[one] = None
     # The value with the most collisions comes first: a moved value lies on several others, each of which collides only
     # with it.
     for value in sorted(partners, key=lambda one: -len(partners[one])):
-        others = [other for other in partners[value] if other in partners]
-        del partners[value]
+        others = [other for other in partners.pop(value) if other in partners]
         if not others:
             continue
-        first = others[0]
-        shared_bytes = (
-            int(max(values.offset[value], values.offset[first])),
-            min(int(values.offset[one] + values.size_bytes[one]) for one in (value, first)),
-        )
-        shared_steps = (
-            int(max(values.start_step[value], values.start_step[first])),
-            int(min(values.end_step[value], values.end_step[first])),
-        )
+        both = [value, others[0]]
+        shared_bytes = int(values.offset[both].max()), int((values.offset + values.size_bytes)[both].min())
+        shared_steps = int(values.start_step[both].max()), int(values.end_step[both].min())
         allocation = dump.allocations.index[values.allocation[value]]
-        labels = dump.value_label(value), dump.value_label(first)
+        labels = (context.value(one) for one in both)
         problem = Problem.OVERLAPPING_SLICES(*labels, len(others) - 1, allocation, shared_bytes, shared_steps)
-        tainted.values[[value, *others]] = True
-        rows = [int(values.slice[one]) for one in (value, *others[:MAXIMUM_RELATED])]
-        place, *related = (row_place(dump.assignment, dump.slices, row) for row in rows)
+        rows = (int(values.slice[other]) for other in others[:MAXIMUM_RELATED])
+        related = (one for row in rows for one in context.related(slices, row, Relation.OVERLAPPED_SLICE))
         make = warning if values.color[value] else error
-        yield make(place, problem, *(Related(other, Relation.OVERLAPPED_SLICE) for other in related))
+        yield make(context.place(slices, int(values.slice[value])), problem, *related, values=value)

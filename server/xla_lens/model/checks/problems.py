@@ -308,13 +308,9 @@ class Problem(Enum):
     )
     PARAMETER_MISMATCH = _row(
         Code.PARAMETER_MISMATCH,
-        "allocation parameter index name",
-        "Allocation {allocation} is marked as parameter {parameter} at index {index}, but does not hold `{name}`, "
-        "which is that parameter.",
-        name=(
-            "Allocation {allocation} is marked as parameter {parameter} at index {index}, but holds no value of "
-            "`parameter({parameter})` at that index."
-        ),
+        "allocation parameter index",
+        "Allocation {allocation} is marked as parameter {parameter} at index {index}, but holds no value of "
+        "`parameter({parameter})` at that index.",
     )
     DUPLICATE_PARAMETER = _row(
         Code.PARAMETER_MISMATCH,

@@ -1,4 +1,4 @@
-"""Checks of the memory usage report against the buffer assignment (BufferAssignment::MemoryUsageReport)."""
+"""Checks of the memory usage report. They run on dumps without errors, as all of it follows from the allocations."""
 
 import re
 from collections import Counter
@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.checks.allocations import rounded_size_agrees, without_layout
+from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
-from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.places.places import (
     Place,
     report_table_allocation,
@@ -29,40 +29,39 @@ from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 
 
-def report_matches_allocations(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+def reports_match_allocations(context: Context) -> Iterator[Finding]:
     """A memory usage report agrees with the allocations, and is complete."""
-    for file in dump.files:
-        if file.kind is FileKind.MEMORY_USAGE_REPORT:
-            found: list[Finding] = []
-            if tainted.is_whole(dump.assignment) and tainted.are_sizes_sound and not np.any(tainted.allocations):
-                found += _against_allocations(dump, tainted, file)
-            if len(found) > _MAXIMUM_EDITED and any(finding.problem.kind is Problem.REPORT_TOTAL for finding in found):
-                found.sort(key=lambda finding: finding.place.start)
-                yield of_another_compilation(found, Problem.FOREIGN_REPORT)
-                continue
-            yield from found
-            # A wrong total differs from its rounded form, too.
-            row = file.document.row
-            wrong = {row(finding.place.start) for finding in found}
-            yield from (finding for finding in _rounded_sizes(file) if row(finding.place.start) not in wrong)
+    for file in context.dump.files:
+        if file.kind is not FileKind.MEMORY_USAGE_REPORT:
+            continue
+        # Rows belong to allocations by their order, so one misplaced row makes all later ones unreliable.
+        found = [*_spaces(context.dump, file)] or [*_allocations(context, file)]
+        is_cut = not found and context.is_whole(file) and _is_cut(context.dump, file)
+        if not found and not is_cut:
+            found = [*_tables(context, file)]
+        totals = [*_totals(context.dump, file)]
+        found += totals
+        if totals and len(found) > _MAXIMUM_EDITED:
+            found.sort(key=lambda finding: finding.place.start)
+            yield of_another_compilation(found, Problem.FOREIGN_REPORT)
+            continue
+        yield from found
+        if is_cut:
+            yield truncated(file, Cut.REPORT_TABLES)
+
+
+def rounded_sizes_agree(context: Context) -> Iterator[Finding]:
+    """The rounded form of each total in a report agrees with the bytes, unless these are wrong."""
+    for file in context.dump.files:
+        wrong = {finding.place.start for finding in _totals(context.dump, file)}
+        for table in (file.columns.totals, file.columns.report_spaces):
+            for row in range(len(table)) if file.kind is FileKind.MEMORY_USAGE_REPORT else ():
+                if int(table.start[row]) not in wrong:
+                    yield from rounded_size_agrees(file, table, row)
 
 
 _MAXIMUM_EDITED: Final = 2
 """The most differences that one edit of a report causes."""
-
-
-def _against_allocations(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
-    # Rows belong to allocations by their order, so one misplaced row makes all later ones unreliable.
-    found = list(_spaces(dump, file)) or list(_allocations(dump, file))
-    if not found and tainted.is_whole(file) and not np.any(tainted.values) and _is_cut(dump, file):
-        tainted.broken_files.add(id(file))
-        found.append(truncated(file, Cut.REPORT_TABLES))
-    yield from found
-    yield from _totals(dump, file)
-    # A value without a slice is missing from the tables of its allocation, whichever that is.
-    has_all_slices = not np.any(tainted.values & (dump.values.slice == NONE))
-    if has_all_slices and all(finding.problem.kind is Problem.TRUNCATED_FILE for finding in found):
-        yield from _tables(dump, tainted, file)
 
 
 def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
@@ -72,9 +71,8 @@ def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     for row, (color, expected) in enumerate(colors):
         if row < len(spaces) and color != expected:
             place = Place(file, int(spaces.header_start[row]), int(spaces.header_end[row]))
-            yield error(
-                place, Problem.REPORT_MISMATCH("memory space", str(color), "" if expected is None else str(expected))
-            )
+            words = "memory space", str(color), "" if expected is None else str(expected)
+            yield error(place, Problem.REPORT_MISMATCH(*words))
             return
 
 
@@ -111,16 +109,14 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     return len(columns.totals) > 0 and int((listed.cumulative_start == NONE).sum()) < len(dump.allocations)
 
 
-def _rounded_sizes(file: DumpFile) -> Iterator[Finding]:
-    for table in (file.columns.totals, file.columns.report_spaces):
-        for row in range(len(table)):
-            yield from rounded_size_agrees(file, table, row)
-
-
 def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """The totals of all allocations and of each memory space are sums of their allocations."""
-    colors, sizes, columns = dump.allocations.color, dump.allocations.size_bytes, file.columns
-    printed = total_place(dump)
+    colors, sizes, columns, printed = (
+        dump.allocations.color,
+        dump.allocations.size_bytes,
+        file.columns,
+        total_place(dump),
+    )
     for row, total in enumerate(columns.totals.size_bytes.tolist()):
         if total != (reserved := sum(sizes.tolist())):
             related = [Related(printed, Relation.TOTAL)] if printed else []
@@ -128,9 +124,9 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     spaces = columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
-        if np.any(colors == color) and total != reserved:
-            place = row_place(file, spaces, row)
-            yield error(place, Problem.REPORT_TOTAL(dump.space_id(color), total, reserved))
+        if color in colors and total != reserved:
+            problem = Problem.REPORT_TOTAL(dump.space_id(color), total, reserved)
+            yield error(row_place(file, spaces, row), problem)
 
 
 _SIZE: Final = re.compile(rb"size -?\d+")
@@ -139,41 +135,35 @@ _Cell: TypeAlias = tuple[str, bytes, bytes]
 """What a part of a line is, its text, and the text that the buffer assignment gives, empty if it has no such part."""
 
 
-def _first_wrong(place: Place, cells: Iterable[_Cell], related: Place | None, relation: Relation) -> Iterator[Finding]:
+def _first_wrong(place: Place, cells: Iterable[_Cell], *related: Related) -> list[Finding]:
     """A finding for the first cell of a line that is not as expected."""
-    for what, printed, expected in cells:
-        if printed != expected:
-            yield error(
-                place,
-                Problem.REPORT_MISMATCH(what, printed, expected),
-                *([Related(related, relation)] if related else []),
-            )
-            return
+    wrong = (cell for cell in cells if cell[1] != cell[2])
+    return [error(place, Problem.REPORT_MISMATCH(*cell), *related) for cell in wrong][:1]
 
 
-def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
+def _allocations(context: Context, file: DumpFile) -> Iterator[Finding]:
     """Both lists have all allocations, the largest first. Reports the first line of each list that is wrong."""
-    table, data, sizes = file.columns.report_allocations, file.document.data, dump.allocations.size_bytes
-    is_by_size = table.cumulative_start != NONE
-    order = np.lexsort((dump.allocations.index, -sizes)).tolist()
+    allocations, table, data = context.dump.allocations, file.columns.report_allocations, file.document.data
+    is_by_size, sizes = table.cumulative_start != NONE, allocations.size_bytes
+    order = np.lexsort((allocations.index, -sizes)).tolist()
     reserved = sum(sizes.tolist())
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
         cumulative = 0
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
-            header = data[table.start[row] : table.end[row]].rstrip(b":")
-            expected = b"" if allocation == NONE else _header(dump, file, int(table.start[row]), allocation) or header
+            header, expected = data[table.start[row] : table.end[row]].rstrip(b":"), b""
+            if allocation != NONE:
+                expected = _header(context.dump, file, int(table.start[row]), allocation) or header
+                cumulative += int(sizes[allocation])
             cells = [("header", header, expected)]
-            cumulative += int(sizes[allocation]) if allocation != NONE else 0
             if is_by_size[row]:
                 size, rest = human_size(cumulative), human_size(reserved - cumulative)
                 cells += [
                     ("cumulative size", _with_share(file, table, row), size + _share(cumulative, reserved)),
                     ("remaining size", data[table.remaining_start[row] : table.remaining_end[row]], rest),
                 ]
-            related = row_place(dump.assignment, dump.allocations, allocation) if dump.assignment else None
-            wrong = [*_first_wrong(row_place(file, table, row), cells, related, Relation.ALLOCATION)]
-            yield from wrong
-            if wrong:
+            related = context.related(allocations, allocation, Relation.ALLOCATION)
+            if wrong := _first_wrong(row_place(file, table, row), cells, *related):
+                yield from wrong
                 break
 
 
@@ -197,45 +187,42 @@ def _has_unknown(file: DumpFile, start: int) -> bool:
 # ---------------------------------------------------------------- the tables of an allocation
 
 
-def _tables(dump: DumpSet, tainted: Tainted, file: DumpFile) -> Iterator[Finding]:
+def _tables(context: Context, file: DumpFile) -> Iterator[Finding]:
     """The table of an allocation has a row for each offset at which values start. Reports the first wrong row."""
-    tables = file.columns.report_tables
+    dump, tables = context.dump, file.columns.report_tables
     allocations = report_table_allocations(dump, tables, np.arange(len(tables)))
     for table in np.flatnonzero(allocations != NONE).tolist():
         values = dump.values_of_allocation(int(allocations[table]))
-        if np.any(is_marked(tainted.values, values)):
+        if np.any(context.values[values]):
             continue
         # Values at the same offset keep the order of the dump.
         values = values[np.argsort(dump.values.offset[values], kind="stable")]
         offsets, first = np.unique(dump.values.offset[values], return_index=True)
         groups = dict(zip(offsets.tolist(), np.split(values, first[1:]), strict=False))
-        wrong = [*_rows(dump, file, table, groups)]
-        yield from wrong
-        printed = int(tables.row_count[table]) + max(int(tables.rest[table]), 0)
-        if not wrong and tainted.is_whole(file):
+        wrong = _rows(context, file, table, groups)
+        if not wrong and context.is_whole(file):
             place = row_place(file, tables, table)
             if tables.rest[table] != NONE:
                 # The last line has the number of rows that are left out.
                 place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
-            cell = "number of offsets", b"%d" % printed, b"%d" % len(groups)
-            yield from _first_wrong(place, [cell], None, Relation.SLICE)
+            printed = int(tables.row_count[table]) + max(int(tables.rest[table]), 0)
+            wrong = _first_wrong(place, [("number of offsets", b"%d" % printed, b"%d" % len(groups))])
+        yield from wrong
 
 
-def _rows(dump: DumpSet, file: DumpFile, table: int, groups: Mapping[int, Column]) -> Iterator[Finding]:
+def _rows(context: Context, file: DumpFile, table: int, groups: Mapping[int, Column]) -> list[Finding]:
     """The first wrong row of a table. A row has the size of the largest value at its offset, the number and the shapes
     of the values there, and the sum of the sizes up to the row. `groups` are the values at each offset.
     """
-    rows, data, tables = file.columns.report_rows, file.document.data, file.columns.report_tables
+    dump, rows, data, tables = context.dump, file.columns.report_rows, file.document.data, file.columns.report_tables
     largest = {offset: int(dump.values.size_bytes[values].max()) for offset, values in groups.items()}
-    cumulative, total, seen = 0, sum(largest.values()), dict[int, int]()
+    cumulative, total, seen = 0, sum(largest.values()), dict[int, Place]()
     for row in range(tables.first_row[table], tables.first_row[table] + tables.row_count[table]):
         offset, place = int(rows.offset[row]), row_place(file, rows, row)
         if offset in seen or offset not in groups:
-            other = row_place(file, rows, seen[offset]) if offset in seen else None
-            cell = "offset", b"%d" % offset, b""
-            yield from _first_wrong(place, [cell], other, Relation.OTHER_OCCURRENCE)
-            return
-        seen[offset] = row
+            others = [Related(seen[offset], Relation.OTHER_OCCURRENCE)] if offset in seen else []
+            return _first_wrong(place, [("offset", b"%d" % offset, b"")], *others)
+        seen[offset] = place
         size, values = largest[offset], groups[offset]
         cumulative += size
         shapes = data[rows.shapes_start[row] : rows.end[row]]
@@ -245,12 +232,10 @@ def _rows(dump: DumpSet, file: DumpFile, table: int, groups: Mapping[int, Column
             ("number of values", b"%d" % rows.values[row], b"%d" % len(values)),
             ("list of shapes", shapes, _shapes((dump.shape(value) or b"" for value in values.tolist()), shapes)),
         )
-        first = dump.values.slice[values[0]]
-        related = row_place(dump.assignment, dump.slices, first) if dump.assignment else None
-        wrong = [*_first_wrong(place, cells, related, Relation.SLICE)]
-        yield from wrong
-        if wrong:
-            return
+        related = context.related(dump.slices, int(dump.values.slice[values[0]]), Relation.SLICE)
+        if wrong := _first_wrong(place, cells, *related):
+            return wrong
+    return []
 
 
 def _share(part: int, total: int) -> bytes:

@@ -10,7 +10,7 @@ from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.resemblance import Damage, UnknownLine
-from xla_lens.model.checks.views import views_in_used_values
+from xla_lens.model.checks.values import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

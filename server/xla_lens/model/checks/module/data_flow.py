@@ -10,10 +10,10 @@ import numpy as np
 
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.instructions import use_labels, wrong_uses
+from xla_lens.model.checks.instructions import wrong_uses
 from xla_lens.model.checks.module.instructions import related_in_module
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.tainted import nothing_tainted
+from xla_lens.model.checks.values import use_labels
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import distinct, found, taken
@@ -60,9 +60,9 @@ def uses_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]
     name, index = graph.source(operand, np.maximum(uses.index, EMPTY_INDEX))
     # A name that the dump does not have stands for an element whose tuple is unknown.
     known = (row != NONE) & ((operand == NONE) | (name != NONE))
-    for use, value, read in wrong_uses(dump, nothing_tainted(dump), known, name, index):
+    for use, value, read in wrong_uses(context, known, name, index):
         label = dump.label(int(name[use]), int(index[use]) or NONE) if name[use] != NONE else ""
-        problem = Problem.OPERAND_MISMATCH(*use_labels(dump, use, value), label)
+        problem = Problem.OPERAND_MISMATCH(*use_labels(context, use, value), label)
         related = related_in_module(graph, int(row[use]))
         yield error(context.place(uses, use), problem, *related, values=(value, read))
 

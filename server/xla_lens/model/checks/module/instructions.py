@@ -166,8 +166,7 @@ def shapes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
     spans = graph.quotes.shape_start[row[values]], graph.quotes.shape_end[row[values]]
     for value, shape, found, _ in wrong_shapes(dump, values, graph.module.data, spans):
         problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", "the HLO module", found)
-        place = shape_place(dump, context.file(dump.slices), value)
-        yield error(place, problem, *related_in_module(graph, int(row[value])))
+        yield error(shape_place(context, value), problem, *related_in_module(graph, int(row[value])))
 
 
 def schedule_is_order_of_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:

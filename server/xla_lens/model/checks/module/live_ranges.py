@@ -49,7 +49,7 @@ def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[F
                 continue
             problem = Problem.EARLY_END(label, ended, expected, dump.instruction_at(expected) or "")
         place = context.place(dump.live_ranges, int(values.live_range[value]))
-        yield warning(place, problem, *related_in_module(graph, int(row[value])))
+        yield warning(place, problem, *related_in_module(graph, int(row[value])), values=value)
 
 
 def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
