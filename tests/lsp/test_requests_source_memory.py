@@ -142,10 +142,24 @@ async def test_files_are_registered_by_their_paths(reader: Reader, program: Path
     await reader.editor.until(lambda: bool(reader.editor.received("client/unregisterCapability")))
 
 
-async def test_editor_that_draws_lines_registers_nothing(reader: Reader, program: Path) -> None:
+async def test_editor_that_draws_lines_only_reports_edits(reader: Reader, program: Path) -> None:
     drawing = {**REGISTERING, "experimental": {"xlaLens": {"didLoad": True, "sourceLines": True}}}
     await reader.start(drawing, program.parent)
     await reader.set(**ON)
     await reader.analysed(reader.open(SPLIT))
-    await reader.run("sourceMemory", {"uri": program.as_uri()})
-    assert not reader.editor.received("client/registerCapability")
+    given = {"uri": program.as_uri()}
+    before = await reader.run("sourceMemory", given)
+    await reader.editor.until(lambda: bool(reader.editor.received("client/registerCapability")))
+    (message,) = reader.editor.received("client/registerCapability")
+    assert {one["method"] for one in message["params"]["registrations"]} == {
+        f"textDocument/{name}" for name in ("didOpen", "didChange", "didSave", "didClose")
+    }
+    text = program.read_text()
+    uri = reader.open(program, text)
+    first = text.split("\n")[0]
+    reader.replace(uri, first, f"\n{first}")
+    reader.editor.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    after = await reader.run("sourceMemory", given)
+    assert (before["isNewer"], after["isNewer"]) == (False, True)
+    for name in ("lines", "functions"):
+        assert [one["row"] for one in after[name]] == [one["row"] + 1 for one in before[name]] != []

@@ -199,6 +199,8 @@ export interface PeakGroups {
 export interface SourceLineMemory {
   /** The number of the line when the program was compiled, from 1. */
   line: number;
+  /** Where the line is now, from 0. */
+  row: number;
   sizeBytes: number;
   /** The line makes enough of the peak for a label at its end. */
   isShown: boolean;
@@ -213,9 +215,9 @@ export interface SourceLineMemory {
 /** A function of a file of the program with bytes at the peak, those of functions inside it included. */
 export interface FunctionMemory {
   name: string;
-  /** The number of its first line, from 1. */
-  line: number;
-  lastLine: number;
+  /** Where its first line is now, from 0. */
+  row: number;
+  lastRow: number;
   sizeBytes: number;
   /** `24.10 GiB of the 31.70 GiB HBM peak · jit_train_step` */
   label: string;
@@ -241,11 +243,11 @@ export interface SourceMemory {
   label: string;
   /** When the dump was written, in seconds since 1970; 0 if that is unknown. */
   dumpTime: number;
-  /** The file has changed since: its lines may have moved. */
+  /** The file has changed since. */
   isNewer: boolean;
   /** In the order of the file. */
   lines: SourceLineMemory[];
-  /** In the order of the file. Empty if the file is newer than the dump. */
+  /** In the order of the file. Empty if the file that the program was compiled from is unknown. */
   functions: FunctionMemory[];
   /** The other sets in memory that name the file. */
   others: SourceModule[];

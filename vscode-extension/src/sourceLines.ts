@@ -6,7 +6,6 @@ import { human } from "../shared/numbers";
 import type { SourceLineMemory, SourceMemory, ValueEntry } from "../shared/protocol";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
-import { MovedLines } from "./movedLines";
 import { LINKED_COMMANDS, SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -18,7 +17,6 @@ const DEBOUNCE_MS = 150;
 
 /** A Python file that is open. */
 interface SourceFile {
-  lines: MovedLines;
   memory: SourceMemory | undefined;
   /** Whether dumps of the workspace that nobody has opened were searched for the file. */
   isSearched: boolean;
@@ -69,8 +67,8 @@ export class SourceLines implements vscode.Disposable {
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
       vscode.workspace.onDidOpenTextDocument((document) => this.track(document)),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.files.delete(uri.toString())),
-      vscode.workspace.onDidChangeTextDocument((event) => this.edited(event)),
-      vscode.workspace.onDidSaveTextDocument((document) => this.saved(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.edited(document)),
+      vscode.workspace.onDidSaveTextDocument((document) => this.edited(document)),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration(`${SECTION}.${SETTING}`)) void this.turn(this.setting);
       }),
@@ -94,7 +92,7 @@ export class SourceLines implements vscode.Disposable {
   shown(uri: vscode.Uri): Record<number, string> {
     const file = this.files.get(uri.toString());
     const lines = file && this.isOn ? (file.memory?.lines.filter(({ isShown }) => isShown) ?? []) : [];
-    return Object.fromEntries(lines.map((line) => [this.rowOf(file!, line.line) + 1, line.label]));
+    return Object.fromEntries(lines.map((line) => [line.row + 1, line.label]));
   }
 
   /** A file of the dump that the active editor shows the memory of. */
@@ -136,23 +134,12 @@ export class SourceLines implements vscode.Disposable {
   private track(document: vscode.TextDocument): void {
     const key = document.uri.toString();
     if (!vscode.languages.match(PYTHON, document) || this.files.has(key)) return;
-    // Known at once, so that no edit is missed. A text with unsaved changes was never on disk.
-    const lines = new MovedLines(linesOf(document), document.isDirty ? Number.POSITIVE_INFINITY : 0);
-    this.files.set(key, { lines, memory: undefined, isSearched: false });
+    this.files.set(key, { memory: undefined, isSearched: false });
   }
 
-  private edited({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
-    const file = this.files.get(document.uri.toString());
-    if (!file || !contentChanges.length) return;
-    file.lines.change(contentChanges);
-    // The editor moves what is shown while the user types; it is placed exactly once they pause.
-    if (file.memory) this.soon(() => this.update());
-  }
-
-  private saved(document: vscode.TextDocument): void {
-    const file = this.files.get(document.uri.toString());
-    file?.lines.save(linesOf(document), Date.now() / 1000);
-    if (file) this.soon(() => this.refresh());
+  /** The editor moves what is shown while the user types. Once they pause, the server says where it is. */
+  private edited({ uri }: vscode.TextDocument): void {
+    if (this.files.get(uri.toString())?.memory) this.soon(() => this.refresh());
   }
 
   /** Asks for the memory of the files in view. */
@@ -162,13 +149,7 @@ export class SourceLines implements vscode.Disposable {
       [...documents].map(async ({ uri }) => {
         const file = this.files.get(uri.toString());
         if (!file) return;
-        const before = file.memory;
-        const memory = this.isOn ? await this.ask(uri, file) : undefined;
-        // The server cannot tell where functions were before the file was saved.
-        if (memory?.isNewer && memory.uri === before?.uri && memory.dumpTime === before.dumpTime) {
-          memory.functions = before.functions;
-        }
-        file.memory = memory;
+        file.memory = this.isOn ? await this.ask(uri, file) : undefined;
       }),
     );
     this.update();
@@ -199,13 +180,9 @@ export class SourceLines implements vscode.Disposable {
     for (const file of this.files.values()) file.isSearched = false;
   }
 
-  private rowOf({ lines, memory }: SourceFile, line: number): number {
-    return lines.at(line - 1, memory?.dumpTime ?? 0);
-  }
-
   private lineAt(document: vscode.TextDocument, row: number): SourceLineMemory | undefined {
     const file = this.files.get(document.uri.toString());
-    return file && this.isOn ? file.memory?.lines.find(({ line }) => this.rowOf(file, line) === row) : undefined;
+    return this.isOn ? file?.memory?.lines.find((line) => line.row === row) : undefined;
   }
 
   // ---------------------------------------------------------------- what is shown
@@ -239,13 +216,12 @@ export class SourceLines implements vscode.Disposable {
   }
 
   private decorate(editor: vscode.TextEditor): void {
-    const file = this.files.get(editor.document.uri.toString());
-    const memory = this.isOn ? file?.memory : undefined;
+    const memory = this.isOn ? this.files.get(editor.document.uri.toString())?.memory : undefined;
     const labels: vscode.DecorationOptions[] = [];
     const behind: vscode.Range[][] = [...this.heats, this.stale].map(() => []);
     for (const line of memory?.lines ?? []) {
       if (!line.isShown) continue;
-      const row = Math.min(this.rowOf(file!, line.line), editor.document.lineCount - 1);
+      const row = Math.min(line.row, editor.document.lineCount - 1);
       const { range } = editor.document.lineAt(row);
       const color = new vscode.ThemeColor(memory!.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
       const after = { contentText: line.label, margin: "0 0 0 3em", color };
@@ -272,13 +248,12 @@ export class SourceLines implements vscode.Disposable {
     const { memory } = file ?? {};
     const isWanted = vscode.workspace.getConfiguration(SECTION).get<boolean>("codeLens.enable", true);
     if (!file || !memory || !this.isOn || !isWanted) return [];
-    return memory.functions.flatMap(({ line, lastLine, label }) => {
-      const row = Math.min(this.rowOf(file, line), document.lineCount - 1);
-      const { range } = document.lineAt(row);
+    return memory.functions.flatMap(({ row, lastRow, label }) => {
+      const { range } = document.lineAt(Math.min(row, document.lineCount - 1));
       const lens = (title: string, command: string, ...given: unknown[]) =>
         new vscode.CodeLens(range, { title, command: `${SECTION}.${command}`, arguments: given });
       return [
-        lens(label, "showBuffersOfLine", document.uri.toString(), row, this.rowOf(file, lastLine)),
+        lens(label, "showBuffersOfLine", document.uri.toString(), row, lastRow),
         lens("Show Memory Map", "showMemoryMap", vscode.Uri.parse(memory.uri)),
         lens("Clear", "clearSourceLines"),
       ];
@@ -295,9 +270,8 @@ export class SourceLines implements vscode.Disposable {
     const file = key ? this.files.get(key) : undefined;
     const [from, to] = typeof uri === "string" ? [first ?? 0, last ?? 0] : [row(editor), row(editor)];
     const memory = file?.memory;
-    const values = memory?.lines.flatMap(({ line, values }) => {
-      const at = this.rowOf(file!, line);
-      return at >= from && at <= to ? values : [];
+    const values = memory?.lines.flatMap(({ row, values }) => {
+      return row >= from && row <= to ? values : [];
     });
     if (!memory || !values?.length) {
       void vscode.window.showInformationMessage("No buffer that is live at the peak comes from this line.");
@@ -327,10 +301,6 @@ export class SourceLines implements vscode.Disposable {
 
 function row(editor: vscode.TextEditor | undefined): number {
   return editor?.selection.active.line ?? 0;
-}
-
-function linesOf(document: vscode.TextDocument): string[] {
-  return document.getText().split(/\r\n|\n|\r/);
 }
 
 function itemOf(entry: ValueEntry): vscode.QuickPickItem & { entry: ValueEntry } {

@@ -40,6 +40,9 @@ _SOURCE_SUPPORT: Final = {
     lsp.TEXT_DOCUMENT_INLAY_HINT: "text_document.inlay_hint.dynamic_registration",
 }
 
+_DRAWN: Final = frozenset({lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_INLAY_HINT})
+"""What an editor that draws the memory of its lines by itself does not request."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClientCapabilities:
@@ -50,8 +53,7 @@ class ClientCapabilities:
     all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
     means that links in Markdown may be `command:` URIs. It cannot open files above `largest_file_bytes`, if it has such
     a limit.
-    `source_methods` are what can be registered for single files of the program: nothing if the editor draws their
-    memory by itself.
+    `source_methods` are what can be registered for single files of the program.
     """
 
     encoding: Encoding = Encoding.UTF16
@@ -107,5 +109,5 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
         has_did_load="didLoad" in extras,
         has_command_uris="commandUris" in extras,
         largest_file_bytes=largest if isinstance(largest, int) else None,
-        source_methods=frozenset() if "sourceLines" in extras else supported(_SOURCE_SUPPORT),
+        source_methods=supported(_SOURCE_SUPPORT) - (_DRAWN if "sourceLines" in extras else frozenset()),
     )

@@ -34,6 +34,7 @@ class _Version:
     its lines is now, blanks excluded.
     """
 
+    text: Document
     time: float
     rows: Column
     columns: Column
@@ -61,7 +62,7 @@ class _Version:
 def _version_of(document: Document, since: float) -> _Version:
     lines = document.data.split(b"\n")
     columns = np.array([len(line) - len(line.lstrip()) for line in lines], np.int64)
-    return _Version(since, np.arange(len(lines)), columns)
+    return _Version(document, since, np.arange(len(lines)), columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +73,14 @@ class SourceDocument:
     document: Document
     versions: tuple[_Version, ...]
 
-    def at(self, dump_time: float) -> tuple[Column, bool]:
-        """Return where the lines that a dump of some time names are now, and whether the file was saved since."""
+    def at(self, dump_time: float) -> tuple[Column, bool, Document | None]:
+        """Return where the lines that a dump of some time names are now, whether the file was saved since, and what it
+        contained then, None if that is unknown.
+        """
         older = [version for version in self.versions if version.time <= dump_time]
         version = older[-1] if older else self.versions[0]
-        return version.rows, version is not self.versions[-1] or not older
+        is_newer = dump_time > 0 and (version is not self.versions[-1] or not older)
+        return version.rows, is_newer, version.text if older else None
 
 
 class SourceDocuments(dict[str, SourceDocument]):

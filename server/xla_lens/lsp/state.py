@@ -323,7 +323,7 @@ class State:
         opened = self.source_documents.get(uri)
         if opened is None or not self.settings.source_lines:
             return None
-        rows, is_newer = opened.at(naming[0].dump_time)
+        rows, is_newer, _ = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
 

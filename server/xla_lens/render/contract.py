@@ -219,6 +219,8 @@ class SourceLineMemory(TypedDict):
 
     line: int
     """The number of the line when the program was compiled, from 1."""
+    row: int
+    """Where the line is now, from 0."""
     sizeBytes: int
     isShown: bool
     """The line makes enough of the peak for a label at its end."""
@@ -234,9 +236,9 @@ class FunctionMemory(TypedDict):
     """A function of a file of the program with bytes at the peak, those of functions inside it included."""
 
     name: str
-    line: int
-    """The number of its first line, from 1."""
-    lastLine: int
+    row: int
+    """Where its first line is now, from 0."""
+    lastRow: int
     sizeBytes: int
     label: str
     """`24.10 GiB of the 31.70 GiB HBM peak · jit_train_step`"""
@@ -265,11 +267,11 @@ class SourceMemory(TypedDict):
     dumpTime: float
     """When the dump was written, in seconds since 1970; 0 if that is unknown."""
     isNewer: bool
-    """The file has changed since: its lines may have moved."""
+    """The file has changed since."""
     lines: list[SourceLineMemory]
     """In the order of the file."""
     functions: list[FunctionMemory]
-    """In the order of the file. Empty if the file is newer than the dump."""
+    """In the order of the file. Empty if the file that the program was compiled from is unknown."""
     others: list[SourceModule]
     """The other sets in memory that name the file."""
 

@@ -348,10 +348,13 @@ def source_memory_data(
     *,
     dump_time: float,
     is_newer: bool,
+    row_of: Callable[[int], int],
     links: CommandLinks,
     link_to: LinkTo,
 ) -> contract.SourceMemory:
-    """Return the memory of a file as JSON. `uri` is a file of the dump, `others` are modules that also name it."""
+    """Return the memory of a file as JSON. `uri` is a file of the dump, `others` are modules that also name it.
+    `row_of` returns where a line is now, counted from 0.
+    """
     newer_than = dump_time if is_newer else None
     peak = memory.peak
     return {
@@ -366,6 +369,7 @@ def source_memory_data(
         "lines": [
             {
                 "line": line.line,
+                "row": row_of(line.line),
                 "sizeBytes": line.size_bytes,
                 "isShown": is_shown(memory, line),
                 "label": line_label(memory, line, newer_than),
@@ -377,8 +381,8 @@ def source_memory_data(
         "functions": [
             {
                 "name": one.name,
-                "line": one.line,
-                "lastLine": one.last_line,
+                "row": row_of(one.line),
+                "lastRow": row_of(one.last_line),
                 "sizeBytes": one.size_bytes,
                 "label": function_title(memory, one.size_bytes),
             }

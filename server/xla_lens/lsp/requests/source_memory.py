@@ -18,7 +18,7 @@ from xla_lens.model.places.places import value_place
 from xla_lens.reading import read_source
 from xla_lens.render import contract
 from xla_lens.render.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
-from xla_lens.text.positions import to_position
+from xla_lens.text.positions import decode, to_position
 
 
 async def source_memory(arguments: Arguments) -> RawJson | None:
@@ -32,9 +32,14 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     if not naming:
         return None
     first, *others = naming
-    text, file_seconds = await in_thread(_read, path)
-    is_newer = file_seconds > first.dump_time > 0
-    memory = await memory_of(first, path, None if is_newer else text)
+    opened, rows = state.source_documents.get(arguments.need("uri", str)), None
+    if opened:
+        rows, is_newer, compiled = opened.at(first.dump_time)
+        text = decode(compiled.data) if compiled else None
+    else:
+        text, file_seconds = await in_thread(_read, path)
+        is_newer = file_seconds > first.dump_time > 0
+    memory = await memory_of(first, path, text if opened or not is_newer else None)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
     uri, modules = _uri(first), [_module(other) for other in others]
     links = command_links(uri, state.client.capabilities)
@@ -50,6 +55,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
             modules,
             dump_time=first.dump_time,
             is_newer=is_newer,
+            row_of=lambda line: line - 1 if rows is None else int(rows[min(line, len(rows)) - 1]),
             links=links,
             link_to=link_to,
         )
