@@ -81,7 +81,9 @@ def _indented(file: DumpFile) -> tuple[Column, Column]:
     document = file.document
     starts, data = document.line_starts, np.frombuffer(document.data + b"\n", np.uint8)
     depth, lines = np.zeros(len(starts), np.int64), np.arange(len(starts))
-    while len(lines := lines[np.isin(data[starts[lines] + depth[lines]], [*b" \t"])]):
+    # A line of spaces may be as long as the file.
+    for _ in range(_DEEPEST):
+        lines = lines[np.isin(data[starts[lines] + depth[lines]], [*b" \t"])]
         depth[lines] += 1
     first = starts + depth
     rows = np.flatnonzero(~np.isin(data[first], [*b"\r\n-"]))
@@ -92,11 +94,12 @@ def _indented(file: DumpFile) -> tuple[Column, Column]:
         own = np.flatnonzero(depth == level)
         others = np.append(np.flatnonzero(depth <= level), len(rows))
         last[own] = rows[others[others.searchsorted(own, "right")] - 1]
-    return first[rows], np.append(starts[1:] - 1, len(document.data))[last]
+    ends = np.append(starts[1:] - 1, len(document.data))
+    return first[rows], (ends - (data[np.maximum(ends - 1, 0)] == ord("\r")))[last]
 
 
-_DEEPEST: Final = 1 << 20
-"""More than any indentation."""
+_DEEPEST: Final = 100
+"""More than the indentation of any line that XLA prints."""
 
 
 def _exceptions(file: DumpFile) -> Iterator[tuple[Column, Column | int]]:
